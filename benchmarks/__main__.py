@@ -16,9 +16,11 @@ from benchmarks import (
     labels,
     online_table,
     orderings,
+    page,
     protocols,
     questions,
     reading,
+    record,
     refutation,
     replica,
     startup,
@@ -32,7 +34,20 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, closure, online_table, labels, increments, questions),
-        *(refutation, exact, protocols, orderings, reading, journal, replica, transport, collect, year),
+        *(
+            refutation,
+            exact,
+            protocols,
+            orderings,
+            reading,
+            journal,
+            page,
+            replica,
+            transport,
+            record,
+            collect,
+            year,
+        ),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

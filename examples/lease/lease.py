@@ -1,14 +1,14 @@
 """Two clients, a lock and a store, four processes over TCP: a paused client writes after its lease.
 
     python examples/lease/lease.py logs              # a second; writes logs/alice.log, logs/bob.log, ...
-    python examples/lease/lease.py run recorder      # the same by a recorder: run/alice.jsonl, ...
+    python examples/lease/lease.py run recorder      # the same by a recorder: run/alice.jsonl, ...; or otel
     microcosm assert run examples/lease/lease.ask    # two writes that are concurrent
 
 Alice gets the lease and is paused (a garbage collection, a laptop that sleeps). The lease runs out, Bob
 gets it and writes; then Alice goes on, believes that she holds it still, and writes, too. `witnesses.py`
 has the ways to tell what a process does: the standard library's `logging`, where the only thing that is asked
-of a line about a message is that it names the message (what to ask about such logs is in docs/tour.md), and a
-recorder (docs/record.md).
+of a line about a message is that it names the message (what to ask about such logs is in docs/tour.md), a
+recorder, and OpenTelemetry (docs/from-your-logs.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Three nodes elect a leader and get two: one of them forgets, when it is started again, whom it voted for.
 
-    python examples/raft/raft.py run                 # a second; writes run/n1.jsonl, run/n2.jsonl, run/n3.jsonl
+    python examples/raft/raft.py run                 # a second; writes run/n1.jsonl, run/n2.jsonl, ...
     microcosm assert run examples/raft/raft.ask      # two leaders of one term, at a time
 
 Three processes over UDP, as Raft elects: who asks for votes of a term and gets those of a majority leads it,

@@ -60,6 +60,7 @@ OVERVIEW = {
     },
     "See": {
         "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
+        "view": Entry("commands.view", "The same page in a browser, with a session behind it."),
         "draw": Entry("commands.draw", "A small drawing: SVG, DOT or Mermaid."),
     },
     "Orderings and protocols": {
@@ -84,7 +85,7 @@ ASKING: dict[str, tuple[Callable[..., None], ...]] = {
     **dict.fromkeys(
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events", "draw"), _MICROCOSMS
     ),
-    **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl"), _MICROCOSMS),
+    **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl", "view"), _MICROCOSMS),
     **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
     **dict.fromkeys(("trace", "order"), _LOGS),
 }

@@ -107,12 +107,17 @@ def _note_gaps(found: Extraction, report: Report) -> None:
     _whole[0] = not signs_of_gaps(found, report)
 
 
-def extraction_of(traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True) -> Extraction:
-    """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does."""
+def extraction_of(
+    traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True, report: Report | None = None
+) -> Extraction:
+    """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does.
+
+    A `report` of `report_of` is for who wants to look into it afterwards.
+    """
     from microcosm.state.opening import Source
 
     standard_input_once(traces)
-    how, report = options.of_logs(), report_of(strict)
+    how, report = options.of_logs(), report_of(strict) if report is None else report
     known_format(how.get("format"))
     source = Source(tuple(files.expanded(traces)))
     with progress.reading(source.paths, report):

@@ -21,7 +21,7 @@ async def started(intake: Intake, host: str, port: int) -> tuple[Any, int]:
     try:
         import grpc
     except ImportError:
-        raise MissingLibrary("requests over gRPC", ("grpcio", "opentelemetry-proto"), "collect") from None
+        raise MicrocosmError("requests over gRPC need grpcio: pip install grpcio") from None
     if not has_protobuf():
         raise MissingLibrary("requests over gRPC", ("opentelemetry-proto",), "collect")
     codes = {code.value[0]: code for code in grpc.StatusCode}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -21,14 +22,16 @@ def application(intake: Intake) -> Starlette:
     """What answers requests."""
 
     async def traces(request: Request) -> Response:
-        media = PROTOBUF if PROTOBUF in request.headers.get("content-type", "") else JSON
+        content_type = request.headers.get("content-type", "")
         try:
             with intake.admitted():
                 body = await _body(request, intake)
-                media = media_of(request.headers.get("content-type", ""))
+                media = media_of(content_type)
                 spans = await intake.take(body, media, request.headers.get("content-encoding", ""))
         except Refused as why:
-            return _refusal(why, media)
+            if why.reason in (refused.TOO_MANY, refused.TOO_FAST):
+                await _drop(request, intake)
+            return _refusal(why, content_type)
         return _answer(taken(media, spans.rejected, spans.said), media)
 
     async def other(request: Request) -> Response:
@@ -83,12 +86,21 @@ async def _body(request: Request, intake: Intake) -> bytes:
     return b"".join(pieces)
 
 
+async def _drop(request: Request, intake: Intake) -> None:
+    """Read a body that nobody wants: its sender hears no answer before it is sent."""
+    with suppress(ClientDisconnect, TimeoutError):
+        async with asyncio.timeout(intake.limits.patience):
+            async for _ in request.stream():
+                pass
+
+
 def _answer(content: bytes, media: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(content, status, {"content-type": media, **(headers or {})})
 
 
 def _refusal(why: Refused, content_type: str) -> Response:
-    media = PROTOBUF if content_type.startswith(PROTOBUF) else JSON
+    """In the form of the request, where that is one of the two."""
+    media = PROTOBUF if content_type.strip().lower().startswith(PROTOBUF) else JSON
     headers = {} if why.after is None else {"retry-after": str(why.after)}
     if why.reason in (refused.TOO_SLOW, refused.CUT_OFF):
         headers["connection"] = "close"

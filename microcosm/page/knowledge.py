@@ -9,6 +9,7 @@ be related to both of the pair. Where the file has neither, the page says that i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
@@ -39,7 +40,7 @@ APART = 20_000_000
 """So many comparisons at most are made to find the pairs that are apart."""
 
 APART_CHAINS = 1_024
-"""Among more chains they are not looked for."""
+"""Where more chains are connected they are not looked for."""
 
 BESIDE = 2_000_000
 """So many pairs at most are listed that clocks alone show to be concurrent."""
@@ -124,30 +125,28 @@ class Knowledge:
         neither set is whole.
         """
         model = self.model
-        if not self._orders_alone or len(model.layout.chains) > APART_CHAINS:
+        if not self._orders_alone:
             return None
-        before = self._touched(model.causal, back=True)
-        after = self._touched(reversed(model.causal), back=False)
-        whole = self._connected()
-        places: list[tuple[int, int, int]] = []
-        chains, offset = model.chain, model.offset
-        for number in range(len(model.layout.chains)):
-            first, end = offset[number], offset[number + 1]
+        bit, whole = self._connected()
+        if max(whole, default=0).bit_length() > APART_CHAINS:
+            return None
+        before = self._touched(model.causal, bit, back=True)
+        after = self._touched(reversed(model.causal), bit, back=False)
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for number, mask in enumerate(whole):
+            first, end = model.offset[number], model.offset[number + 1]
             for at in range(first, end):
                 last = at + 1 == end or before[at + 1] != before[at] or after[at + 1] != after[at]
-                if last and before[at] != whole[number] != after[at]:
-                    places.append((at, before[at], after[at]))
-        if len(places) ** 2 > 2 * APART:
+                if last and before[at] != mask != after[at]:
+                    places.setdefault(bit[number][0], []).append((at, before[at], after[at]))
+        if sum(len(one) ** 2 for one in places.values()) > 2 * APART:
             return None
         found = []
-        for i, (a, past, future) in enumerate(places):
-            for b, other_past, other_future in places[i + 1 :]:
-                if (
-                    not past & other_past
-                    and not future & other_future
-                    and whole[chains[a]] == whole[chains[b]]
-                ):
-                    found.append((a, b))
+        for listed in places.values():
+            for i, (a, past, future) in enumerate(listed):
+                for b, other_past, other_future in listed[i + 1 :]:
+                    if not past & other_past and not future & other_future:
+                        found.append((a, b))
         return self._last(found)
 
     @property
@@ -160,8 +159,8 @@ class Knowledge:
             fact.relation is Relation.BEFORE for fact in givens.external.values()
         )
 
-    def _touched(self, order: Iterable[int], *, back: bool) -> list[int]:
-        """Of each event the chains with events at or before it, or at or after it, as bits."""
+    def _touched(self, order: Iterable[int], bit: Sequence[tuple[int, int]], *, back: bool) -> list[int]:
+        """Of each event the chains with events at or before it, or at or after it, as bits of its group."""
         model = self.model
         ends: dict[int, list[int]] = {}
         for b, a, _ in model.edges:
@@ -171,15 +170,15 @@ class Knowledge:
             number = chain[at]
             beside = at - 1 if back else at + 1
             inside = offset[number] <= beside < offset[number + 1]
-            known = found[beside] if inside else 1 << number
+            known = found[beside] if inside else bit[number][1]
             for other in ends.get(at, ()):
                 if found[other] & ~known:
                     known |= found[other]
             found[at] = known
         return found
 
-    def _connected(self) -> list[int]:
-        """Of each chain all chains that edges connect with it, as bits."""
+    def _connected(self) -> tuple[list[tuple[int, int]], list[int]]:
+        """Of each chain the group that edges make of chains and its bit there; and all bits there are."""
         model = self.model
         group = list(range(len(model.layout.chains)))
 
@@ -190,10 +189,13 @@ class Knowledge:
 
         for a, b in {(model.chain[a], model.chain[b]) for b, a, _ in model.edges}:
             group[root(a)] = root(b)
-        whole = [0] * len(group)
-        for number in range(len(group)):
-            whole[root(number)] |= 1 << number
-        return [whole[root(number)] for number in range(len(group))]
+        roots = [*map(root, range(len(group)))]
+        many = Counter[int]()
+        bits: list[tuple[int, int]] = []
+        for one in roots:
+            bits.append((one, 1 << many[one]))
+            many[one] += 1
+        return bits, [(1 << many[one]) - 1 for one in roots]
 
     def _last(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Of pairs on the same two chains those that no other one is at or after in both."""

@@ -1,14 +1,16 @@
 """The page with a session behind it, on this machine only: who may ask, what, and how much at once.
 
-The page itself is served to whoever asks, and is empty: what the log says is behind the token, as all else is.
-The token stands in the fragment of the address, which no browser sends anywhere; the page takes it from there, and
-says it with each request.
+The page itself is served to whoever asks, and is empty: what the log says is behind the token, as is all
+else. The token stands in the fragment of the address, which no browser sends anywhere; the page takes it from
+there, and says it with each request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -21,11 +23,12 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from microcosm.errors import MicrocosmError
+from microcosm.givens.exact import json_text
 from microcosm.page.turns import TookTooLong, Turns
 from microcosm.page.write import shell
 
@@ -54,8 +57,12 @@ class Behind(Protocol):
     def recover(self) -> None:
         """Forget what an interrupt may have left half made."""
 
+    @property
+    def note(self) -> str | None:
+        """What the page is to say of how it goes on, if it should."""
+
     def contents(self) -> dict[str, Any]:
-        """What the page shows: its `head`, its `columns`."""
+        """What the page shows: its `head`, its `columns`. Raises `MicrocosmError` where it shows nothing."""
 
 
 def application(behind: Behind, turns: Turns, token: str) -> Starlette:
@@ -89,9 +96,8 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
 
         try:
             return _json(await asyncio.wrap_future(turns.put(answered, behind.recover)))
-        except TookTooLong:
-            error = f"took too long: more than {turns.limit:g} seconds"
-            return _json({"schema": "microcosm/1", "line": said, "error": error})
+        except TookTooLong as late:
+            return _json({"schema": "microcosm/1", "line": said, "error": str(late)})
 
     async def columns(request: Request) -> Response:
         since = request.query_params.get("since", "")
@@ -101,21 +107,25 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
         def packed() -> bytes:
             return json.dumps({"version": behind.version, **behind.contents()}, ensure_ascii=True).encode()
 
-        return Response(await asyncio.wrap_future(turns.put(packed)), media_type="application/json")
+        try:
+            return Response(await asyncio.wrap_future(turns.put(packed)), media_type="application/json")
+        except MicrocosmError as error:
+            return _refused(409, str(error))
 
     async def events(request: Request) -> Response:
-        async def told() -> AsyncIterator[str]:
-            last, still = None, 0
-            while True:
-                if behind.version != last:
-                    last, still = behind.version, 0
-                    yield f'data: {{"version": {last}}}\n\n'
+        async def stream() -> AsyncIterator[str]:
+            last, still = "", 0
+            while not turns.over:
+                told = json.dumps({"version": behind.version, "note": behind.note})
+                if told != last:
+                    last, still = told, 0
+                    yield f"data: {told}\n\n"
                 elif (still := still + 1) * EVERY > 15:
                     still = 0
                     yield ": still there\n\n"
                 await asyncio.sleep(EVERY)
 
-        return StreamingResponse(told(), media_type="text/event-stream")
+        return StreamingResponse(stream(), media_type="text/event-stream")
 
     routes = [
         Route("/", root),
@@ -156,7 +166,9 @@ class _Guard:
             return _refused(403, "another page may not ask here")
         tokens = said.get(b"authorization", [])
         if scope["path"] != "/" and not (len(tokens) == 1 and compare_digest(tokens[0], self._token)):
-            return _refused(401, "open the address that `view` printed: its token is missing here, or is another")
+            return _refused(
+                401, "open the address that `view` printed: its token is missing here, or is another"
+            )
         return None
 
 
@@ -179,7 +191,23 @@ def _refused(status: int, why: str) -> Response:
 
 
 def _json(value: dict[str, Any]) -> Response:
-    return JSONResponse(value)
+    return Response(json_text(value, ensure_ascii=True), media_type="application/json")
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on 127.0.0.1. Raises `MicrocosmError` where the port cannot be had."""
+    # Said to be of TCP, or else asyncio would let each answer wait for an acknowledgement (TCP_NODELAY).
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MicrocosmError(f"cannot listen on 127.0.0.1 port {port}: {reason}") from None
+    return listener
 
 
 @contextmanager
@@ -189,11 +217,8 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
     Whoever is inside runs `turns`. Raises `MicrocosmError` where the port cannot be had.
     """
     token = secrets.token_hex(16)
-    try:
-        listener = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise MicrocosmError(f"cannot listen on 127.0.0.1 port {port}: {reason}") from None
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # whoever goes away in the middle is no news
+    listener = listening(port)
     server = uvicorn.Server(
         uvicorn.Config(
             application(behind, turns, token),
@@ -211,5 +236,7 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}/#token={token}"
         finally:
-            server.should_exit = server.force_exit = True
-            thread.join(2)
+            turns.over = server.should_exit = True  # streams end, and then the server
+            thread.join(4 * EVERY)
+            server.force_exit = True
+            thread.join(1)

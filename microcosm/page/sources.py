@@ -1,4 +1,4 @@
-"""What the page of a small log has of the log itself: its lines as they stand there, and attributes of events.
+"""What the page of a small log has of the log itself: its lines as they stand, and attributes of events.
 
 Only files that the page is made of are read: a log may say of its events that they come from any file.
 """

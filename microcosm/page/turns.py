@@ -1,8 +1,8 @@
 """Work for one thread: a piece at a time, in the order in which it was asked for, each for so long at most.
 
-The thread is the main one, where an interrupt (Ctrl-C) ends whatever is computed, wherever it is. A piece that takes
-too long is ended by an alarm in the same way: by an exception that comes from outside. So what can be left behind by
-the one can be left behind by the other and by nothing else, and whoever hands in work says how to recover from it.
+The thread is the main one, where an interrupt (Ctrl-C) ends whatever is computed, wherever it is. What takes
+too long is ended by an alarm in the same way, by an exception that comes from outside: what the one may leave
+half made, the other may, and whoever hands in work says how to recover from it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import SimpleQueue
+from threading import current_thread, main_thread
 from typing import Any, TypeVar
+
+from microcosm.errors import MicrocosmError, Undefined
 
 Result = TypeVar("Result")
 
@@ -20,8 +23,12 @@ LIMIT = 10.0
 """Seconds for one question."""
 
 
-class TookTooLong(KeyboardInterrupt):
-    """A piece of work was ended, as an interrupt ends it: it took longer than the limit."""
+class TookTooLong(MicrocosmError):
+    """A piece of work was ended: it took longer than the limit."""
+
+
+class _Alarm(KeyboardInterrupt):
+    """What ends it, from outside, as an interrupt does."""
 
 
 class Turns:
@@ -32,11 +39,11 @@ class Turns:
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any], Callable[[], None] | None] | None]
         self._waiting = SimpleQueue()
         self._armed = False
+        self.over = False
+        """Whether nothing more will be done, so that nobody need wait."""
 
-    def put(
-        self, work: Callable[[], Result], recover: Callable[[], None] | None = None
-    ) -> Future[Result]:
-        """Have some work done in its turn; with `recover` it has the limit, and that is called where it is ended.
+    def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
+        """Have some work done in its turn. With `recover` it has the limit; ended by that, it is called.
 
         What waits for it may give up: work that has not begun is then not done.
         """
@@ -49,23 +56,30 @@ class Turns:
         self._waiting.put(None)
 
     def run(self) -> None:
-        """Do what is put, until `close`. Raises `KeyboardInterrupt` where the interrupt is none of its own."""
+        """Do what is put, until `close`, in the main thread.
+
+        Raises `KeyboardInterrupt` where somebody else interrupts it, and `Undefined` in another thread.
+        """
         with self._alarm():
-            while (turn := self._waiting.get()) is not None:
-                promise, work, recover = turn
-                if not promise.set_running_or_notify_cancel():
-                    continue
-                try:
-                    promise.set_result(self._limited(work) if recover is not None else work())
-                except TookTooLong as late:
-                    if recover is not None:
-                        recover()
-                    promise.set_exception(late)
-                except Exception as error:
-                    promise.set_exception(error)
+            self.work()
+
+    def work(self) -> None:
+        """The same in any thread, of work that has no limit."""
+        while (turn := self._waiting.get()) is not None:
+            promise, work, recover = turn
+            if not promise.set_running_or_notify_cancel():
+                continue
+            try:
+                promise.set_result(self._limited(work) if recover is not None else work())
+            except _Alarm:
+                if recover is not None:
+                    recover()
+                promise.set_exception(TookTooLong(f"took too long: more than {self.limit:g} seconds"))
+            except Exception as error:
+                promise.set_exception(error)
 
     def _limited(self, work: Callable[[], Result]) -> Result:
-        """The result of some work. Raises `TookTooLong`."""
+        """The result of some work. Raises `_Alarm`."""
         if not self.limit or not hasattr(signal, "setitimer"):
             return work()
         try:
@@ -78,12 +92,16 @@ class Turns:
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:
-        """While inside, the alarm raises `TookTooLong` in what has the limit. Raises `ValueError` elsewhere."""
+        """While inside, the alarm ends what has the limit. Raises `Undefined` but in the main thread."""
 
         def ring(number: int, frame: object) -> None:
             if self._armed:
-                raise TookTooLong
+                raise _Alarm
 
+        if current_thread() is not main_thread():
+            raise Undefined(
+                "questions of a page are answered in the main thread, where they can be interrupted"
+            )
         if not hasattr(signal, "setitimer"):  # there is no alarm on this system, and so no limit
             yield
             return

@@ -23,7 +23,7 @@ from microcosm.logic.proof_json import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
 from microcosm.page.packing import Column
-from microcosm.page.replicas import replicas
+from microcosm.page.replicas import Replicas, replicas
 from microcosm.page.sources import log_columns
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm
@@ -39,8 +39,10 @@ SCRIPTS = (
     "why",
     "signs",
     "place",
+    "two",
     "arrows",
     "draw",
+    "scale",
     "search",
     "answers",
     "whatif",
@@ -74,15 +76,17 @@ def scripts(*, live: bool = False) -> str:
     return "(() => {\n'use strict';\n" + _comments.sub("", "\n".join(parts)) + "\n})();\n"
 
 
-_comments = re.compile(r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?", re.MULTILINE)
-"""Comments on lines of their own, and types."""
+_comments = re.compile(
+    r"^[ \t]*(?://.*|/\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|/\*\*[^*\n]*\*/ ?|^[ \t]+", re.MULTILINE
+)
+"""Comments on lines of their own, types, and what lines are indented by."""
 
 
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:
     """The page of a head and its columns. Cost: linear."""
     packed = [*columns]
     head = {**head, "columns": [{"name": c.name, "type": c.kind, "count": c.count} for c in packed]}
-    script, style = scripts(live=live), _read("page.css") + _read("panel.css")
+    script, style = scripts(live=live), _style()
     data = [f'<script type="application/json" id="head">{in_script(head)}</script>']
     data += [
         f'<script type="application/x-gzip-base64" id="col-{c.name}">{c.packed}</script>' for c in packed
@@ -107,9 +111,8 @@ def policy(script: str, style: str, *, live: bool = False) -> str:
 
 def shell() -> tuple[str, str]:
     """The page of a session without what the log says, which it asks for; and its policy. Cost: constant."""
-    return html({"title": "microcosm"}, (), live=True), policy(
-        scripts(live=True), _read("page.css"), live=True
-    )
+    allowed = policy(scripts(live=True), _style(), live=True)
+    return html({"title": "microcosm"}, (), live=True), allowed
 
 
 def packed(head: dict[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
@@ -129,6 +132,10 @@ def in_script(value: object) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _style() -> str:
+    return _read("page.css") + _read("panel.css")
 
 
 def _read(name: str) -> str:
@@ -185,21 +192,25 @@ def contents(
     proofs: str = "all",
     pairs: Sequence[tuple[str, str]] = (),
     files: Sequence[str] = (),
-    other: Microcosm | None = None,
+    limited: bool = True,
+    other: Microcosm | Replicas | None = None,
     questions: Sequence[Questions] = (),
 ) -> tuple[dict[str, Any], list[Column]]:
-    """The head of a page and its columns; see `page`."""
+    """The head of a page and its columns; see `page`. What is no file need not be `limited` in its size.
+
+    Of `Replicas` what is told stays, and `known` is what is shown.
+    """
     with gc_paused():
-        both = None if other is None else replicas(known, other)
-        shown = known if both is None else both.given
-        model, head, columns = _contents(shown, title, report, proofs, pairs, files)
+        both = replicas(known, other) if isinstance(other, Microcosm) else other
+        shown = both.given if both is not None and both is not other else known
+        model, head, columns = _contents(shown, title, report, proofs, pairs, files, limited)
         if both is not None:
             head["other"] = both.told((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))
             columns += both.columns(model)
         answered = (shown.assert_(one, settle=True) for one in questions)  # noqa: PT009
         head["questions"] = [answer.to_json(proof_object) for one in answered for answer in one]
         head["digest"] = digest_of(head, columns)
-        if (size := sum(len(column.packed) for column in columns)) > BYTES:
+        if (size := sum(len(column.packed) for column in columns)) > BYTES and limited:
             raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
         return head, columns
 
@@ -211,8 +222,9 @@ def _contents(
     proofs: str,
     pairs: Sequence[tuple[str, str]],
     files: Sequence[str],
+    limited: bool,
 ) -> tuple[PageModel, dict[str, Any], list[Column]]:
-    if (many := max(len(known), len(known.events_table or ()))) > EVENTS:
+    if (many := max(len(known), len(known.events_table or ()))) > EVENTS and limited:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
     model = PageModel(known._engine, known.givens, report)
     knowledge = Knowledge(model)

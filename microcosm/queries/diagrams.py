@@ -91,14 +91,17 @@ def diagram(drawing: Drawing, *, alone: bool = False) -> str:
     return space_time(drawing, alone=alone) if drawing.process else hasse(drawing, alone=alone)
 
 
-def html(told: str, drawing: Drawing) -> str:
-    """What is told of a microcosm, its space-time diagram where it knows processes, its Hasse diagram.
+def html(told: str, drawing: Drawing, page: str | None = None) -> str:
+    """What is told of a microcosm, its space-time diagram if processes are known, and its Hasse diagram.
 
-    Cost: as `space_time` and `hasse`.
+    Where there is a `page` of it, that comes first, and the diagrams stand folded behind it, for where the
+    notebook is shown without its scripts. Cost: as `space_time` and `hasse`.
     """
     drawings = [space_time(drawing)] if drawing.process else []
-    drawings.append(hasse(drawing))
-    return f'<div class="microcosm"><p>{readable(told)}</p>{"".join(drawings)}</div>'
+    drawn = "".join([*drawings, hasse(drawing)])
+    if page is not None:
+        drawn = f"{page}<details><summary>Diagrams</summary>{drawn}</details>"
+    return f'<div class="microcosm"><p>{readable(told)}</p>{drawn}</div>'
 
 
 def _lanes(drawing: Drawing) -> list[list[str]]:

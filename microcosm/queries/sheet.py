@@ -88,7 +88,7 @@ class Sheet:
     ) -> None:
         """A line, bent round the points between unless it is to be `straight`, with its tooltip.
 
-        `head` is `filled` or `open` (an arrow), or `diamonds` (at both ends). Cost: its length times the points.
+        `head` is `filled` or `open` (an arrow), or `diamonds` (at both ends). Cost: length times points.
         """
         way, bend = (_pieces(start, end, None), None) if straight else _route(start, end, self._points)
         self._ways.append(way)
@@ -123,7 +123,7 @@ class Sheet:
         )
 
     def key(self, sign: str, at: Point) -> None:
-        """The sign of a legend: `sign` is that of a line, of a head, or of what is missing. Cost: constant."""
+        """The sign of a legend: that of a line, of a head, or of what is missing. Cost: constant."""
         x, y = at
         if sign == "gap":
             self.zigzag((x + 14, y), "missing")

@@ -2,7 +2,7 @@
 
     1~alice:6~pZ8_k3f9x2a
 
-The version, the process and its event, for people, and 64 random bits. The log of the sender has this name,
+The version, the process and its event, for people, and 66 random bits. The log of the sender has this name,
 the log of each receiver has it, and that is how their lines are matched. The random bits are drawn when the
 message is sent and are nowhere before: who can name a sending has heard of it, from the sender or through
 others, so that what matches is in the order told. A name that was made up matches nothing.
@@ -24,11 +24,13 @@ LONGEST = 40
 _VERSION = "1~"
 _SHOWN = 12
 """Characters of the name of a process that a header shows."""
-_DRAWN = 8 * 512
+_DRAWN = 3 * 1024
 """Random bytes that are drawn at a time: a call of the system for each would cost more than all else."""
 
 _strange = re.compile(r"[^A-Za-z0-9._#/-]")
-_header = re.compile(r"1~([A-Za-z0-9._#/-]{0,12}:[0-9]{1,13}~[A-Za-z0-9_-]{11})(?:;(.+))?", re.ASCII)
+_header = re.compile(
+    r"1~([A-Za-z0-9._#/-]{0,12}:[0-9]{1,13}~[A-Za-z0-9_-]{11})(?:;(.+))?", re.ASCII
+).fullmatch
 
 
 def shown(process: str) -> str:
@@ -44,20 +46,20 @@ class Names:
     """Names that nobody can guess, for messages. Not for several threads at a time."""
 
     def __init__(self) -> None:
-        self._drawn = b""
+        self._drawn = ""
         self._at = 0
 
     def draw(self) -> str:
-        """Eleven letters of 64 random bits."""
-        if self._at >= len(self._drawn):
-            self._drawn, self._at = os.urandom(_DRAWN), 0
-        bits = self._drawn[self._at : self._at + 8]
-        self._at += 8
-        return urlsafe_b64encode(bits)[:11].decode("ascii")
+        """Eleven letters of 66 random bits."""
+        at = self._at
+        if at + 11 > len(self._drawn):
+            self._drawn, at = urlsafe_b64encode(os.urandom(_DRAWN)).decode("ascii"), 0
+        self._at = at + 11
+        return self._drawn[at : at + 11]
 
     def forget(self) -> None:
         """Draw anew: after a fork both sides would have the same names in store."""
-        self._drawn, self._at = b"", 0
+        self._drawn, self._at = "", 0
 
 
 def header_of(message: str, clock: dict[str, int] | None = None) -> str:
@@ -73,6 +75,15 @@ def header_of(message: str, clock: dict[str, int] | None = None) -> str:
     return f"{_VERSION}{message};" + ",".join(f"{quote(name)}={count}" for name, count in clock.items())
 
 
+def message_of(header: object) -> str | None:
+    """The name of the message in a header, which is that of its sending in a replica that is fed.
+
+    >>> message_of("1~alice:6~pZ8_k3f9x2a"), message_of("another header")
+    ('alice:6~pZ8_k3f9x2a', None)
+    """
+    return read(header)[0]
+
+
 def read(header: object) -> tuple[str | None, dict[str, int] | None]:
     """The name of the message in a header, and the clock of its sender if it is there. Raises nothing.
 
@@ -83,9 +94,11 @@ def read(header: object) -> tuple[str | None, dict[str, int] | None]:
     >>> read("00-4bf92f3577b34da6-01"), read(None), read(7)
     ((None, None), (None, None), (None, None))
     """
-    if isinstance(header, bytes | bytearray | memoryview):
+    if not isinstance(header, str):
+        if not isinstance(header, bytes | bytearray | memoryview):
+            return None, None
         header = bytes(header).decode("latin-1")
-    found = _header.fullmatch(header) if isinstance(header, str) else None
+    found = _header(header)
     if found is None:
         return None, None
     return found[1], _clock(found[2]) if found[2] else None

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from _thread import start_new_thread
 from contextlib import suppress
 from typing import Any
 
@@ -31,6 +31,9 @@ LIMIT = 1 << 20
 """and so many are kept where they cannot be written. More are lost."""
 AGAIN = 0.1
 """Seconds until it is tried again."""
+
+TAIL = 1 << 26
+"""So many bytes of a file are searched for earlier lives."""
 
 PATIENCE = 0.5
 """Seconds that one waits for another that begins in the same file."""
@@ -53,7 +56,10 @@ class Lines:
         self.untold: list[str] = []
         """What there is to be said of it (`say`)."""
         self.path: str | None = None
+        self._earlier = os.devnull
+        """Where earlier lives may stand: the file, if it is one that has an end."""
         self._policy = policy
+        self._at_once = policy == "each" and to is not None
         self._stream: Any = None
         self._text = False
         self._file = -1
@@ -63,7 +69,7 @@ class Lines:
         self._failing = False
         self._not_before = 0.0
         self._closed = threading.Event()
-        self._writer: threading.Thread | None = None
+        self._has_writer = False
         if isinstance(to, str | os.PathLike):
             self.path = os.path.abspath(to)
             try:
@@ -71,6 +77,8 @@ class Lines:
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise TextError(f"cannot be written: {reason}", file=self.path) from None
+            if os.path.isfile(self.path):
+                self._earlier = self.path
         elif to is not None:
             if not hasattr(to, "write"):
                 raise TextError(f"a recorder writes to a path or a stream, not to {type(to).__name__}")
@@ -81,6 +89,18 @@ class Lines:
 
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
+        if self._at_once and not self._waiting:
+            if self._torn or self._file < 0:
+                self._put(line, [line])
+                return
+            try:
+                written = os.write(self._file, line)
+            except OSError as error:
+                self._left([line], 0, error)
+                return
+            if written != len(line):
+                self._left([line], written)
+            return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
             return
@@ -93,24 +113,46 @@ class Lines:
         self._size += len(line)
         if self._policy == "each" or (self._size >= BATCH and self._policy == "interval"):
             self.flush()
-        elif self._writer is None and self._policy == "interval":
-            self._writer = threading.Thread(target=self._keep_writing, name="microcosm.record", daemon=True)
-            self._writer.start()
+        elif not self._has_writer and self._policy == "interval":
+            with suppress(RuntimeError):  # there is no room for a thread, or the interpreter ends
+                start_new_thread(self._keep_writing, ())  # a `Thread` would be followed as the program's are
+                self._has_writer = True
 
     def flush(self, *, last: bool = False) -> None:
         """Write what waits, if it can be written; with `last` try it though it has just failed."""
         if not self._waiting or (self._failing and not last and time.monotonic() < self._not_before):
             return
         lines, self._waiting, self._size = self._waiting, [], 0
-        content = lines[0] if len(lines) == 1 else b"".join(lines)
+        self._put(b"".join(lines), lines)
+
+    def _put(self, content: bytes, lines: list[bytes]) -> None:
+        """Write lines, of which `content` is made; what is left of them waits."""
         if self._torn:
             content = b"\n" + content
-        written, fault = self._write(content)
+        try:
+            written = os.write(self._file, content) if self._file >= 0 else self._write(content)
+        except Exception as error:  # a stream is the user's, and may raise anything
+            self._torn = self._torn or self._file < 0  # it does not say how much it took
+            self._left(lines, 0, error)
+            return
         if written == len(content):
             self._torn = self._failing = False
-            return
-        self._put_back(lines, written - self._torn)
+        else:
+            self._left(lines, written - self._torn)
+
+    def _left(self, lines: list[bytes], written: int, fault: Exception | None = None) -> None:
+        """Of lines only so many bytes could be written: the rest waits, from where a line was torn.
+
+        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
+        is missing it is written before the next.
+        """
         self._torn = written > 0 or self._torn
+        at = 0
+        while at < len(lines) and written >= len(lines[at]) - 1:
+            written -= len(lines[at])
+            at += 1
+        self._waiting[:0] = lines[at:]
+        self._size = sum(map(len, self._waiting))
         self._not_before = time.monotonic() + AGAIN
         if not self._failing:
             self._failing = True
@@ -129,7 +171,7 @@ class Lines:
         if self._file >= 0:
             with suppress(OSError):
                 os.close(self._file)
-        self._file, self._stream = -1, None  # the number may be another file's now
+        self._at_once, self._file, self._stream = False, -1, None  # the number may be another file's now
         if self.lost:
             self.untold.append(f"{self.lost} events are not in {self.name}: it could not be written")
 
@@ -146,7 +188,7 @@ class Lines:
     def after_fork(self) -> None:
         """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
         self.lock = threading.RLock()
-        self._waiting, self._size, self._writer = [], 0, None
+        self._waiting, self._size, self._has_writer = [], 0, False
         self.lost = 0
         if self._file >= 0:
             with suppress(OSError):
@@ -154,30 +196,11 @@ class Lines:
                 os.close(self._file)
                 self._file = mine
 
-    def _write(self, content: bytes) -> tuple[int, Exception | None]:
-        """How many bytes could be written, and what kept the others from it."""
-        try:
-            if self._file >= 0:
-                return os.write(self._file, content), None
-            if self._stream is not None:
-                self._stream.write(content.decode("ascii") if self._text else content)
-                self._stream.flush()
-        except Exception as error:  # a stream is the user's, and may raise anything
-            return 0, error
-        return len(content), None
-
-    def _put_back(self, lines: list[bytes], written: int) -> None:
-        """Let what was not written wait again, from the beginning of the line that was torn.
-
-        Of that line nothing counts: it is no JSON without its last byte. Where nothing but the end of a line
-        is missing it is written before the next.
-        """
-        at = 0
-        while at < len(lines) and written >= len(lines[at]) - 1:
-            written -= len(lines[at])
-            at += 1
-        self._waiting[:0] = lines[at:]
-        self._size = sum(map(len, self._waiting))
+    def _write(self, content: bytes) -> int:
+        """Write to a stream; how many bytes it took: all, or it raises."""
+        self._stream.write(content.decode("ascii") if self._text else content)
+        self._stream.flush()
+        return len(content)
 
     def _keep_writing(self) -> None:
         while not self._closed.wait(INTERVAL):
@@ -195,7 +218,7 @@ class Lines:
 
     def look_at_the_end(self) -> None:
         """Where the last line of the file has no end, because its writer was killed, begin on a new one."""
-        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+        with suppress(OSError), open(self._earlier, "rb") as stream:
             if stream.seek(0, os.SEEK_END):
                 stream.seek(-1, os.SEEK_END)
                 self._torn = stream.read(1) != b"\n"
@@ -230,21 +253,24 @@ class Lines:
 
                 flock(self._file, LOCK_UN)
 
-    def lives(self, process: bytes) -> Iterator[tuple[int, int, str]]:
-        """Each line of a process in the file: the number of its life, its position, the name of its life.
+    def lives(self, process: bytes) -> dict[int, tuple[int, str]]:
+        """The lives of a process in the file: by number, the last position and the name of each.
 
-        `process` is its name as JSON without the last quotation mark. Cost: linear.
+        `process` is its name as JSON without the last quotation mark. Cost: linear in the file, of which no
+        more than the last `TAIL` bytes are read: two lives of one number still have different names.
         """
-        if self.path is None:
-            return
         lines = re.compile(
-            rb'^\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
+            rb'\{"process": ?' + re.escape(process) + rb'(?:#(\d{1,9}))?(?:/[^"]*)?"'
             rb'(?:,"seq":(\d{1,18}),"life":"([\w-]{8})")?'
         )
-        with suppress(OSError), open(self.path, "rb") as stream:
+        found: dict[int, tuple[int, str]] = {}
+        with suppress(OSError), open(self._earlier, "rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
-                if found := lines.match(line):
-                    yield int(found[1] or 1), int(found[2] or 0), (found[3] or b"").decode()
+                if told := lines.match(line):
+                    number, at, name = int(told[1] or 1), int(told[2] or 0), (told[3] or b"").decode()
+                    found[number] = max(at, found.get(number, (0,))[0]), name
+        return found
 
 
 def _opened(path: str) -> int:

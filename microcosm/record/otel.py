@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import MethodType
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -53,6 +54,9 @@ CHAINS = "MICROCOSM_CHAINS"
 """The variable that says what is a chain there: `task`, each thread and task, or `process`, all of it."""
 REMEMBERED = 10_000
 """So many of the latest spans may be linked to."""
+
+MOST = 16
+"""Headers that a message may bring; more are no work of ours."""
 
 T = TypeVar("T")
 _ARRIVED = create_key("microcosm-arrived")
@@ -293,4 +297,5 @@ def _split(headers: object) -> list[str]:
         headers = (headers,)
     if not isinstance(headers, Iterable):
         return []
-    return [one.strip() for each in headers for one in str(each).split(",") if one.strip()]
+    found = (one.strip() for each in headers for one in str(each).split(",", MOST)[:MOST])
+    return [*islice(filter(None, found), MOST)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from microcosm.record.header import read
+from microcosm.record.header import message_of
 from microcosm.record.recorder import Recorder
 
 
@@ -51,7 +51,7 @@ class RecordedQueue:
         return getattr(self.queue, name)
 
     def _taken(self, found: Any) -> Any:
-        if not (isinstance(found, Carried) and read(found.header)[0]):
+        if not (isinstance(found, Carried) and message_of(found.header)):
             return found
         self.recorder.receive(found.header, f"got {self.label}")
         return found.item
@@ -84,7 +84,7 @@ class RecordedPipe:
     def recv(self) -> Any:
         """Receive an item."""
         found = self.end.recv()
-        if not (isinstance(found, Carried) and read(found.header)[0]):
+        if not (isinstance(found, Carried) and message_of(found.header)):
             return found
         self.recorder.receive(found.header, f"received {self.label}")
         return found.item

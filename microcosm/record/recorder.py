@@ -11,22 +11,24 @@ a message. `docs/record.md` has the rest.
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import weakref
 from collections.abc import Collection
+from contextvars import Context
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
-from time import time
+from time import time_ns
 from types import TracebackType
 from typing import Any
 
 from microcosm.errors import TextError
 from microcosm.files import AnyPath
+from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import Lines
+from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 
@@ -48,14 +50,15 @@ def encoded(attributes: dict[str, Any]) -> str:
     >>> encoded({"key": "x", "at": {1}, "nan": float("nan")})
     '{"key":"x","at":["1"],"nan":"nan"}'
     """
-    try:
-        return _encode(attributes)
-    except Exception:  # what a user's `__str__` raises, circles, keys that are no text, depth, no numbers
-        return "{" + ",".join(f"{quoted(str(name))}:{_told(attributes[name])}" for name in attributes) + "}"
+    return "{" + ",".join([f"{quoted(name)}:{_told(value)}" for name, value in attributes.items()]) + "}"
 
 
 def _told(value: object) -> str:
+    if type(value) is str:
+        return quoted(value)
     try:
+        if type(value) is int:
+            return int.__repr__(value)
         return _encode(value)
     except Exception:
         return quoted(_text(value))
@@ -68,13 +71,17 @@ def _text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+_GOES_ON, _ENDS = "R", "N"
+"""What the names of lives begin with: of those that may be resumed, and of all others."""
+
+
 class Recorder:
     """Records the events of `process` in `to`: a path, to which lines are appended, or a stream.
 
     `flush` says when lines are written: `each` at once, so that a process that is killed has lost none;
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
-    in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path, and one
-    program at a time. Safe between threads. After a fork the child is a new process, after the fork.
+    with `resume` in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path,
+    and one program at a time. Safe between threads. After a fork the child is a new process, after the fork.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`
@@ -90,11 +97,15 @@ class Recorder:
         resume: bool = False,
         tasks: bool = False,
         clocks: bool = False,
+        replica: Any = None,
     ) -> None:
         if not isinstance(process, str) or not process:
             raise TextError(f"a process has a name, which is text, not {process!r}")
         if resume and tasks:
             raise TextError("threads and tasks do not go on: a recorder has `resume` or `tasks`, not both")
+        if replica is not None and tasks:
+            raise TextError("a replica has one chain: a recorder has `replica` or `tasks`, not both")
+        self._feeding = None if replica is None else Feeding(replica, process)
         self.foreign = 0
         """How many headers came that are of another kind or version."""
         self._called = process
@@ -107,11 +118,12 @@ class Recorder:
         self._strands: Strands | None = None
         self._forked: Point | None = None
         """After which event of the parent a child begins."""
-        atexit.register(self.close)
+        self._end = weakref.finalize(self, _close, self._lines)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
         if tasks:
             follow(self)
+            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -166,6 +178,11 @@ class Recorder:
         """How many events could not be written, for good."""
         return self._lines.lost
 
+    @property
+    def refused(self) -> int:
+        """How many events and orders the replica did not take."""
+        return self._feeding.refused if self._feeding else 0
+
     def flush(self) -> None:
         """Write what waits to be written."""
         with self._lines.lock:
@@ -174,10 +191,7 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""
-        with self._lines.lock:
-            self._lines.close()
-        self._lines.say()
-        atexit.unregister(self.close)
+        self._end()
 
     def __enter__(self) -> Recorder:
         """Close it at the end of the block."""
@@ -199,8 +213,11 @@ class Recorder:
     ) -> str:
         """Append an event to the chain of who calls; its name, or of a sending the header."""
         lines = self._lines
+        said = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
-            attributes["time"] = round(time(), 6)
+            now = str(time_ns())  # text is cut faster than a float is written
+            now = f"{now[:-9]}.{now[-9:-3]}" if len(now) > 9 and now[0] != "-" else "0"
+            said = f'{{"time":{now}{"," if attributes else ""}{said[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
@@ -218,39 +235,44 @@ class Recorder:
             if kind == "send":
                 message = f"{strand.shown}:{seq}~{self._names.draw()}"
             if message is not None:
-                text += f',"message":"{message}"'
+                text = f'{text},"message":"{message}"'
             if label is not None:
-                text += f',"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
+                text = f'{text},"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
             if strand.after:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, message if kind == "receive" else None, clock)
-            lines.append(f'{text},"attributes":{encoded(attributes)}}}\n'.encode("ascii"))
+            lines.append(f'{text},"attributes":{said}}}\n'.encode("ascii"))
             if self._strands is not None:
                 self._strands.recorded(strand)
-            known = strand.clock and dict(strand.clock)
+            if self._feeding is not None:
+                self._feed(strand, kind, message)
+            name = f"{strand.process}:{seq}" if kind != "send" else header_of(str(message), strand.clock)
         if lines.untold:
             lines.say()
-        return header_of(message, known) if kind == "send" and message else f"{strand.process}:{seq}"
+        return name
 
     def _begin(self, alone: bool) -> None:
         """Begin the chain of this life, with a name that no other in this file has."""
         if self._resume and not alone:
             self._resume = False
             self._lines.untold.append(f"{self._lines.name} is in use: {self._called} does not go on in it")
-        lines, name, seq, life = self._lines, self._called, 0, self._names.draw()[:8]
+        lines, name, seq = self._lines, self._called, 0
+        life = (_GOES_ON if self._resume else _ENDS) + self._names.draw()[:7]
         lines.look_at_the_end()
-        found = [*lines.lives(quoted(name)[:-1].encode("ascii"))]
-        last = max((number for number, _, _ in found), default=0)
-        resumed = [each for number, _, each in found if number == last and each] if self._resume else []
-        if resumed:  # what its last life did not write is not known: one position is left out
-            seq = max(at for number, at, _ in found if number == last) + 1
-            life = resumed[-1]
-            name = name if last == 1 else f"{name}#{last}"
+        found = lines.lives(quoted(name)[:-1].encode("ascii"))
+        last = max(found, default=0)
+        resumed = [number for number, (_, each) in found.items() if each.startswith(_GOES_ON)]
+        if self._resume and resumed:  # what its last life did not write is not known: a position is left out
+            seq, life = found[max(resumed)]
+            seq += 1
+            name = name if max(resumed) == 1 else f"{name}#{max(resumed)}"
         elif last:
             name = f"{name}#{last + 1}"
         elif self._forked:
             name = f"{name}#{os.getpid()}"
+        if self._feeding is not None:
+            name = self._feeding.unused(name)
         self._strand = strand = Strand(name, life, {} if self._clocks and not seq else None)
         strand.seq = seq
         if self._tasks:
@@ -259,7 +281,13 @@ class Recorder:
         if self._forked:
             strand.come_after(self._forked, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
-                pools.Finalize(None, self.close, exitpriority=100)
+                pools.Finalize(None, self._end, exitpriority=100)
+
+    def _feed(self, strand: Strand, kind: str, message: str | None) -> None:
+        """Tell the replica of the last event."""
+        if self._feeding is not None:
+            name = message if kind == "send" and message else f"{strand.process}:{strand.seq}"
+            self._feeding.happened(name, message if kind == "receive" else None)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -283,6 +311,12 @@ class Recorder:
             with self._lines.lock:
                 self._strands.joined(owner, by)
 
+    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
+        """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""
+        if self._strands is not None:
+            with self._lines.lock:
+                self._strands.waited_for(point, by, context)
+
     def _before_fork(self) -> None:
         self._lines.lock.acquire()
 
@@ -294,7 +328,7 @@ class Recorder:
         if strand is not None and strand.seq:
             self._forked = strand.point()
         self._strand = self._strands = None
-        self._resume = False
+        self._resume, self._feeding = False, None
         self._names.forget()
         self._lines.after_fork()
 
@@ -314,6 +348,13 @@ def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
         return ""
     strand.clock[strand.named] = strand.seq
     return f',"clock":{_encode(strand.clock)}'
+
+
+def _close(lines: Lines) -> None:
+    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
+    with lines.lock:
+        lines.close()
+    lines.say()
 
 
 def _at_fork(recorder: Recorder) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextvars import ContextVar
+from contextlib import suppress
+from contextvars import Context, ContextVar
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -47,6 +48,8 @@ class Strand:
         self.shown = shown(process)
         self.after: list[tuple[str, str]] = []
         """What the next event comes after besides the last one, and what these links are called."""
+        self.pending: list[Point] = []
+        """The same, for who waits for this chain before it has another event."""
         self.heard: WeakKeyDictionary[Strand, int] = WeakKeyDictionary()
 
     def event(self) -> str:
@@ -64,6 +67,7 @@ class Strand:
             return
         self.heard[strand] = seq
         self.after.append((f"{strand.named}:{seq}", link))
+        self.pending.append(point)
         self.learn(clock)
 
     def learn(self, clock: Clock | None) -> None:
@@ -87,19 +91,18 @@ class Strands:
         self._life = life
         self._clocks = clocks
         self._of: WeakKeyDictionary[Any, Strand] = WeakKeyDictionary()
-        self._started: WeakKeyDictionary[Any, Point] = WeakKeyDictionary()
+        self._started: WeakKeyDictionary[Any, tuple[Point, ...]] = WeakKeyDictionary()
         self._ran: dict[int, list[Strand]] = {}
         """By thread, the chains of the tasks that it ran since it has last come after them."""
         self._called: dict[str, int] = {}
-        self._told: ContextVar[Point | None] = ContextVar("microcosm.record", default=None)
-        """The last event of who made the context."""
+        self._told: ContextVar[tuple[Point, ...]] = ContextVar("microcosm.record", default=())
+        """The last event of who made the context, and those that it has waited for since."""
 
     def current(self) -> Strand:
         """The chain of who calls, which comes after all that is known to be over for it."""
         task, looping = _current_task()
         strand = self.of(task or threading.current_thread())
-        told = self._told.get()
-        if told is not None and told.strand is not strand:
+        for told in self._told.get():
             strand.come_after(told, "start")
         if not looping and self._ran:
             for ran in self._ran.pop(threading.get_ident(), ()):
@@ -113,8 +116,7 @@ class Strands:
         if strand is None:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
-            started = self._started.pop(owner, None)
-            if started is not None:
+            for started in self._started.pop(owner, ()):
                 strand.come_after(started, "start")
             if not isinstance(owner, threading.Thread):
                 self._ran.setdefault(threading.get_ident(), []).append(strand)
@@ -123,20 +125,35 @@ class Strands:
 
     def recorded(self, strand: Strand) -> None:
         """Let whoever is started from now on be after the last event of this chain."""
-        self._told.set(strand.point())
+        strand.pending.clear()
+        self._told.set((strand.point(),))
 
     def starting(self, thread: threading.Thread) -> None:
         """The current chain starts a thread."""
         strand = self._of.get(_current_task()[0] or threading.current_thread())
-        told = strand.point() if strand is not None and strand.seq else self._told.get()
-        if told is not None:
-            self._started[thread] = told
+        told = tuple(each for each in self._told.get() if each.strand is not strand)
+        self._started[thread] = (*told, strand.point()) if strand is not None and strand.seq else told
 
     def joined(self, owner: Any, by: Any = None) -> None:
         """A thread or task is over, and who calls (or `by`) has waited for it."""
         ended = self._of.get(owner)
-        if ended is not None and ended.seq:
-            self.of(by or _current_task()[0] or threading.current_thread()).come_after(ended.point(), "join")
+        if ended is not None:
+            for point in (*ended.pending, *([ended.point()] if ended.seq else ())):
+                self.waited_for(point, by, _context_of(by))
+
+    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
+        """Who calls, or the task `by` of a context, has waited for an event; whom it starts then knows it."""
+        here = _current_task()[0] or threading.current_thread()
+        self.of(by or here).come_after(point, "join")
+        if by is None or by is here:
+            self._tell(point)
+        elif context is not None:
+            with suppress(RuntimeError):  # it is that of who calls
+                context.run(self._tell, point)
+
+    def _tell(self, point: Point) -> None:
+        """Let whoever is started from now on be after an event, too."""
+        self._told.set((*(told for told in self._told.get() if told.strand is not point.strand), point))
 
     def _name(self, owner: Any) -> str:
         if owner is threading.main_thread():
@@ -243,6 +260,12 @@ def _current_task() -> tuple[Any, bool]:
     if loaded is None or loaded._get_running_loop() is None:
         return None, False
     return sys.modules["asyncio"].current_task(), True
+
+
+def _context_of(task: Any) -> Context | None:
+    """The context of a task that waits for something."""
+    calls = getattr(getattr(task, "_fut_waiter", None), "_callbacks", None) or ()
+    return next((context for call, context in calls if getattr(call, "__self__", None) is task), None)
 
 
 def _name_of_task(task: Any) -> str:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES = "microcosm.page.write"
-"""What writes pages. It stands above this layer, and is looked up by name when somebody wants a page."""
+_PAGES, _NOTEBOOK, _VIEW = "microcosm.page.write", "microcosm.page.notebook", "microcosm.cli.commands.view"
+"""What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
@@ -84,6 +84,8 @@ class Microcosm:
     _fitting: Worlds | None
     _many: Batch | None
     _around: Neighbours | None
+    _asked: tuple[str, ...] = ()
+    """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
     _told: Concluded | None
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
@@ -165,6 +167,14 @@ class Microcosm:
         `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
         """
         import_module(_PAGES).write(self, path, **how)
+
+    def view(self, *, port: int = 0, browser: bool = True, read_only: bool = False) -> None:
+        """Show this in a browser, with a session behind the page (docs/view.md), until interrupted (Ctrl-C).
+
+        What is changed there is changed in a copy. To be called in the main thread. Raises `MicrocosmError`
+        where the port is in use.
+        """
+        import_module(_VIEW).show(self, port=port, browser=browser, read_only=read_only)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.
@@ -279,13 +289,14 @@ class Microcosm:
         from microcosm.queries.diagrams import diagram
         from microcosm.queries.drawing import drawing_of
 
-        return diagram(drawing_of(self._givens, self.rules))
+        return diagram(drawing_of(self._givens, self.rules, around=self._asked))
 
     def _repr_html_(self) -> str:
         from microcosm.queries.diagrams import html
         from microcosm.queries.drawing import drawing_of
 
-        return html(repr(self), drawing_of(self._givens, self.rules))
+        page = import_module(_NOTEBOOK).embedded(self)
+        return html(repr(self), drawing_of(self._givens, self.rules, around=self._asked), page)
 
     # -- what is judged ------------------------------------------------------------------------------------
 
@@ -305,6 +316,7 @@ class Microcosm:
         Cost: some searches, linear in the events between the two at worst, and the size of the proof.
         """
         verdict = self.online(a, b, must_exist=must_exist)
+        self._asked = a, b
         return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
@@ -667,6 +679,7 @@ class Microcosm:
         expect_distinct(a, b)
         if must_exist:
             self.require(a, b)
+        self._asked = a, b
 
     def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""

@@ -414,3 +414,14 @@ def test_events_in_a_drawing_tell_their_words(tmp_path: Path, run: Run) -> None:
     said = drawing.read_text(encoding="utf-8")
     assert "<title>p:1 &quot;pay &lt;1&gt;&quot;</title>" in said
     assert "<title>q:2</title>" in said
+
+
+def test_what_the_log_lacks_is_in_the_drawing(tmp_path: Path, run: Run) -> None:
+    album = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"
+    run("order", str(album), "--explain", "fifo-n-n", "--svg", str(tmp_path / "out.svg"))
+    drawing = ElementTree.fromstring((tmp_path / "out.svg").read_text(encoding="utf-8"))
+    svg = "{http://www.w3.org/2000/svg}"
+    [gap] = [path for path in drawing.iter(f"{svg}path") if path.get("class") == "gap"]
+    assert gap.findtext(f"{svg}title") == "server: events 3 to 7 are missing"
+    [digest] = [dot for dot in drawing.iter(f"{svg}circle") if "digest " in dot.findtext(f"{svg}title", "")]
+    assert f" {digest.get('cy')}l" in gap.get("d", "")

@@ -129,8 +129,9 @@ def test_too_many_spans_a_second_are_put_off(collector: Make) -> None:
     status, said, headers = one.post(body(50))
     assert (status, headers["retry-after"]) == (429, "3")
     assert "more than 5 spans a second" in json.loads(said)["message"]
+    assert one.post(b" " * (8 << 20))[0] == 429, "it is heard, though nothing of the request was wanted"
     one.stop()
-    assert one.counts["refused requests"] == {"rate": 1}
+    assert one.counts["refused requests"] == {"rate": 2}
 
 
 def test_too_many_at_once_are_put_off(collector: Make) -> None:
@@ -226,3 +227,34 @@ def test_the_page_is_shown_once_something_came_and_ends_with_the_collector(
     assert one.stop() == 0
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((host, int(port)))
+
+
+def test_a_request_that_does_not_come_to_its_end_is_given_up(tmp_path: Path) -> None:
+    import asyncio
+
+    from microcosm.collect.folder import Folder
+    from microcosm.collect.intake import Intake, Limits
+    from microcosm.collect.over_http import application
+
+    folder = Folder(str(tmp_path))
+    intake = Intake(folder, Limits(patience=0.01))
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if sent:
+            raise AssertionError("more is asked for, though an answer is sent")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            sent.append("given up")
+        raise AssertionError("it waits for a minute")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", JSON.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/v1/traces", "headers": headers, "query_string": b""}
+    asyncio.run(application(intake)(scope, receive, send))
+    folder.close()
+    assert (sent[0], sent[1]["status"]) == ("given up", 408)
+    assert intake.counts.refused == {"too slow": 1}

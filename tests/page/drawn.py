@@ -1,4 +1,4 @@
-"""What a picture shows, read out of the SVG that the page draws: events with their colours, tints, what is missing."""
+"""What a picture shows, read out of the SVG that the page draws: events, their colours, tints, gaps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def drawn(page: Any) -> Drawn:
         fill, stroke = part.get("fill", ""), part.get("stroke", "")
         if part.get("class") == "event":
             title = part.find(f"{SVG}title")
-            assert title is not None and title.text is not None
+            assert title is not None
+            assert title.text is not None
             xs, ys = outline(part.get("d", ""))
             colour = names[stroke if fill == "none" else fill]
             events[title.text] = Mark((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2, colour)
@@ -95,7 +96,8 @@ def outline(path: str) -> tuple[list[float], list[float]]:
             xs.append(xs[-1])
             ys.append(ys[-1] + numbers[0])
         elif letter == "a":
-            middle = xs[-1] + numbers[5] / 2
-            xs += [middle, xs[-1] + numbers[5]]
-            ys += [ys[-1] + numbers[0] * (1 if numbers[5] < 0 else -1), ys[-1]]
+            r, dx, dy = numbers[0], numbers[5], numbers[6]  # half a circle, on the right of its way
+            xs += [xs[-1] + dx / 2 - dy / 2, xs[-1] + dx]
+            ys += [ys[-1] + dy / 2 + dx / 2, ys[-1] + dy]
+            assert abs(dx * dx + dy * dy - 4 * r * r) < 1
     return xs[1:], ys[1:]

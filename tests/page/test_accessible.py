@@ -52,7 +52,9 @@ def test_nothing_is_found_against_the_guidelines(page_of: Any, screen: str) -> N
 def test_axe_finds_what_is_wrong(page_of: Any) -> None:
     page = page_of(ALBUM)
     page.tab.evaluate(AXE)
-    page.tab.evaluate("document.getElementById('find').labels[0].remove(); document.getElementById('find').placeholder = ''")
+    page.tab.evaluate(
+        "document.getElementById('find').labels[0].remove(); document.getElementById('find').placeholder = ''"
+    )
     page.tab.evaluate("document.getElementById('counts').style.color = '#ccc'")
     found = {rule for rule, _ in page.tab.evaluate(RULES)[1]}
     assert {"label", "color-contrast"} <= found

@@ -19,8 +19,9 @@ ALBUM = Path("examples/photo-album.jsonl")
 STATE = """() => {
   const {a, b, focus, axis, x0, k, find, cut, list, table, panel, whatif} = app.state;
   const name = (i) => i < 0 ? null : model.name(i);
-  return {a: name(a), b: name(b), focus: name(focus), axis, x0: +x0.toPrecision(6), k: +k.toPrecision(6), find, cut, list,
-          table, panel, whatif: whatif && whatif.sign, order: [...model.order], hidden: [...app.state.hidden]};
+  return {a: name(a), b: name(b), focus: name(focus), axis, x0: +x0.toPrecision(6), k: +k.toPrecision(6),
+          find, cut, list, table, panel, whatif: whatif && whatif.sign, order: [...model.order],
+          hidden: [...app.state.hidden]};
 }"""
 
 
@@ -56,7 +57,8 @@ def test_keys_choose_walk_find_and_show(page_of: Any) -> None:
     press(page, "m")
     assert label(page).startswith("acl-saved, process server")
     press(page, "Enter")
-    assert state(page)["a"] == "acl-saved" and "chosen as A" in label(page)
+    assert state(page)["a"] == "acl-saved"
+    assert "chosen as A" in label(page)
     press(page, "m", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert "unknown to acl-saved" in label(page) or "after acl-saved" in label(page)
     press(page, "Shift+Enter")
@@ -66,12 +68,17 @@ def test_keys_choose_walk_find_and_show(page_of: Any) -> None:
     assert (state(page)["a"], state(page)["b"]) == (before["b"], before["a"])
     press(page, "l", "T", "p", "c", "t", "d")
     now = state(page)
-    assert now["list"] and now["table"] and now["cut"] and not now["panel"]
-    assert now["axis"] == "lines" and tab.get_attribute("html", "data-theme") == "light"
+    assert now["list"]
+    assert now["table"]
+    assert now["cut"]
+    assert not now["panel"]
+    assert now["axis"] == "lines"
+    assert tab.get_attribute("html", "data-theme") == "light"
     press(page, "Escape")
     assert state(page)["b"] is None
     press(page, "Escape")
-    assert state(page)["a"] is None and not state(page)["cut"]
+    assert state(page)["a"] is None
+    assert not state(page)["cut"]
     press(page, "/", *"digest", "Enter")
     tab.wait_for_function("document.getElementById('hits').textContent.includes('2')")
     press(page, "n")
@@ -86,11 +93,13 @@ def test_letters_are_keys_only_where_nobody_writes_and_may_be_turned_off(page_of
     page = page_of(ALBUM)
     page.tab.focus("#find")
     press(page, "l", "t")
-    assert not state(page)["list"] and state(page)["axis"] == "steps"
+    assert not state(page)["list"]
+    assert state(page)["axis"] == "steps"
     page.tab.focus("#picture")
     page.run("() => app.set({letters: false})")
     press(page, "l", "ArrowRight")
-    assert not state(page)["list"] and state(page)["focus"] == "edit"
+    assert not state(page)["list"]
+    assert state(page)["focus"] == "edit"
 
 
 def test_zoom_pan_and_the_lanes_obey_keys(page_of: Any) -> None:
@@ -102,7 +111,8 @@ def test_zoom_pan_and_the_lanes_obey_keys(page_of: Any) -> None:
     press(page, "Shift+ArrowRight")
     assert state(page)["x0"] > whole["x0"]
     press(page, "0")
-    assert state(page)["k"] == pytest.approx(whole["k"]) and state(page)["x0"] == pytest.approx(whole["x0"])
+    assert state(page)["k"] == pytest.approx(whole["k"])
+    assert state(page)["x0"] == pytest.approx(whole["x0"])
     press(page, "ArrowRight", "Alt+ArrowDown")
     order = state(page)["order"]
     assert [order[1], order[0], *order[2:]] == whole["order"]
@@ -120,7 +130,8 @@ def test_a_link_gives_the_same_state(page_of: Any) -> None:
     again = page_of(ALBUM, fragment=link)
     assert state(again) == before
     assert "for another file" not in again.tab.inner_text("body")
-    assert not page.errors and not again.errors
+    assert not page.errors
+    assert not again.errors
 
 
 def test_a_link_of_another_file_says_so(page_of: Any) -> None:
@@ -140,7 +151,9 @@ def test_the_address_may_change_under_an_open_page(page_of: Any) -> None:
     page = page_of(ALBUM)
     link = fragment(page)
     page.tab.evaluate("(link) => { location.hash = link; }", f"{link}&a=upload")
-    page.tab.wait_for_function("document.getElementById('picture').getAttribute('aria-label').includes('upload')")
+    page.tab.wait_for_function(
+        "document.getElementById('picture').getAttribute('aria-label').includes('upload')"
+    )
     assert state(page)["a"] == "upload"
 
 
@@ -165,8 +178,8 @@ def test_svg_and_png_are_saved(page_of: Any, tmp_path: Path) -> None:
         waited.value.save_as(tmp_path / f"picture.{kind}")
     svg = ET.parse(tmp_path / "picture.svg").getroot()
     shown = page.run("""() => {
-      const {width} = size();
-      return upTo(model.n).filter((i) => scene.at.x[i] * app.state.k - app.state.x0 * app.state.k < width).length;
+      const {width} = size(), {x0, k} = app.state;
+      return upTo(model.n).filter((i) => (scene.at.x[i] - x0) * k < width).length;
     }""")
     assert len(svg.findall(".//*[@class='event']")) == shown == 15
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -198,7 +211,8 @@ def test_print_shows_the_picture_on_white(page_of: Any) -> None:
     page.tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.tab.emulate_media(media="print")
     assert page.tab.locator("#printed svg").first.is_visible()
-    assert not page.tab.locator("#picture").is_visible() and not page.tab.locator("#search").is_visible()
+    assert not page.tab.locator("#picture").is_visible()
+    assert not page.tab.locator("#search").is_visible()
     assert page.tab.locator("#printed path.event").count() == 15
     assert page.tab.locator("#printed svg rect").first.get_attribute("fill") == "rgb(255, 255, 255)"
     page.tab.evaluate("window.dispatchEvent(new Event('afterprint'))")

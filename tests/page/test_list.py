@@ -1,4 +1,4 @@
-"""The list and the table: all events in causal order, a window of rows; the verdict of each pair in its cell."""
+"""The list: all events in causal order, a window of rows. The table: the verdict of each pair in its cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ ALBUM = Path("examples/photo-album.jsonl")
 
 EVENTS = 100_000
 
-ROWS = "Array.from(document.querySelectorAll('#list [role=row]'), (row) => row.id + ' ' + row.children[1].textContent)"
+ROWS = """Array.from(document.querySelectorAll('#list [role=row]'),
+  (row) => row.id + ' ' + row.children[1].textContent)"""
+
+
+ACTIVE = "document.getElementById(listed.box.getAttribute('aria-activedescendant'))"
+
+SCROLL = """(part) => {
+  const {box} = listed;
+  box.scrollTop = part * (box.scrollHeight - box.clientHeight);
+  drawList();
+}"""
+
+BOTTOMS = """() => [listed.box.querySelector('[role=row]:last-of-type'), listed.box]
+  .map((one) => one.getBoundingClientRect().bottom)"""
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +69,13 @@ def test_a_window_of_many_events(page_of: Any, long_log: Path) -> None:
     press = tab.tab.keyboard.press
     press("End")
     assert tab.tab.evaluate(ROWS)[-1].startswith(f"row-{EVENTS - 2} ")
-    active = "document.getElementById(document.querySelector('#list [role=grid]').getAttribute('aria-activedescendant'))"
-    assert tab.tab.evaluate(f"{active}.getAttribute('aria-rowindex')") == str(EVENTS - 1)
+    assert tab.run(f"() => {ACTIVE}.getAttribute('aria-rowindex')") == str(EVENTS - 1)
     press("PageUp")
     press("ArrowUp")
-    seen = tab.tab.evaluate(
-        f"(() => {{ const row = {active}.getBoundingClientRect(), box = document.querySelector("
-        "'#list [role=grid]').getBoundingClientRect(); return row.top >= box.top && row.bottom <= box.bottom; })()"
-    )
-    assert seen
+    row, box = tab.run(f"() => [{ACTIVE}, listed.box].map((one) => one.getBoundingClientRect().top)")
+    assert row >= box
+    row, box = tab.run(f"() => [{ACTIVE}, listed.box].map((one) => one.getBoundingClientRect().bottom)")
+    assert row <= box
     press("Enter")
     assert tab.run("() => app.state.a === causal()[listed.at]")
     tab.tab.wait_for_selector("#list [role=row] .mark.after")
@@ -80,19 +91,13 @@ def test_a_list_taller_than_what_browsers_scroll(page_of: Any, long_log: Path) -
     tab.tab.wait_for_selector("#list [role=row]")
     rows, places = EVENTS - 1, (0, 0.25, 0.5, 1)
     for part in places:
-        tab.run(
-            "(part) => { const {box} = listed; box.scrollTop = part * (box.scrollHeight - box.clientHeight); drawList(); }",
-            part,
-        )
+        tab.run(SCROLL, part)
         numbers = [int(row.split()[0][4:]) for row in tab.tab.evaluate(ROWS)]
         assert numbers == [*range(numbers[0], numbers[-1] + 1)]
         assert abs(numbers[0] - part * rows) < 60
     assert numbers[-1] == rows - 1
-    inside = tab.run(
-        "() => { const {box} = listed, last = box.querySelector('[role=row]:last-of-type').getBoundingClientRect();"
-        " return last.bottom <= box.getBoundingClientRect().bottom + 2; }"
-    )
-    assert inside
+    last, box = tab.run(BOTTOMS)
+    assert last <= box + 2
     tab.run("() => { showRow(40000); drawList(); }")
     assert any(row.startswith("row-40000 ") for row in tab.tab.evaluate(ROWS))
 

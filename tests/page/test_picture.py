@@ -1,7 +1,8 @@
-"""The picture says what the engine says: glyphs, tints, gaps, lost messages; and what was broken is seen to be."""
+"""The picture says what the engine says: glyphs, tints, gaps, lost messages; a broken one is found out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,8 @@ def test_the_album_shows_every_event_its_gap_and_what_was_lost(page_of: Any) -> 
     lanes = page.run("() => Array.from(document.querySelectorAll('#lanes span'), (span) => span.textContent)")
     assert set(lanes) == {"laptop", "server", "phone", "tablet"}
     heights = {name: mark.y for name, mark in picture.events.items()}
-    assert heights["choose"] == heights["upload"] and heights["backup"] == heights["digest"]
+    assert heights["choose"] == heights["upload"]
+    assert heights["backup"] == heights["digest"]
     names = set(picture.texts)
     assert set(picture.events) <= names, "at this scale every event has its name"
 
@@ -78,7 +80,8 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
         for (let i = 0; i < model.n; i++) {
           if (i === model.edges.src[edge] || i === model.edges.dst[edge]) continue;
           for (let t = 0; t <= 1; t += 0.002) {
-            const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2, y = s * s * y1 + 2 * s * t * cy + t * t * y2;
+            const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2;
+            const y = s * s * y1 + 2 * s * t * cy + t * t * y2;
             found.push(Math.hypot(x - px(view, i), y - py(view, i)) - view.r);
           }
         }
@@ -90,14 +93,17 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
 
 def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     page = page_of(ALBUM)
-    page.run("() => app.set({order: Int32Array.from(['laptop', 'phone', 'server', 'tablet'].map((name) => "
-             "model.head.lanes.findIndex((lane) => lane.name === name)))})")
+    page.run(
+        "() => app.set({order: Int32Array.from(['laptop', 'phone', 'server', 'tablet'].map((name) => "
+        "model.head.lanes.findIndex((lane) => lane.name === name)))})"
+    )
     bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
     straight = page.run("""() => {
       const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (a, edge) => touched(view,
-        curve(px(view, a), py(view, a), px(view, model.edges.dst[edge]), py(view, model.edges.dst[edge]), 0, 0), a,
-        model.edges.dst[edge])).filter(Boolean).length;
+      return Array.from(model.edges.src, (a, edge) => {
+        const b = model.edges.dst[edge];
+        return touched(view, curve(px(view, a), py(view, a), px(view, b), py(view, b), 0, 0), a, b);
+      }).filter(Boolean).length;
     }""")
     assert bends == straight
 
@@ -105,13 +111,16 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
 @pytest.mark.parametrize("k", [0.4, 3, 8, 20, 60])
 def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None:
     page = page_of(ALBUM)
-    red = page.run("""(k) => {
+    red = page.run(
+        """(k) => {
       app.set({k, x0: -20 / k});
       frame();
       const pen = new Recorder();
       drawPicture(pen, viewNow(size().width, size().height));
       return pen.parts.filter((part) => part.includes(`stroke="${scene.colours.gap}"`)).length;
-    }""", k)
+    }""",
+        k,
+    )
     assert red >= 2 if k < 1 else red >= 4
 
 
@@ -134,7 +143,11 @@ MUTANTS: dict[str, Mutant] = {
         _cone,
     ),
     "past and future change their glyphs": ("event < past[chain] ? 1 :", "event < past[chain] ? 2 :", _cone),
-    "the cut is one event early": ("past: past > from ? after(past - 1)", "past: past > from ? after(past - 2)", _cone),
+    "the cut is one event early": (
+        "past: past > from ? after(past - 1)",
+        "past: past > from ? after(past - 2)",
+        _cone,
+    ),
     "a gap is not drawn": ("if (kind & 32) drawGap(", "if (kind & 32 && kind & 64) drawGap(", _missing),
     "what was sent and lost is not drawn": ("if (kind & 4) stub(", "if (kind & 128) stub(", _missing),
 }
@@ -150,3 +163,44 @@ def test_a_broken_picture_is_seen_to_be(page_of: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(write, "_read", lambda file: read(file).replace(good, bad))
     with pytest.raises(AssertionError):
         check(page_of(ALBUM))
+
+
+def test_two_replicas_are_two_halves_of_each_sign(page_of: Any) -> None:
+    said = {
+        "1": ["a1 < a2", "a2 < b2", "b1 < b2", "c1 < c2", "b2 < c2"],
+        "2": ["a1 < a2", "a2 < c1", "b1 < b2", "c2 < c3"],
+    }
+    one, other = (Microcosm.parse("\n".join(lines)) for lines in said.values())
+    page = page_of(one, other=other)
+    page.run(CHOOSE, "b2")
+    names = page.run("() => upTo(model.n).reduce((names, i) => [...names, model.name(i)], [])")
+    for which, known in (("1", one), ("2", other)):
+        signs = page.run("(which) => Array.from(upTo(model.n)).map((i) => signIn(which, i))", int(which))
+        for name, sign in zip(names, signs, strict=True):
+            assert sign == ("" if name == "b2" or name not in known else str(known.online(name, "b2"))), name
+    picture = drawn(page)
+    assert set(picture.events) == set(names)
+    assert {"1", "2"} <= set(picture.texts), "what one alone is given has its number"
+    assert not page.errors
+
+
+def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, tmp_path: Path) -> None:
+    rows = [
+        {"process": "b", "seq": 1, "kind": "receive", "message": "m", "time": 1_700_000_000_000_000_000},
+        {"process": "a", "seq": 1, "kind": "send", "message": "m", "time": 1_700_000_000_000_000_900},
+    ]
+    log = tmp_path / "backwards.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = page_of(log)
+    red = """() => {
+      frame();
+      const pen = new Recorder();
+      drawPicture(pen, viewNow(size().width, size().height));
+      return pen.parts.some((part) => part.includes(`stroke="${scene.colours.gap}"`));
+    }"""
+    assert not page.run(red), "on the axis of steps every arrow points to the right"
+    for axis in ("lines", "time"):
+        page.run("(axis) => app.set({axis})", axis)
+        assert len(drawn(page).events) == 2
+        assert page.run(red) or axis == "time"
+    assert not page.errors

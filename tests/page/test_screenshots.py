@@ -1,6 +1,6 @@
 """Six pictures look as they did: at most two of a hundred pixels differ, since fonts do.
 
-`pytest -m browser --rewrite-goldens tests/page/test_screenshots.py` takes what is drawn now for what should be.
+`pytest -m browser --rewrite-goldens tests/page/test_screenshots.py` takes what is drawn for what should be.
 """
 
 from __future__ import annotations
@@ -48,17 +48,18 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
     "cut": ({}, "() => { choose(model.find('digest'), false); app.set({cut: true}); }"),
     "what-if-dark": (
         {"scheme": "dark"},
-        "() => { const [a, b] = ['digest', 'acl-seen'].map((name) => model.find(name)); choose(a, false); choose(b, true);"
+        "() => { const [a, b] = ['digest', 'acl-seen'].map((name) => model.find(name));"
+        " choose(a, false); choose(b, true);"
         " app.set({whatif: {a, sign: '<', b}}); }",
     ),
-    "dense": ({"size": (560, 400)}, "() => choose(model.find('p3:100'), false)"),
+    "dense": ({"size": (500, 380)}, "() => choose(model.find('p3:70'), false)"),
 }
 
 
 def busy(path: Path) -> Path:
     """A log of eight processes that talk, with gaps and lost messages: the same one every time."""
     chance, seqs, flying, lines = random.Random(3), [0] * 8, [], []
-    for number in range(1600):
+    for number in range(1200):
         process, what = chance.randrange(8), chance.random()
         if flying and what < 0.04:
             process, message = flying.pop(chance.randrange(len(flying)))

@@ -301,3 +301,15 @@ def test_dot_and_mermaid_name_each_event_once_and_stay_text(givens: Givens) -> N
             for found in re.findall(arrow, text, re.MULTILINE)
         }
         assert pairs == {(a, b) for a, b, _, _ in part.arrows()}
+
+
+def test_a_notebook_shows_what_is_near_the_pair_that_was_asked_about() -> None:
+    chain = [f"e{number}" for number in range(1000)]
+    known = Microcosm(Givens(internal=chain))
+    assert {"e0", "e39"} <= {*titles(drawn(known._repr_svg_()))}
+    known.why("e500", "e510")
+    shown = {*titles(drawn(known._repr_svg_()))}
+    assert {f"e{number}" for number in range(490, 521)} <= shown
+    assert len(shown) == EVENTS_DRAWN
+    known.possible("e9", "nobody")  # whom nothing names
+    assert "e9" in titles(drawn(known._repr_svg_()))

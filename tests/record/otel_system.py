@@ -1,12 +1,11 @@
 """Services under OpenTelemetry that call each other at random, and the true order of what they do.
 
-    python otel_system.py FOLDER SEED [--threads] [--kill SECONDS]
-
+    python otel_system.py FOLDER SEED [--threads] [--kill POINTS]
 
 Each task keeps a vector clock of its own, which goes with requests and answers in their bodies and with tasks
 and threads by hand: nothing of it comes from what is tested. At each point a line of the clock is written to
 FOLDER/truth, and a span begins under the same name. What is recorded goes to FOLDER/records. With --threads
-some steps are done by threads of a pool; with --kill a service is killed in the middle.
+some steps are done by threads of a pool; with --kill a service is killed once it has done so many points.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import count
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import httpx
@@ -88,7 +88,6 @@ class System:
                     await asyncio.gather(*(self.call(part, depth - 1) for part in parts))
                     for part in parts:
                         chain.learn(part.clock)
-                    chain.point()  # what is known here without an event is not handed on to other tasks
                 case "thread":
                     work = copy_context().run, self.in_thread, dict(chain.clock)
                     chain.learn(await asyncio.get_running_loop().run_in_executor(self.pool, *work))
@@ -162,9 +161,10 @@ def main() -> None:
         running.append(subprocess.Popen([*command, json.dumps(at)], pass_fds=[one.fileno()]))
         one.close()  # who is killed refuses
     if "--kill" in sys.argv:
-        after = float(sys.argv[sys.argv.index("--kill") + 1])
-        killer = threading.Timer(after, running[seed % len(running)].kill)
-        killer.start()
+        points = int(sys.argv[sys.argv.index("--kill") + 1])
+        victim = seed % len(running)
+        told = folder / "truth" / SERVICES[victim]
+        threading.Thread(target=kill, args=(running[victim], told, points), daemon=True).start()
     try:
         asyncio.run(drive(System("driver", folder, at, seed)))
     finally:
@@ -172,6 +172,13 @@ def main() -> None:
             process.terminate()
         for process in running:
             process.wait()
+
+
+def kill(process: subprocess.Popen[bytes], told: Path, points: int) -> None:
+    """Kill a process once it has told of so many points."""
+    while not told.exists() or told.read_bytes().count(b"\n") < points:
+        sleep(0.002)
+    process.kill()
 
 
 async def drive(system: System) -> None:

@@ -132,6 +132,13 @@ def test_a_stream_that_is_closed_or_raises_is_counted(caplog: pytest.LogCaptureF
     assert recorder.lost == 2
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_device_that_is_always_full_has_no_earlier_lines_and_takes_none() -> None:
+    with Recorder("a", "/dev/full") as recorder:
+        assert recorder.event("x") == "a:1"
+    assert recorder.lost == 1
+
+
 def test_after_it_is_closed_nothing_is_written_to_whoever_has_the_number_of_the_file(tmp_path: Path) -> None:
     recorder = Recorder("a", tmp_path / "a.jsonl")
     recorder.event("x")
@@ -233,11 +240,11 @@ def test_a_program_that_goes_on_is_the_only_one(tmp_path: Path, caplog: pytest.L
             assert second.event("y") == "a#2:1"
     assert "in use" in caplog.text
     with Recorder("a", log, resume=True) as third:
-        assert third.event("goes on") == "a#2:3"
+        assert third.event("goes on") == "a:3"
         child = os.fork()
         if not child:
             os._exit(third.event("in the child") != "a#3:1")
         assert os.waitpid(child, 0)[1] == 0
-        assert third.event("in the parent") == "a#2:4"
+        assert third.event("in the parent") == "a:4"
     chains = {(each["process"], each["life"]) for each in lines(log)}
     assert len(chains) == 3

@@ -90,6 +90,15 @@ def test_a_header_is_received_by_the_first_span_under_it_and_once(
     assert str(known.online("client:1", "shop:1")) == "<"
 
 
+def test_a_message_that_brings_a_thousand_headers_is_a_few_events(
+    set_up: tuple[Recorder, TracerProvider], tmp_path: Path
+) -> None:
+    tracer = set_up[1].get_tracer("test")
+    with tracer.start_as_current_span("serve", context=propagate.extract({KEY: "x," * 1000})):
+        pass
+    assert len(lines(tmp_path / "shop.jsonl")) == otel.MOST + 1
+
+
 @pytest.mark.parametrize(
     "header", ["", "x", "1~", "00-4bf92f3577b34da6-01", "1~ann:1~" + "A" * 10, "\u2028" * 99]
 )

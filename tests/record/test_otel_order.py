@@ -83,7 +83,7 @@ def thin(folder: Path, seed: int) -> None:
 
 
 def test_what_is_told_is_true_and_nearly_all_is_told(tmp_path: Path) -> None:
-    truth = system(tmp_path / "run", 1)
+    truth = system(tmp_path / "run", 1, "--threads")
     ordered, told, false = compared(tmp_path / "run", truth)
     assert len(truth) > 100
     assert false == []
@@ -93,20 +93,20 @@ def test_what_is_told_is_true_and_nearly_all_is_told(tmp_path: Path) -> None:
 
 
 def test_nothing_false_is_told_where_a_service_is_killed(tmp_path: Path) -> None:
-    truth = system(tmp_path / "run", 2, "--threads", "--kill", "1.5")
+    truth = system(tmp_path / "run", 2, "--threads", "--kill", "20")
     _, told, false = compared(tmp_path / "run", truth)
     assert false == []
     assert told
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3, 9))
+@pytest.mark.parametrize("seed", range(3, 7))
 def test_many_systems(tmp_path: Path, seed: int) -> None:
-    options = (["--threads"] if seed % 2 else []) + (["--kill", str(1 + seed / 10)] if seed % 3 == 0 else [])
+    options = (["--threads"] if seed % 2 else []) + (["--kill", str(5 * seed)] if seed % 3 == 0 else [])
     truth = system(tmp_path / "run", seed, *options)
     ordered, told, false = compared(tmp_path / "run", truth)
     assert false == []
-    if not options:
+    if "--kill" not in options:
         assert told >= RECALL * ordered > 0
     for _ in range(3):
         thin(tmp_path / "run", seed)

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from microcosm import Microcosm, Relation
 from microcosm.record import Recorder
+from microcosm.record import lines as writing
+from microcosm.record import recorder as module
 from microcosm.record.header import LONGEST
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
@@ -71,14 +75,48 @@ def test_a_child_of_a_fork_is_another_process_that_begins_after_it(tmp_path: Pat
 
 def test_a_restart_is_another_process_unless_it_is_said_to_go_on(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    for resume in (False, False, True):
+    for resume in (False, False, True, False, True):
         with Recorder("alice", log, resume=resume) as alice:
             alice.event("begin")
-    assert [(each["process"], each["seq"]) for each in lines(log)] == [
-        ("alice", 1),
-        ("alice#2", 1),
-        ("alice#2", 3),
-    ]
+    names = [f"{each['process']}:{each['seq']}" for each in lines(log)]
+    assert names == ["alice:1", "alice#2:1", "alice#3:1", "alice#4:1", "alice#3:3"]
+
+
+def test_a_child_that_lives_on_is_not_resumed(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("alice", log, resume=True) as alice:
+        alice.event("begin")
+        child = os.fork()
+        if not child:
+            alice.event("in the child")
+            os._exit(0)
+        os.waitpid(child, 0)
+    with Recorder("alice", log, resume=True) as again:
+        assert again.event("goes on") == "alice:3"
+
+
+def test_a_recorder_that_nobody_holds_has_written_what_it_had(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    alice = Recorder("alice", log, flush="exit")
+    alice.event("x")
+    del alice
+    assert len(lines(log)) == 1
+
+
+def test_earlier_lives_are_found_at_the_end_of_a_long_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "run.jsonl"
+    monkeypatch.setattr(writing, "TAIL", 1_000)
+    for _ in range(3):
+        with Recorder("alice", log) as alice, Recorder("bob", log) as bob:
+            alice.event("x")
+            for _ in range(30):
+                bob.event("x")
+    events = [*read([log], report=(report := Report()))]
+    assert len({event.id for event in events}) == 93
+    assert report.counts["another-life"] == 2
+    assert alice.process == "alice"
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
@@ -106,3 +144,16 @@ def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) ->
     assert events[2].id.startswith("alice~")
     assert report.counts["another-life"] == 1
     assert not any("life" in event.attributes for event in events)
+
+
+@pytest.mark.parametrize("now", [0, -(10**18), 999_999_999, 10**9, 1_795_386_535_944_077_123, 10**20])
+def test_a_clock_that_jumps_is_no_order(now: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "run.jsonl"
+    with Recorder("a", log) as recorder:
+        recorder.event("first")
+        monkeypatch.setattr(module, "time_ns", lambda: now)
+        recorder.event("second")
+    known = Microcosm.read(log)
+    assert known.online("a:1", "a:2") is Relation.BEFORE
+    told = lines(log)[1]["attributes"]["time"]
+    assert abs(told - max(now, 0) / 1e9) < 1

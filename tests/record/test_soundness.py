@@ -6,7 +6,6 @@ The truth is a list that the test keeps under a lock, closed by code of its own 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import socket
@@ -36,7 +35,7 @@ def happens(steps: list[tuple[str, int, int]], folder: Path, together: bool, clo
     def begun(process: int) -> Recorder:
         log = folder / ("all.jsonl" if together else f"{process}.jsonl")
         policy = ("each", "interval", "exit")[process % 3]
-        return Recorder(f"p{process}", log, flush=policy, clocks=clocks)
+        return Recorder(f"p{process}", log, flush=policy, clocks=clocks and process < 3)
 
     running = [begun(process) for process in range(4)]
     lives = [0] * 4
@@ -51,15 +50,8 @@ def happens(steps: list[tuple[str, int, int]], folder: Path, together: bool, clo
             recorder.receive(header, label)
             truth.add(chain, label, [sending])
         elif what == "R":
-            forged = [
-                "x",
-                b"\xff",
-                "",
-                7,
-                "1~p0:1~aaaaaaaaaaa",
-                None,
-                *[header[:-1] + "A" for header, _ in sent],
-            ]
+            guessed = [guess(header) for header, _ in sent]
+            forged = ["x", b"\xff", "", 7, "1~p0:1~AAAAAAAAAAA", None, *guessed]
             recorder.receive(forged[which % len(forged)], label)
             truth.add(chain, label)
         elif what == "x":
@@ -74,6 +66,12 @@ def happens(steps: list[tuple[str, int, int]], folder: Path, together: bool, clo
     for recorder in running:
         recorder.close()
     return truth
+
+
+def guess(header: str) -> str:
+    """A header that names the right event of the right process, but for one of its random letters."""
+    name, token = header.partition(";")[0].rsplit("~", 1)
+    return f"{name}~{token[:-1]}{'A' if token[-1] != 'A' else 'B'}"
 
 
 def thin(logs: list[Path], share: float, chosen: random.Random) -> None:
@@ -102,15 +100,18 @@ def test_what_is_read_is_true_and_all_of_it_is_read(
         found, true, events = truth.check(*logs)
         assert found == true
         assert events == len(truth.before)
+        some = [log for log in logs if log != logs[seed % len(logs)] and log.stat().st_size]
+        if some:
+            truth.check(*some)
         thin(logs, 0.3, random.Random(seed))
         if any(log.stat().st_size for log in logs):
             left, still_true, _ = truth.check(*[log for log in logs if log.stat().st_size])
             assert left <= still_true
 
 
-def crowd(folder: Path, seconds: float, seed: int) -> tuple[Path, list[Path]]:
+def crowd(folder: Path, kills: int, policies: list[str]) -> tuple[Path, list[Path]]:
     """Processes that talk over UDP, are killed and started again, some twice at a time under one name."""
-    chosen = random.Random(seed)
+    chosen = random.Random(1)
     names = ["a", "b", "c"]
     sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(4)]
     for each in sockets:
@@ -121,7 +122,7 @@ def crowd(folder: Path, seconds: float, seed: int) -> tuple[Path, list[Path]]:
     def start(at: int) -> subprocess.Popen[bytes]:
         name = names[at] if at < 3 else "a"  # the fourth is another program that calls itself `a`
         log = folder / f"{name if at < 3 else 'another'}.jsonl"
-        policy = chosen.choice(["each", "each", "interval"])
+        policy = chosen.choice(policies)
         about = [
             name,
             str(log),
@@ -134,9 +135,9 @@ def crowd(folder: Path, seconds: float, seed: int) -> tuple[Path, list[Path]]:
         return subprocess.Popen([sys.executable, str(WORKER), *about], pass_fds=[sockets[at].fileno()])
 
     running = [start(at) for at in range(4)]
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        time.sleep(chosen.uniform(0.1, 0.4))
+    for kill in range(kills):
+        while not truth.exists() or len(truth.read_bytes().splitlines()) < 25 * (kill + 1):
+            time.sleep(0.01)
         at = chosen.randrange(4)
         running[at].send_signal(signal.SIGKILL)
         running[at].wait()
@@ -150,12 +151,13 @@ def crowd(folder: Path, seconds: float, seed: int) -> tuple[Path, list[Path]]:
     return truth, [log for log in sorted(folder.glob("*.jsonl")) if log.stat().st_size]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs descriptors that are passed on")
-def test_nothing_false_is_read_of_processes_that_are_killed(tmp_path: Path) -> None:
-    path, logs = crowd(tmp_path, 2.5, 1)
+@pytest.mark.parametrize("policies", [["each"], ["each", "interval", "exit"]])
+def test_nothing_false_is_read_of_processes_that_are_killed(policies: list[str], tmp_path: Path) -> None:
+    """And all that is true, where each line is written at once; else those killed have lost some lines."""
+    path, logs = crowd(tmp_path, 10, policies)
     truth = truth_of(path)
     found, true, events = truth.check(*logs)
-    assert events > 50
-    assert found >= 0.99 * true
+    assert events > 20 or policies != ["each"]
+    assert found == true or policies != ["each"]
     thin(logs, 0.3, random.Random(1))
-    truth.check(*logs)
+    truth.check(*[log for log in logs if log.stat().st_size])

@@ -24,6 +24,9 @@ app = typer.Typer()
 LONGEST = 10_000
 """Executions of more events than this are not printed."""
 
+GAPS = ("seq-gap", "clock-gap")
+"""What is odd about a log where events of a process are missing; it is told at the event behind them."""
+
 
 @app.command("order")
 def order(
@@ -129,8 +132,11 @@ def order(
             witnesses = panels(computation, execution, one, verdicts[one], rows[one])
             if svg is not None:
                 words = {event.id: event.label for event in events if event.label}
+                holes = {(one.file, one.line): one.message for one in log.report.findings if one.kind in GAPS}
+                at_holes = ((event.id, (event.file, event.line)) for event in events)
+                missing = {name: holes[place] for name, place in at_holes if place in holes}
                 with files.writing(svg) as drawing:
-                    drawing.write(picture(headline(one, rows[one]), witnesses, words))
+                    drawing.write(picture(headline(one, rows[one]), witnesses, words, missing))
         why_vacuous = vacuous(computation, log.report)
         if json:
             shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}

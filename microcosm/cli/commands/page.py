@@ -11,6 +11,7 @@ import typer
 from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
+    from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
@@ -45,7 +46,7 @@ def page(
     ] = "all",
     ask: Annotated[
         list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions, to be answered in the page."),
+        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
     ] = [],  # noqa: B006
     other: Annotated[
         str | None,
@@ -75,7 +76,8 @@ def page(
     """
     from microcosm.cli import reading
     from microcosm.files import STDIN, write_text
-    from microcosm.page.write import TooLarge, contents, html
+    from microcosm.page.knowledge import TooLarge
+    from microcosm.page.write import contents, html
 
     if proofs not in PROOFS:
         raise exits.UsageError(f"--proofs is one of {', '.join(PROOFS)}, not {proofs!r}")
@@ -83,10 +85,11 @@ def page(
         raise exits.UsageError("say where to write the page: -o OUT.html (- is standard output)")
     if json and out in (None, STDIN):
         raise exits.UsageError("--json and the page cannot both go to standard output: say -o OUT.html")
-    questions = [*map(_questions, ask)]
-    one, two = _sources(files, other)
-    known, report = _read(one, rules, strict)
-    beside = None if two is None else _read(two, rules, strict)[0]
+    questions = [*map(questions_in, ask)]
+    one, two = sources_of(files, other)
+    book = reading.rulebook(rules)
+    known, report = read_source(one, book, strict)
+    beside = None if two is None else read_source(two, book, strict)[0]
     pairs = [reading.pair_of(known, *asked) for asked in pair]
     try:
         with progress.told("writing the page"):
@@ -121,8 +124,8 @@ def page(
     return exits.HOLDS
 
 
-def _sources(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
-    """What the page is of, and what it is compared with: two microcosms, or `--other`. Raises `UsageError`."""
+def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
+    """What the page is of, and what it is compared with, if anything. Raises `UsageError`."""
     from microcosm.cli import reading
 
     if other is not None:
@@ -134,17 +137,17 @@ def _sources(files: Sequence[str], other: str | None) -> tuple[Source, Source | 
     return found[0], found[1]
 
 
-def _questions(path: str) -> Questions:
+def questions_in(path: str) -> Questions:
     from microcosm import files as door
     from microcosm.questions.reader import read_questions
 
     return read_questions(door.read_text(path), door.display_name(path))
 
 
-def _read(source: Source, rules: str | None, strict: bool) -> tuple[Microcosm, Report | None]:
+def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcosm, Report | None]:
     """A microcosm, and what was odd about the log that it was made of. Raises as `reading.load` does."""
     from microcosm.cli import reading
 
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
     givens = reading.given_in(source, strict=strict, report=report)
-    return reading.microcosm_of(givens, reading.rulebook(rules), strict=strict), report
+    return reading.microcosm_of(givens, rules, strict=strict), report

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
+    from microcosm.traces.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,17 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A microcosm and where it came from: a file, as it was read, of that digest, or some `logs`."""
+    """A microcosm and where it came from: a file, as it was read, of that digest, or some `logs`.
+
+    `report` says what was odd about these.
+    """
 
     known: Microcosm
     path: str | None
     digest: str | None
     told: str
     logs: tuple[str, ...] = ()
+    report: Report | None = None
 
 
 def opened(paths: Sequence[str], how: How) -> Opened:
@@ -70,9 +75,10 @@ def digest_now(path: str) -> str | None:
 
 
 def _log(source: Source, how: How) -> Opened:
-    found = reading.extraction_of(source.paths, strict=how.strict)
+    report = reading.report_of(how.strict)
+    found = reading.extraction_of(source.paths, strict=how.strict, report=report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    return Opened(known, None, None, f"{source.name}: {found.summary()}", source.paths)
+    return Opened(known, None, None, f"{source.name}: {found.summary()}", source.paths, report)
 
 
 def _nothing() -> Givens:

@@ -60,7 +60,7 @@ class Session:
         """Begin anew with another microcosm."""
         self.story = Timeline(opened.known)
         self.path, self.digest, self.told = opened.path, opened.digest, opened.told
-        self.logs = opened.logs
+        self.logs, self.report = opened.logs, opened.report
         self.read_only = bool(opened.logs) and not self.how.edit
         self._named: tuple[int, list[str]] | None = None
         self.patterns: Questions | None = None

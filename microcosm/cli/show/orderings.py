@@ -236,10 +236,16 @@ def diagram(computation: Computation, execution: Sequence[int] | None = None) ->
 _COLUMN, _ROW, _HEAD, _MARGIN = 52, 60, 110, 18
 
 
-def svg(title: str, panels: Sequence[Panel], words: Mapping[str, str] | None = None) -> str:
+def svg(
+    title: str,
+    panels: Sequence[Panel],
+    words: Mapping[str, str] | None = None,
+    missing: Mapping[str, str] | None = None,
+) -> str:
     """The panels one below the other, as an SVG file that needs nothing else; the same bytes every time.
 
-    Pointed at, an event tells its name and its `words`.
+    Pointed at, an event tells its name and its `words`. `missing` says of some events what the log lacks of
+    their process before them.
 
     >>> from microcosm.orderings.computation import parse
     >>> svg("crown", [Panel("a < b", parse("s1 r2|s2 r1"))]).count("<circle")
@@ -256,7 +262,15 @@ def svg(title: str, panels: Sequence[Panel], words: Mapping[str, str] | None = N
     for panel, top, place in zip(panels, tops, places, strict=True):
         sheet.text(panel.caption, _MARGIN, top + 14, whole=True)
         _draw(sheet, panel, place, wide, words or {})
+        holes = {event: missing[name] for event, name in _named(panel) if missing and name in missing}
+        for event, told in holes.items():
+            x, y = place[event]
+            sheet.zigzag((x - _COLUMN // 2, y), told)
     return sheet.svg(f"Message ordering {title}", wide, high, alone=True)
+
+
+def _named(panel: Panel) -> Iterator[tuple[int, str]]:
+    return ((event, panel.computation.names[event]) for event in panel.order())
 
 
 def _wide(panel: Panel) -> int:

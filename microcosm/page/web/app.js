@@ -43,6 +43,9 @@ const app = {
     /** Asks the session a line, where there is one (live.js). @type {null|((line: string) => Promise<any>)} */
     ask: null,
 
+    /** Reads the head and the columns, where they do not stand in this document (live.js). @type {null|(() => Promise<{head: any, texts: any}>)} */
+    read: null,
+
     /** @type {{names: string[]|null, hear: (state: State, changed: string[]) => void}[]} */
     listeners: [],
 
@@ -78,12 +81,6 @@ const app = {
     say(/** @type {string} */ text) {
         const live = find('live');
         live.textContent = live.textContent === text ? text + '\u00a0' : text;
-    },
-
-    /** Shows the command that answers, and copies it where the browser lets us. */
-    command(/** @type {string} */ line) {
-        note('Copied: ' + line);
-        if (navigator.clipboard) navigator.clipboard.writeText(line).catch(() => note('Command: ' + line));
     },
 };
 

@@ -26,11 +26,13 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         pen.strokeStyle = pen.fillStyle = style === 'back' ? colours.gap : style === 'step' ? colours.lane : colours.ink;
         pen.lineWidth = style === 'step' ? 1.2 : 1;
         pen.globalAlpha = style === 'step' ? 1 : style === 'passing' ? 0.3 : heads ? 0.75 : Math.max(0.16, Math.min(0.6, 200 / edges.length));
-        pen.setLineDash(style === 'clock' ? [6, 2, 1, 2] : []);
-        const curves = edges.map((edge) => curveOf(view, edge, tipped));
-        pen.beginPath();
-        for (const curve of curves) trace(pen, curve);
-        pen.stroke();
+        const curves = edges.map((edge) => curveOf(view, edge, tipped)), {by} = model.columns;
+        for (const only of by ? [0, 1, 2, 3] : [3]) {
+            pen.setLineDash(style === 'clock' ? [6, 2, 1, 2] : DASHES[only % 3]);
+            pen.beginPath();
+            curves.forEach((curve, at) => { if (!by || by[edges[at]] === only) trace(pen, curve); });
+            pen.stroke();
+        }
         pen.setLineDash([]);
         if (tipped) {
             const open = style === 'stated' || style === 'clock';
@@ -40,6 +42,11 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
             if (style === 'clock') for (const curve of curves) dial(pen, colours, curve);
         }
         pen.globalAlpha = 1;
+        if (by && tipped) {
+            curves.forEach(([x1, y1, cx, cy, x2, y2], at) => {
+                if (by[edges[at]] % 3) numbered(pen, view, by[edges[at]], (x1 + 2 * cx + x2) / 4, (y1 + 2 * cy + y2) / 4);
+            });
+        }
     }
 }
 
@@ -65,7 +72,7 @@ function trace(/** @type {Pen} */ pen, /** @type {number[]} */ [x1, y1, cx, cy, 
 function curveOf(/** @type {View} */ view, /** @type {number} */ edge, /** @type {boolean} */ trim) {
     const a = model.edges.src[edge], b = model.edges.dst[edge], bend = scene.bends.get(edge);
     const offset = bend === undefined && trim ? bendOf(view, edge) : bend || 0;
-    return curve(px(view, a), py(view, a), px(view, b), py(view, b), offset, trim ? view.r + 1.5 : 0);
+    return curve(px(view, a), py(view, a), px(view, b), py(view, b), offset, trim ? view.rim : 0);
 }
 
 function curve(/** @type {number} */ ax, /** @type {number} */ ay, /** @type {number} */ bx, /** @type {number} */ by,
@@ -123,7 +130,7 @@ function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, 
 /** What is given beside `<`: concurrent, related, and what is refuted. */
 function drawGivens(/** @type {Pen} */ pen, /** @type {View} */ view) {
     if (view.k < 5) return;
-    for (const [a, sign, b] of model.head.given) {
+    for (const [a, sign, b] of scene.given) {
         if (inRows(a) && inRows(b)) {
             pairLine(pen, view.colours, sign, px(view, a), py(view, a), px(view, b), py(view, b), 1);
         }
@@ -201,7 +208,7 @@ function drawPair(/** @type {Pen} */ pen, /** @type {View} */ view) {
         const {event, edge} = path[at], before = path[at - 1].event;
         if (!inRows(event) || !inRows(before) || px(view, event) < -9 || px(view, before) > view.width + 9) continue;
         const line = edge >= 0 ? curveOf(view, edge, true)
-            : curve(px(view, before), py(view, before), px(view, event), py(view, event), 0, view.r + 1.5);
+            : curve(px(view, before), py(view, before), px(view, event), py(view, event), 0, view.rim);
         trace(pen, line);
         if (view.k >= 5) tips.push(line);
     }
@@ -227,7 +234,7 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         pen.stroke();
     }
     pen.globalAlpha = 1;
-    const word = `${crowd.toLocaleString('en')} messages in view; zoom in to see them`;
+    const word = `${crowd.toLocaleString('en')} arrows in view; zoom in to see them`;
     pen.font = font(11);
     pen.textAlign = 'right';
     pen.textBaseline = 'middle';

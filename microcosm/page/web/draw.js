@@ -1,6 +1,6 @@
 /*
- * The picture: lanes, events, arrows, gaps, what was lost, the cone of A, the pair, the minimap. Every function
- * draws with the pen that it is handed: a canvas, or the recorder of share.js. A frame costs what is in view.
+ * The picture: lanes, events, the cone of A, rings, names, the cut. Every function draws with the pen that it is
+ * handed: a canvas, or the recorder of share.js. A frame costs what is in view.
  */
 
 /** Height of the axis above the lanes. */
@@ -16,6 +16,7 @@ const MOST_HEADS = 700;
  * @property {number} width @property {number} height
  * @property {Record<string, string>} colours
  * @property {number} r radius of an event
+ * @property {number} rim how far from its middle an arrow ends
  */
 
 /** What is kept from frame to frame: made anew when what it stands for changes. */
@@ -27,6 +28,7 @@ const scene = {
     /** Events found, by lane. @type {any} */ found: null,
     /** @type {Uint8Array} */ ringed: new Uint8Array(0),
     /** How many are missing before an event. @type {Map<number, number|null>} */ missing: new Map(),
+    /** What is given beside orders, and what tokens say. @type {[number, string, number][]} */ given: [],
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
     /** Offsets of arrows that go round an event, at the scale `bendsAt`. @type {Map<number, number>} */ bends: new Map(),
     bendsAt: '',
@@ -39,7 +41,7 @@ const scene = {
 };
 
 const px = (/** @type {View} */ view, /** @type {number} */ event) => (scene.at.x[event] - view.x0) * view.k;
-const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => RULER + scene.rows.y[lane] - view.y0;
+const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => Math.round(RULER + scene.rows.y[lane] - view.y0) + 0.5;
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
@@ -65,53 +67,26 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     pen.fillRect(0, 0, width, height);
     pen.lineCap = 'butt';
     pen.lineJoin = 'round';
-    if (scene.cone) drawTint(pen, view, lanes);
+    const two = model.columns.who && k >= 5;
+    if (scene.cone && two) drawTones(pen, view, lanes);
+    else if (scene.cone) drawTint(pen, view, lanes);
     const crowd = crossing(scene.at, left, right), arrows = () => {
         if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
     };
     if (k < 5) arrows();
     for (const lane of lanes) drawLane(pen, view, lane, left, right);
+    if (two) drawLinks(pen, view, lanes, left, right);
     if (k >= 5) arrows();
     drawGivens(pen, view);
     drawMissing(pen, view, lanes, left, right);
     if (state.cut && scene.cone) drawCut(pen, view, lanes);
     if (state.b >= 0) drawPair(pen, view);
-    if (k >= 5) drawEvents(pen, view, lanes, left, right);
+    if (two) drawHalves(pen, view, lanes, left, right);
+    else if (k >= 5) drawEvents(pen, view, lanes, left, right);
     drawRings(pen, view, lanes, left, right);
     if (k >= 42) drawNames(pen, view, lanes, left, right);
     drawRuler(pen, view);
     if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
-}
-
-/** The axis: numbers a hand apart, and what they are. */
-function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {colours, width, k, x0} = view, {axis} = app.state;
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, 0, width, RULER - 4);
-    pen.strokeStyle = colours.rule;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    pen.moveTo(0, RULER - 4.5);
-    pen.lineTo(width, RULER - 4.5);
-    const rough = 90 / k, ten = 10 ** Math.floor(Math.log10(rough));
-    const apart = Math.max(axis === 'time' ? 0 : 1, [1, 2, 5, 10].map((m) => m * ten).find((m) => m >= rough) || ten);
-    const ticks = [];
-    for (let x = Math.max(0, Math.ceil(x0 / apart) * apart); x <= Math.min(scene.at.end, x0 + width / k); x += apart) {
-        ticks.push(x);
-        pen.moveTo((x - x0) * k, RULER - 9);
-        pen.lineTo((x - x0) * k, RULER - 4);
-    }
-    pen.stroke();
-    pen.fillStyle = colours.dim;
-    pen.font = font(11);
-    pen.textBaseline = 'middle';
-    pen.textAlign = 'center';
-    for (const x of ticks) {
-        const word = scene.at.label(x), at = (x - x0) * k, wide = pen.measureText(word).width / 2;
-        if (at > wide + 2 && at < width - wide - 60) pen.fillText(word, at, 9);
-    }
-    pen.textAlign = 'right';
-    pen.fillText({steps: 'step →', lines: 'line →', time: 'time →'}[axis], width - 8, 9);
 }
 
 /** Where a chain stops being past, and begins to be future: pixels, NaN where it never does. */
@@ -192,20 +167,18 @@ function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         pen.globalAlpha = 1;
     }
     if (k < 5) drawDensity(pen, view, lane);
-    if (!known && k < 5) return;
+    if (!known) return;
     pen.strokeStyle = colours.lane;
-    pen.lineWidth = known ? 1.2 : 1;
-    pen.globalAlpha = known ? 1 : 0.8;
+    pen.lineWidth = 1.2;
     pen.beginPath();
     for (const chain of chainsOf(lane)) {
         const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]], y = chainY(view, chain);
-        if (to - from < 2 && !known || scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
-        const stretch = known && to - from < 2 ? 9 : 0;
+        if (scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
+        const stretch = to - from < 2 ? 9 : 0;
         pen.moveTo(Math.max(-4, px(view, from) - stretch), y);
         pen.lineTo(Math.min(width + 4, px(view, to - 1) + stretch), y);
     }
     pen.stroke();
-    pen.globalAlpha = 1;
 }
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
@@ -287,11 +260,12 @@ function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
     pen.stroke();
     if (state.focus >= 0 && inRows(state.focus)) {
         const x = px(view, state.focus), y = py(view, state.focus);
+        const rim = 4 + (state.focus === state.a || state.focus === state.b ? 9.5 : Math.max(4, r));
         for (const [colour, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.focus, 2]])) {
             pen.strokeStyle = colour;
             pen.lineWidth = width;
             pen.beginPath();
-            pen.rect(x - r - 6, y - r - 6, 2 * r + 12, 2 * r + 12);
+            pen.rect(x - rim, y - rim, 2 * rim, 2 * rim);
             pen.stroke();
         }
     }
@@ -318,7 +292,7 @@ const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] 
 /** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
 function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
     /** @type {number} */ left, /** @type {number} */ right) {
-    const size = scene.rows.unit > 30 ? 12 : 10;
+    const size = scene.rows.unit > 30 ? 12 : 10, close = scene.rows.unit < 52;
     pen.font = font(size);
     pen.textAlign = 'center';
     pen.textBaseline = 'middle';
@@ -327,11 +301,11 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
         /** @type {Map<string, number>} */
         const taken = new Map();
         along(scene.at, scene.at.x, lane, left - 1, right + 1, 0, (event) => {
-            const x = px(view, event), y = py(view, event), prefer = sideOf(event), gap = gapAfter(view, event);
-            let name = model.name(event), wide = pen.measureText(name).width;
+            const x = px(view, event), y = py(view, event), prefer = close ? -1 : sideOf(event), gap = gapAfter(view, event);
+            let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
             const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
-            const side = room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
-            const most = Math.max(view.k * 1.7, 64);
+            const side = close || room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
+            const most = close ? view.k - 10 : Math.max(view.k * 1.7, 64);
             const fits = Math.min(most, 2 * (room(side) - 6));
             if (fits < 18) return;
             if (wide > fits) {
@@ -339,10 +313,11 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
                 name = Array.from(name).slice(0, keep).join('') + '…';
                 wide = pen.measureText(name).width;
             }
-            taken.set(y + ' ' + side, x + wide / 2);
             pen.fillStyle = event === app.state.a || event === app.state.b ? view.colours.ink : view.colours.dim;
             const rim = event === app.state.a || event === app.state.b ? 9.5 : view.r;
-            haloed(pen, name, x, y + side * (rim + size * 0.5 + 7), view.colours.paper);
+            const within = x < 0 || x > view.width ? x : Math.max(wide / 2 + 2, Math.min(view.width - wide / 2 - 2, x));
+            taken.set(y + ' ' + side, within + wide / 2);
+            haloed(pen, name, within, y + side * (rim + size * 0.5 + 7), view.colours.paper);
         });
     }
 }
@@ -392,35 +367,4 @@ function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {nu
     pen.beginPath();
     line.forEach(([x, y], at) => at ? pen.lineTo(x, y) : pen.moveTo(x, y));
     pen.stroke();
-}
-
-/** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
-function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
-    /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, pad = 6, wide = (at.end || 1) / (width - 2 * pad);
-    const bins = Math.max(1, Math.ceil((width - 2 * pad) / 2) + 1);
-    const lane = (height - 10) / Math.max(1, shown.length);
-    pen.fillStyle = colours.raised;
-    pen.fillRect(0, 0, width, height);
-    shown.forEach((/** @type {number} */ number, /** @type {number} */ row) => {
-        const y = 5 + (row + 0.5) * lane, thick = Math.max(1, Math.min(5, lane * 0.6));
-        const counts = density(at, number, 0, wide * 2, bins);
-        pen.beginPath();
-        for (let bin = 0; bin < bins; bin++) if (counts[bin]) pen.rect(pad + bin * 2, y - thick / 2, 2, thick);
-        pen.fillStyle = colours.lane;
-        pen.fill();
-        pen.beginPath();
-        along(scene.marks, at.x, number, 0, at.end, wide * 3, (event) => {
-            pen.rect(pad + at.x[event] / wide - 1, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
-        });
-        pen.fillStyle = colours.gap;
-        pen.fill();
-    });
-    if (!scene.found) return;
-    pen.beginPath();
-    shown.forEach((/** @type {number} */ number) => along(scene.found, at.x, number, 0, at.end, wide * 2, (event) => {
-        pen.rect(pad + at.x[event] / wide - 0.5, 0, 1.5, 5);
-    }));
-    pen.fillStyle = colours.ink;
-    pen.fill();
 }

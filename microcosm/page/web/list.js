@@ -22,7 +22,7 @@ function causal() {
         for (let i = 0; i < n; i++) events[first[step[i]]++] = i;
         inOrder = {of: model, events};
     }
-    return inOrder.events;
+    return /** @type {{events: Int32Array}} */ (inOrder).events;
 }
 
 /** Which of two events the list has first. */
@@ -32,7 +32,7 @@ function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
 
 /** The list's own state: what it shows, and which of it. */
 const listed = {
-    /** @type {any} */ box: null, /** @type {any} */ inner: null,
+    box: /** @type {any} */ (null), inner: /** @type {any} */ (null),
     /** @type {Int32Array} */ events: new Int32Array(0),
     /** a taller element is beyond what browsers scroll; rows are then mapped onto one of this height */ tallest: 8e6,
     /** which events are shown */ only: 'all',
@@ -98,7 +98,7 @@ function drawList() {
 
 /** One row. */
 function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {number} */ top, /** @type {any} */ sign, /** @type {Uint8Array|null} */ found) {
-    const {a, b} = app.state, kind = model.kind[i], message = model.message(i), several = model.head.files.length > 2;
+    const {a, b} = app.state, kind = model.kind[i], several = model.head.files.length > 2;
     const stands = i === a ? 'A' : i === b ? 'B' : sign ? sign(i) : '';
     const notes = [kind & 32 && 'after a gap', kind & 4 && 'never received here', kind & 8 && 'never sent here', kind & 64 && 'odd', stepsBefore(i)].filter(Boolean);
     const row = el('div', {role: 'row', id: `row-${at}`, 'aria-rowindex': at + 1, 'data-event': i,
@@ -106,7 +106,7 @@ function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {n
         ...[SIGNS[stands] ? signOf(stands) : el('b', {text: stands}),
             el('b', {text: model.name(i)}),
             model.label(i), laneName(i),
-            ['step', 'sends', 'receives'][kind & 3] + (message ? ` ${message}` : '') + (notes.length ? `, ${notes.join(', ')}` : ''),
+            [deed(i), ...notes].join(', '),
             model.line(i) ? `${several ? `${model.file(i)}:` : 'line '}${model.line(i)}` : ''].map((inside) => el('span', {role: 'gridcell'}, inside)));
     row.style.transform = `translateY(${top}px)`;
     return row;

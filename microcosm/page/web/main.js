@@ -19,7 +19,7 @@ function size() {
 function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
     const {x0, k, y0} = app.state, {unit} = scene.rows;
     const r = Math.max(1.6, Math.min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r};
+    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5};
 }
 
 /** The scale at which the whole log is in view. */
@@ -97,30 +97,6 @@ function frame() {
     frameLanes();
 }
 
-/** The minimap but for what is in view, kept until it would change. */
-const whole = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
-
-function frameMinimap() {
-    const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
-    if (!width || !height) return;
-    const key = [width, height, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
-    if (whole.key !== key || whole.found !== state.found) {
-        Object.assign(whole, {key, found: state.found});
-        drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
-    }
-    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
-    pen.drawImage(whole.canvas, 0, 0, width, height);
-    const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
-    pen.fillStyle = scene.colours.paper;
-    pen.globalAlpha = 0.6;
-    pen.fillRect(0, 0, x, height);
-    pen.fillRect(x + wide, 0, width, height);
-    pen.globalAlpha = 1;
-    pen.strokeStyle = scene.colours.ink;
-    pen.lineWidth = 1.5;
-    pen.strokeRect(Math.max(0.75, x), 0.75, Math.min(width - 1.5, x + wide) - Math.max(0.75, x), height - 1.5);
-}
-
 /** The names of the lanes in view, beside them. */
 function frameLanes() {
     const box = find('lanes'), {y0} = app.state, {shown, y, unit} = scene.rows, {height} = size();
@@ -159,7 +135,7 @@ function newCone() {
     }
     scene.verdict = a >= 0 && b >= 0 ? verdict(a, b) : '';
     newSupposed();
-    scene.path = scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : [];
+    scene.path = (scene.verdict === '<' ? path(a, b) : scene.verdict === '>' ? path(b, a) : null) ?? [];
 }
 
 /** The cone of A if what is supposed were so: what comes before one end then comes before the other. */
@@ -184,6 +160,7 @@ function coneOf(/** @type {number} */ a) {
 
 function newAxis() {
     scene.at = places(app.state.axis);
+    scene.bendsAt = '';
     const odd = [];
     for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
     scene.marks = byLane(odd, scene.at.x);
@@ -214,6 +191,16 @@ function talking() {
         .map(([pair, count]) => /** @type {[number, number, number]} */ ([Math.floor(pair / lanes), pair % lanes, count]));
 }
 
+/** Pairs that a token says are related, as far as nothing sharper is known; of a token with few events. */
+function locked() {
+    const found = /** @type {[number, string, number][]} */ ([]);
+    for (const events of /** @type {number[][]} */ (Object.values(model.head.tokens ?? {}))) {
+        if (events.length > 12) continue;
+        events.forEach((a, at) => events.slice(at + 1).forEach((b) => { if (verdict(a, b) === '<>') found.push([a, '<>', b]); }));
+    }
+    return found;
+}
+
 function newColours() {
     const root = document.documentElement, {theme} = app.state;
     if (theme === 'auto') delete root.dataset.theme; else root.dataset.theme = theme;
@@ -223,12 +210,19 @@ function newColours() {
 
 // -- the bar ----------------------------------------------------------------------------------------------------
 
-function makeBar() {
+function tellCounts() {
+    const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
+    pen.font = font(14, 600);
+    names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
+    names.style.width = `${Math.max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
     const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [head.gaps.length, 'gap'], [lost, 'lost message']];
     find('counts').textContent = parts.filter(([count]) => count).map(([count, word]) =>
         `${count.toLocaleString('en')} ${word}${count === 1 ? '' : word === 'process' ? 'es' : 's'}`).join(', ');
+}
+
+function makeBar() {
     const press = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {any} */ more = {}) =>
         el('button', {type: 'button', text, title, onclick, ...more});
     const switches = /** @type {['panel'|'list'|'table', string][]} */ ([['panel', 'Panel'], ['list', 'List'], ['table', 'Table']]);
@@ -275,12 +269,13 @@ function makeBar() {
 function makeLegend() {
     const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
     find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
-        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'));
+        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
+        ...head.other ? [el('li', {text: `left half and 1: ${head.other.names[0]}`}), el('li', {text: `right half and 2: ${head.other.names[1]}`})] : []);
 }
 
-/** Reads the columns and begins; what cannot be read is said. */
-async function begun() {
-    app.model = model = await readModel();
+/** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
+function taken(/** @type {any} */ fresh) {
+    app.model = model = fresh;
     const {chains, head} = model, count = chains.lane.length;
     scene.missing = new Map(head.gaps);
     scene.chainsFrom = new Int32Array(head.lanes.length + 1);
@@ -288,9 +283,16 @@ async function begun() {
     for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
     scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
     scene.talk = talking();
-    makeBar();
+    scene.given = [...head.given, ...locked()];
     newAxis();
     newRows();
+    tellCounts();
+}
+
+/** Reads the columns and begins; what cannot be read is said. */
+async function begun() {
+    taken(await readModel());
+    makeBar();
     newColours();
     showWhole();
     makeLegend();

@@ -13,6 +13,9 @@
 /** So many numbers of vectors are kept (4 bytes each); a page that would need more works them out one by one. */
 const VECTORS = 30e6;
 
+/** Texts are what they are: a byte order mark that begins one is a part of it. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
@@ -97,25 +100,34 @@ async function unpack(head, texts, most) {
     reached[c] = i;
   }
 
-  // One vector for each run of events of a chain that hear of nothing new between them.
+  // Chains that edges connect make a part; `place` is that of a chain in its part, which `members` lists.
+  const part = Int32Array.from({ length: chains }, (_, c) => c), place = new Int32Array(chains);
+  const root = (/** @type {number} */ c) => { while (part[c] !== c) c = part[c] = part[part[c]]; return c; };
+  for (let e = 0; e < edges; e++) part[root(chain[src[e]])] = root(chain[dst[e]]);
+  /** @type {number[][]} */
+  const members = [];
+  for (let c = 0; c < chains; c++) part[c] = root(c);
+  for (let c = 0; c < chains; c++) place[c] = (members[part[c]] ??= []).push(c) - 1;
+
+  // One vector for each run of events of a chain that hear of nothing new between them: where it begins.
   const row = new Int32Array(n);
-  let rows = 0;
+  let size = 0, last = 0;
   for (let i = 0; i < n; i++) {
-    if (i === offset[chain[i]] || into[i] < into[i + 1]) rows++;
-    row[i] = rows - 1;
+    if (i === offset[chain[i]] || into[i] < into[i + 1]) { last = size; size += members[part[chain[i]]].length; }
+    row[i] = last;
   }
-  const kept = rows * chains <= most, vectors = kept ? new Int32Array(rows * chains) : null;
-  for (let k = 0; kept && k < count; k++) {
-    const i = order[k], c = chain[i], at = row[i] * chains, start = i === offset[c];
+  const vectors = size <= most ? new Int32Array(size) : null;
+  for (let k = 0; vectors && k < count; k++) {
+    const i = order[k], c = chain[i], at = row[i], start = i === offset[c], wide = members[part[c]].length;
     if (!start && into[i] === into[i + 1]) continue;
-    if (!start) vectors.copyWithin(at, row[i - 1] * chains, row[i - 1] * chains + chains);
+    if (!start) vectors.copyWithin(at, row[i - 1], row[i - 1] + wide);
     for (let e = into[i]; e < into[i + 1]; e++) {
-      const a = src[e], other = row[a] * chains, of = chain[a];
-      for (let d = 0; d < chains; d++) if (vectors[other + d] > vectors[at + d]) vectors[at + d] = vectors[other + d];
-      if (a - offset[of] + 1 > vectors[at + of]) vectors[at + of] = a - offset[of] + 1;
+      const a = src[e], other = row[a], of = at + place[chain[a]], index = a - offset[chain[a]] + 1;
+      for (let d = 0; d < wide; d++) if (vectors[other + d] > vectors[at + d]) vectors[at + d] = vectors[other + d];
+      if (index > vectors[of]) vectors[of] = index;
     }
   }
-  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, row, vectors };
+  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, part, place, members, row, vectors };
 }
 
 /** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string>} texts */
@@ -153,7 +165,7 @@ function readDocument() {
 
 /** What the file says. @returns {Promise<Model>} */
 async function readModel() {
-  const { head, texts } = readDocument();
+  const { head, texts } = await (app.read ?? readDocument)();
   return new Model(head, await unpacked(head, texts));
 }
 
@@ -228,7 +240,7 @@ class Model {
     const texts = this.columns[column], of = this.columns[`${column}.of`];
     if (!texts) return '';
     if (of) i = of[i];
-    const line = new TextDecoder().decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
+    const line = DECODER.decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
     return line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
       said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line;
   }

@@ -6,7 +6,7 @@
 const MEANS = {
     '?': 'What is given does not tell how the two stand to each other; they may well be ordered.',
     silent: 'No rule says anything of this pair: it is neither known to be concurrent nor unknown.',
-    unsaid: 'Whether they are unknown to each other or silent is not in this page; the command below answers.',
+    unsaid: 'Whether they are unknown to each other or silent is not in this page; the command has it.',
 };
 
 /** So many rows of a list are shown; more are counted. */
@@ -18,8 +18,10 @@ let turn = 0;
 /** The events of the path that is shown, and where on it one is. */
 let walked = /** @type {number[]} */ ([]), walkedAt = -1;
 
-function button(/** @type {string} */ text, /** @type {() => void} */ onclick, /** @type {any} */ attributes = {}) {
-    return el('button', {type: 'button', text, onclick, ...attributes});
+// -- what the parts of the panel are made of ---------------------------------------------------------------------
+
+function button(/** @type {any} */ text, /** @type {() => void} */ onclick, /** @type {any} */ attributes = {}) {
+    return el('button', {type: 'button', onclick, ...attributes}, text);
 }
 
 /** A part of the panel under a heading. */
@@ -27,156 +29,175 @@ function part(/** @type {string} */ title, /** @type {any[]} */ ...inside) {
     return el('section', {'aria-label': title}, el('h2', {text: title}), ...inside);
 }
 
+/** What a part has inside, folded until it is asked for. */
+function fold(/** @type {string} */ title, /** @type {boolean} */ open, /** @type {any[]} */ ...inside) {
+    return el('details', {open}, el('summary', {text: title}), ...inside);
+}
+
+/** A sentence that stands back, or with a class of its own. */
+function dim(/** @type {string} */ text, /** @type {string} */ name = 'dim') {
+    return el('p', {class: name, text});
+}
+
+/** Things in a row, of which one is what `of` makes; of more than `most` the rest is counted. @returns {any} */
+function listOf(/** @type {any[]} */ things, /** @type {(thing: any) => any} */ of, /** @type {any} */ attributes = {}, most = SHOWN) {
+    return el('ul', attributes, ...things.slice(0, most).map((thing) => el('li', {}, of(thing))),
+        things.length > most ? el('li', {class: 'dim', text: `and ${numbered(things.length - most)} more`}) : null);
+}
+
+/** A number as it is read, and what it counts. */
+function numbered(/** @type {number} */ count, what = '') {
+    return count.toLocaleString('en') + (what && ` ${what}${count === 1 ? '' : 's'}`);
+}
+
 /** A sign in its colour; words say it to who does not see it. */
-function signOf(/** @type {string} */ sign, /** @type {any} */ attributes = {}) {
+function signOf(/** @type {string} */ sign, name = 'mark') {
     const [colour, word] = SIGNS[sign];
-    return el('span', {class: `mark ${colour}`, title: word, ...attributes},
+    return el('span', {class: `${name} ${colour}`, title: word},
         el('span', {'aria-hidden': true, text: sign.length > 2 ? word : sign}), el('span', {class: 'unseen', text: word}));
 }
 
-/** An event that a click looks at, and a click with Shift chooses as the second. */
-function eventButton(/** @type {number} */ i, /** @type {(() => void)|null} */ then = null) {
-    return el('button', {type: 'button', class: 'event', onclick: then ?? (() => app.set({focus: i}))},
-        el('b', {text: model.name(i)}), model.label(i) ? ` ${model.label(i)}` : '');
+/** An event that a click looks at. */
+function eventButton(/** @type {number} */ i) {
+    const made = button(el('b', {text: model.name(i)}), () => app.set({focus: i}), {class: 'event'});
+    made.append(' ', el('span', {text: model.label(i)}));
+    return made;
 }
 
-/** Copies a text, and says so; where the browser does not let us, it is shown to be copied by hand. */
-async function copy(/** @type {string} */ text, /** @type {string} */ what) {
-    try {
-        await navigator.clipboard.writeText(text);
-        note(`Copied: ${what}`);
-    } catch {
-        const box = el('textarea', {class: 'copied', 'aria-label': `${what}, to be copied`, readonly: true});
-        box.value = text;
-        find('panel').prepend(box);
-        box.select();
-        box.addEventListener('blur', () => box.remove());
-    }
+/** A pair that a click chooses. */
+function pairButton(/** @type {string} */ x, /** @type {string} */ sign, /** @type {string} */ y, more = '') {
+    const [a, b] = [x, y].map((name) => model.find(name));
+    return button(`${x} ${sign} ${y}${more}`, () => app.set({a, b, focus: b}), {class: 'event'});
+}
+
+/** A button that copies a text, and says so; where the browser does not let us, it is shown to be copied by hand. */
+function copyButton(/** @type {string} */ what, /** @type {() => string} */ text) {
+    return button(`Copy ${what}`, async () => {
+        try {
+            await navigator.clipboard.writeText(text());
+            note(`Copied: ${what}`);
+        } catch {
+            const box = el('textarea', {class: 'copied', 'aria-label': `${what}, to be copied`, readonly: true, onblur: () => box.remove()}, text());
+            find('panel').prepend(box);
+            box.select();
+        }
+    });
+}
+
+// -- one event --------------------------------------------------------------------------------------------------
+
+/** What an event does, in words. */
+function deed(/** @type {number} */ i) {
+    return `${['step', 'sends', 'receives'][model.kind[i] & 3]} ${model.message(i)}`.trim();
 }
 
 /** What the log says of an event. */
 function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
-    const kind = model.kind[i], message = model.message(i);
-    const did = ['step', 'sends', 'receives'][kind & 3] + (message && kind & 3 ? ` ${message}` : '');
-    const odd = [kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log',
-        kind & 32 && 'events are missing before it',
-        ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])];
-    return el('details', {class: 'card', open: app.state.b < 0},
-        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ' ', model.label(i),
-            button('×', () => app.set(letter === 'A' ? {a: app.state.b, b: -1} : {b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'})),
-        el('p', {class: 'dim', text: `${laneName(i)}, ${did}`}),
-        attributesOf(i),
-        sourceLine(i),
-        ...[...new Set(odd.filter(Boolean))].map((text) => el('p', {class: 'odd', text: `! ${text}`})),
-        letter === 'A' ? regionCounts(i) : null);
-}
-
-/** The attributes of an event, where the page has them. */
-function attributesOf(/** @type {number} */ i) {
-    const said = JSON.parse(model.text('attributes', i) || '{}'), names = Object.keys(said);
-    return names.length ? el('dl', {}, ...names.flatMap((name) => [el('dt', {text: name}), el('dd', {text: shownValue(said[name])})])) : null;
-}
-
-function shownValue(/** @type {any} */ value) {
-    return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Place and line of an event in its log. */
-function sourceLine(/** @type {number} */ i) {
-    return model.line(i) ? logLines(model.file(i), model.line(i), 0) : null;
+    const kind = model.kind[i], said = JSON.parse(model.text('attributes', i) || '{}'), names = Object.keys(said);
+    const odd = new Set([kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log', kind & 32 && 'events are missing before it',
+        ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])].filter(Boolean));
+    return el('div', {class: 'card'}, el('details', {open: app.state.b < 0},
+        el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ` ${model.label(i)}`),
+        dim(`${laneName(i)}, ${deed(i)}`),
+        names.length ? el('dl', {}, ...names.flatMap((name) => [el('dt', {text: name}),
+            el('dd', {text: typeof said[name] === 'string' ? said[name] : JSON.stringify(said[name])})])) : null,
+        model.line(i) ? logLines(model.file(i), model.line(i), 0) : null,
+        ...[...odd].map((text) => dim(`! ${text}`, 'odd')),
+        letter === 'A' ? regionCounts(i) : null),
+    button('×', () => app.set({a: letter === 'A' ? app.state.b : app.state.a, b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'}));
 }
 
 /** A line of a file with those `around` it, as far as the page has them. */
 function logLines(/** @type {string} */ file, /** @type {number} */ line, /** @type {number} */ around) {
     const [, texts] = model.columns.log?.find((/** @type {any[]} */ [name]) => name === file) ?? [file, []];
-    const from = Math.max(0, line - 1 - around), shown = texts.slice(from, line + around);
+    const from = Math.max(0, line - 1 - around);
     return el('figure', {class: around ? 'source log' : 'source'}, el('figcaption', {text: `${file}:${line}`}),
-        ...shown.map((/** @type {string} */ text, /** @type {number} */ at) => el('code', {class: around && from + at + 1 === line ? 'here' : '', 'data-line': from + at + 1, text})));
+        ...texts.slice(from, line + around).map((/** @type {string} */ text, /** @type {number} */ at) =>
+            el('code', {class: around && from + at + 1 === line ? 'here' : '', 'data-line': from + at + 1, text})));
 }
 
 /** How many events stand how to A; each is a click that finds them. */
 function regionCounts(/** @type {number} */ a) {
-    const {counts, sign} = regions(a);
-    return el('ul', {class: 'regions', 'aria-label': `Beside ${model.name(a)}`}, ...Object.keys(SIGNS).filter((one) => counts[one]).map((one) =>
-        el('li', {}, button('', () => {
-            const found = causal().filter((i) => i !== a && sign(i) === one);
-            app.set({find: '', found});
-            app.say(`${found.length} events ${SIGNS[one][2]} ${model.name(a)}`);
-        }, {class: 'count'}).appendChild(signOf(one)).parentElement, ` ${counts[one].toLocaleString('en')} ${SIGNS[one][1]}`)));
+    const {counts, sign} = regions(a), all = /** @type {Record<string, number>} */ (counts);
+    return listOf(Object.keys(SIGNS).filter((one) => all[one]), (one) => [button(signOf(one), () => {
+        app.set({find: ''});
+        app.set({found: causal().filter((i) => i !== a && sign(i) === one)});
+        app.say(`${all[one]} events ${SIGNS[one][2]} ${model.name(a)}`);
+    }, {class: 'count'}), ` ${numbered(all[one])} ${SIGNS[one][1]}`], {class: 'regions', 'aria-label': `Beside ${model.name(a)}`});
 }
+
+// -- two events -------------------------------------------------------------------------------------------------
 
 /** Shows A and B, and what is known of the two. */
 async function showChosen() {
     const {a, b} = app.state, mine = ++turn, box = find('chosen');
     walked = [];
     walkedAt = -1;
-    if (a < 0) {
-        box.replaceChildren(el('p', {class: 'dim', text: 'Choose an event: a click, or Enter on it. Then a second one, with Shift.'}));
-        return;
-    }
+    if (a < 0) return box.replaceChildren(dim('Choose an event: a click, or Enter on it. Then a second one, with Shift.'));
     const pair = el('div', {id: 'pair'});
     box.replaceChildren(eventCard('A', a), ...b < 0 ? [] : [eventCard('B', b)], pair);
     if (b < 0) return;
-    const sign = await answers.verdict(a, b) ?? 'unsaid';
+    const sign = await answers.verdict(a, b) ?? 'unsaid', open = sign in MEANS;
     if (mine !== turn) return;
     const sentence = `${model.name(a)} ${IN_WORDS[sign]} ${model.name(b)}`;
     app.say(sentence);
-    const left = el('p', {class: 'chips', 'aria-label': 'What may be'}), why = el('div'), more = el('div');
-    const actions = el('p', {class: 'actions'},
-        button('Copy command', () => copy(commandFor('online', a, b), 'the command')),
-        sign in SIGNS && sign.length < 3 && sign !== '?' ? button('Copy statement', () => copy(stated(a, sign, b), 'the statement')) : null);
+    const chips = el('p', {class: 'chips', 'aria-label': 'What may be'}), why = el('div'), more = el('div');
+    const actions = el('p', {class: 'actions'}, copyButton('command', () => commandFor('online', a, b)),
+        open ? null : copyButton('statement', () => stated(a, sign, b)));
     pair.replaceChildren(el('section', {class: 'verdict', 'aria-label': 'A and B'},
-        el('h2', {}, signOf(sign, {class: `mark badge ${SIGNS[sign][0]}`}), sentence),
-        MEANS[sign] ? el('p', {class: 'dim', text: MEANS[sign]}) : null, left, actions), ...MEANS[sign] ? [more, why] : [why, more]);
+        el('h2', {}, signOf(sign, 'mark badge'), sentence), open ? dim(MEANS[sign]) : null, chips, actions), ...open ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
-    if (MEANS[sign] || sign === '<>') {
-        more.append(whatIfPart(a, b));
+    if (open || sign === '<>') {
+        more.append(part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((one) => button(`A ${one} B`,
+            () => app.set({whatif: app.state.whatif?.sign === one ? null : {a, sign: one, b}}), {class: 'suppose', 'data-sign': one}))),
+        el('div', {id: 'whatif', 'aria-live': 'polite'})));
         showWhatIf();
     }
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);
     if (mine !== turn) return;
-    showChips(left, why, sign, may);
+    showChips(chips, why, sign, may);
     if (found) {
         why.append(part('Why', proofTree(found, openLeaf)));
-        actions.append(button('Copy proof', () => copy(JSON.stringify(proofJson(a, sign, b, found)), 'the proof, for microcosm verify')));
-    } else if (sign !== 'silent' && sign !== 'unsaid') why.append(el('p', {class: 'dim', text: 'The proof is not in this page: the command has it.'}));
-    if (MEANS[sign]) {
-        const observations = await answers.settles(a, b);
-        if (mine === turn) more.prepend(settlePart(observations));
+        actions.append(copyButton('proof', () => proofJson(a, sign, b, found)));
+    } else if (sign !== 'silent' && sign !== 'unsaid') why.append(dim('The proof is not in this page: the command has it.'));
+    const seen = open ? await answers.settles(a, b) ?? [] : [];
+    if (open && mine === turn) {
+        more.prepend(part('What would settle it', seen.length ? listOf(seen, observed)
+            : dim('No lost message of this log could: only a record from elsewhere.')));
     }
+}
+
+/** What would settle something, and how much of it. */
+function observed(/** @type {any} */ {text, decides, open}) {
+    return text + (open ? `: decides ${decides} of ${open}` : '');
 }
 
 /** What `microcosm verify` takes; of what stands both ways the pair is as it is proved. */
 function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b, /** @type {any} */ derivation) {
-    const {left, right} = derivation.conclusion;
-    return {schema: 'microcosm/1', pair: sign === '>' ? [model.name(a), model.name(b)] : [left, right], verdict: sign, derivation};
+    const {left, right} = derivation.conclusion, pair = sign === '>' ? [model.name(a), model.name(b)] : [left, right];
+    return JSON.stringify({schema: 'microcosm/1', pair, verdict: sign, derivation});
 }
 
 /** The three chips: what may be, and struck through what may not. */
 function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may) {
-    const left = may?.possible ?? (['<', '>', '||'].includes(sign) ? [sign] : null);
-    if (!left) {
-        box.append(el('span', {class: 'dim', text: 'What may be is not in this page.'}));
-        return;
-    }
-    box.append(el('span', {class: 'dim', text: 'May be '}));
-    for (const one of ['<', '||', '>']) {
-        const proof = may?.derivations?.[`!${one}`], word = SIGNS[one][1];
-        if (left.includes(one)) box.append(signOf(one, {class: `chip ${SIGNS[one][0]}`}), ' ');
-        else if (proof) box.append(button(one, () => why.replaceChildren(part(`Why not ${word}`, proofTree(proof, openLeaf))),
-            {class: 'chip refuted', 'aria-label': `not ${word}: why`}), ' ');
-        else box.append(el('s', {class: 'chip refuted'}, el('span', {'aria-hidden': true, text: one}), el('span', {class: 'unseen', text: `not ${word}`})), ' ');
-    }
+    const left = may?.possible ?? (sign in MEANS || sign === '<>' ? null : [sign]);
+    if (!left) return box.append(dim('What may be is not in this page.'));
+    box.append(dim('May be'), ...['<', '||', '>'].map((one) => {
+        const proof = may?.derivations?.[`!${one}`], word = SIGNS[one][1], name = 'chip refuted';
+        if (left.includes(one)) return signOf(one, 'chip');
+        return proof ? button(one, () => why.replaceChildren(part(`Why not ${word}`, proofTree(proof, openLeaf))), {class: name, 'aria-label': `not ${word}: why`})
+            : el('s', {class: name}, el('span', {'aria-hidden': true, text: one}), el('span', {class: 'unseen', text: `not ${word}`}));
+    }));
 }
 
 /** Shows the line of the log that a leaf names, below its tree, and looks at its event. */
 function openLeaf(/** @type {any} */ leaf) {
-    const {left, right} = leaf.conclusion, {file, line} = leaf.source ?? {}, said = sourceWords(leaf);
+    const {left, relation, right} = leaf.conclusion, {file, line} = leaf.source ?? {}, said = sourceWords(leaf);
     const ends = [right, left].map((name) => name == null ? -1 : model.find(name)).filter((i) => i >= 0);
     const i = ends.find((event) => model.line(event) === line) ?? ends[0];
     if (i !== undefined) app.set({focus: i});
     find('opened')?.remove();
-    const box = el('div', {id: 'opened'}, file && line ? logLines(file, line, 2) : el('p', {class: 'dim', text: `${left} ${leaf.conclusion.relation} ${right ?? ''}: ${said}`}));
+    const box = el('div', {id: 'opened'}, file && line ? logLines(file, line, 2) : dim(`${left} ${relation} ${right ?? ''}: ${said}`));
     document.activeElement?.closest('[role=tree]')?.after(box);
     box.scrollIntoView({block: 'nearest'});
     app.say(`${said} ${box.querySelector('.here')?.textContent ?? ''}`);
@@ -184,41 +205,25 @@ function openLeaf(/** @type {any} */ leaf) {
 
 /** The way from one to the other along what is given, folded by lane. */
 function pathPart(/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ sign) {
-    const steps = sign === '<' ? path(a, b) : path(b, a), first = sign === '<' ? a : b;
+    const steps = sign === '<' ? path(a, b) : path(b, a);
     if (!steps) return '';
-    const events = steps.map((/** @type {any} */ step) => step.event);
-    walked = events[0] === first ? events : [first, ...events];
+    walked = steps.map(({event}) => event);
+    /** @type {number[][]} */
     const runs = [];
     for (const i of walked) {
-        const run = runs.at(-1);
+        const run = runs[runs.length - 1];
         if (run && model.lane(run[0]) === model.lane(i)) run.push(i); else runs.push([i]);
     }
-    return part('Path', el('p', {class: 'dim'}, `${walked.length - 1} steps; `, el('kbd', {text: '['}), ' ', el('kbd', {text: ']'}), ' walk along it'),
-        el('ol', {class: 'path'}, ...runs.slice(0, SHOWN).map((run) => el('li', {}, el('b', {text: laneName(run[0])}), ' ',
-            eventButton(run[0]), run.length > 1 ? [` ${run.length > 2 ? `… ${run.length - 1} steps … ` : ''}`, eventButton(run[run.length - 1])] : null))),
-        runs.length > SHOWN ? el('p', {text: `and ${runs.length - SHOWN} more lanes`}) : null);
+    return part('Path', el('p', {class: 'dim'}, `${numbered(walked.length - 1, 'step')}; `, el('kbd', {text: '['}), ' ', el('kbd', {text: ']'}), ' walk along it'),
+        listOf(runs, (run) => [el('b', {text: laneName(run[0])}), ' ', eventButton(run[0]),
+            ...run.length > 1 ? [run.length > 2 ? ` ${run.length - 1} steps ` : ' ', eventButton(run[run.length - 1])] : []], {class: 'path'}));
 }
 
 /** Along the proof, where it has the focus, else along the path: what the keys [ and ] do. */
 function walk(/** @type {number} */ by) {
     const tree = document.activeElement?.closest('[role=tree]');
-    if (tree) alongTree(tree, by);
-    else if (walked.length) {
-        walkedAt = Math.max(0, Math.min(walked.length - 1, walkedAt < 0 ? (by > 0 ? 0 : walked.length - 1) : walkedAt + by));
-        app.set({focus: walked[walkedAt]});
-    }
-}
-
-/** What would settle it. */
-function settlePart(/** @type {any[]|null} */ observations) {
-    const most = (observations || []).slice(0, SHOWN);
-    return part('What would settle it', most.length
-        ? el('ul', {}, ...most.map((one) => el('li', {text: one.text + (one.decides ? `: decides ${one.decides} of ${one.open}` : '')})))
-        : el('p', {class: 'dim', text: 'No lost message of this log could: only a record from elsewhere.'}));
-}
-
-/** The three things that one may suppose of A and B. */
-function whatIfPart(/** @type {number} */ a, /** @type {number} */ b) {
-    return part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((sign) =>
-        button(`A ${sign} B`, () => app.set({whatif: app.state.whatif?.sign === sign ? null : {a, sign, b}}), {class: 'suppose', 'data-sign': sign}))), el('div', {id: 'whatif', 'aria-live': 'polite'}));
+    if (tree) return alongTree(tree, by);
+    if (!walked.length) return app.say('No path is shown.');
+    walkedAt = Math.max(0, Math.min(walked.length - 1, walkedAt < 0 && by < 0 ? walked.length - 1 : walkedAt + by));
+    app.set({focus: walked[walkedAt]});
 }

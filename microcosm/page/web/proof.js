@@ -1,6 +1,7 @@
 /*
- * A proof as a tree that keys walk: a step that has the focus lights its events, a leaf names its source and
- * opens the line of the log. Chains of `<` are flat, as they are read, and steps of one process fold into one.
+ * A proof as a tree that keys walk: a step that has the focus lights its events and the way between them, a leaf
+ * names its source and opens the line of the log. Chains of `<` are flat, as they are read, and steps of one process
+ * fold into one.
  */
 
 /** A chain of more links is shown as it is nested, which is in halves. */
@@ -38,7 +39,7 @@ function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
 /** What a leaf rests on: its source in words and its place. */
 function sourceWords(/** @type {any} */ {rule, source, clocks, token}) {
     const {file, line, text} = source ?? {}, whole = file && line ? `${file}:${line}` : '';
-    const place = whole && (model.head.files.length > 2 ? whole.replace(/^.*\//, '') : `line ${line}`);
+    const place = whole && (model.head.files.length > 2 || model.head.from.length > 1 ? whole.replace(/^.*\//, '') : `line ${line}`);
     const said = clocks ? Object.values(clocks).map(([process, known]) => `${process} {${Object.entries(known).map((one) => one.join(': ')).join(', ')}}`).join(', ') : token ? `token ${token}` : text;
     return [said === whole ? '' : said, place].filter(Boolean).join(', ') || (rule === 'Init' ? 'given' : rule);
 }
@@ -118,7 +119,8 @@ function proofTree(/** @type {any} */ derivation, /** @type {(leaf: any) => void
     tree.addEventListener('focusin', (/** @type {any} */ event) => {
         for (const other of tree.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
         event.target.tabIndex = 0;
-        app.set({lit: event.target.step.events.filter((/** @type {number} */ i) => i >= 0)});
+        const events = event.target.step.events.filter((/** @type {number} */ i) => i >= 0), [from, to] = events;
+        app.set({lit: events.length > 1 && path(from, to)?.map((step) => step.event) || events});
     });
     tree.addEventListener('focusout', () => app.set({lit: []}));
     return tree;

@@ -35,12 +35,12 @@ class Recorder {
         this.add('h', -width);
         this.add('Z');
     }
-    /** Whole circles only: the picture has no other arcs. */
-    arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r) {
-        this.add('M', x + r, y);
-        this.add('a', r, r, 0, 1, 0, -2 * r, 0);
-        this.add('a', r, r, 0, 1, 0, 2 * r, 0);
-        this.add('Z');
+    /** Whole circles, and halves. */
+    arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r, /** @type {number} */ from, /** @type {number} */ to) {
+        const [dx, dy] = [r * Math.cos(from), r * Math.sin(from)];
+        this.add('M', x + dx, y + dy);
+        this.add('a', r, r, 0, 1, 1, -2 * dx, -2 * dy);
+        if (to - from > 6) this.add('a', r, r, 0, 1, 1, 2 * dx, 2 * dy);
     }
     setLineDash(/** @type {number[]} */ dash) { this.dash = dash; }
     measureText(/** @type {string} */ text) {
@@ -63,7 +63,8 @@ class Recorder {
         }
     }
     fillRect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
-        this.parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${this.fillStyle}"${this.faint()}/>`);
+        const [left, top, wide, high] = [x, y, width, height].map((number) => Math.round(number * 100) / 100);
+        this.parts.push(`<rect x="${left}" y="${top}" width="${wide}" height="${high}" fill="${this.fillStyle}"${this.faint()}/>`);
     }
     text(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ style) {
         const [weight, size] = this.font.split(' ');

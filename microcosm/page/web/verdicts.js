@@ -20,29 +20,32 @@ const REMEMBERED = 256;
 
 /** Whether a is before b, by what is given and by clocks. @param {number} a @param {number} b @returns {boolean} */
 function before(a, b) {
-  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found;
+  const { head, found } = app.model, { chain, offset, vectors, row, part, place } = found;
   if (!head.closed) return a !== b && fromTable(a, b) === '<';
-  const c = chain[a];
-  if (c === chain[b]) return a < b;
-  return (vectors ? vectors[row[b] * chains + c] : past(b)[c]) > a - offset[c];
+  const c = chain[a], d = chain[b];
+  if (c === d) return a < b;
+  return part[c] === part[d] && (vectors ? vectors[row[b] + place[c]] : past(b)[c]) > a - offset[c];
 }
 
 /** Of each chain how many events, from the first, are before b. @param {number} b @returns {Int32Array} */
 function past(b) {
-  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found;
+  const { head, found } = app.model, { chain, chains, offset, vectors, row, part, members } = found;
   if (!head.closed) return counted(c => prefix(c, i => before(i, b)));
   if (!vectors) return remembered('pasts', b, () => reached(b, true));
-  const known = vectors.slice(row[b] * chains, (row[b] + 1) * chains);
+  const known = new Int32Array(chains);
+  members[part[chain[b]]].forEach((/** @type {number} */ c, /** @type {number} */ at) => { known[c] = vectors[row[b] + at]; });
   known[chain[b]] = b - offset[chain[b]];
   return known;
 }
 
 /** Of each chain the index of the first event after a; its length where there is none. @param {number} a @returns {Int32Array} */
 function future(a) {
-  const { head, found } = app.model, { chain, offset, vectors, row, chains } = found, c = chain[a], own = a - offset[c];
+  const { head, found } = app.model, { chain, offset, vectors, row, part, place, members } = found, c = chain[a];
   if (!head.closed) return counted(d => prefix(d, i => !before(a, i)));
   if (!vectors) return remembered('futures', a, () => reached(a, false));
-  return counted(d => d === c ? own + 1 : prefix(d, i => vectors[row[i] * chains + c] <= own));
+  const first = counted(d => offset[d + 1] - offset[d]), own = a - offset[c], at = place[c];
+  for (const d of members[part[c]]) first[d] = d === c ? own + 1 : prefix(d, i => vectors[row[i] + at] <= own);
+  return first;
 }
 
 /** The vector of what `of` says of each chain. @param {(chain: number) => number} of */
@@ -115,7 +118,7 @@ function givenOf(i) {
       }
     };
     for (const [a, sign, b] of app.model.head.given) if (sign === '||' || sign === '<>') put(a, sign, b);
-    for (const group of Object.values(app.model.head.tokens)) {
+    for (const group of /** @type {number[][]} */ (Object.values(app.model.head.tokens))) {
       group.forEach((a, at) => group.slice(at + 1).forEach(b => put(a, '<>', b)));
     }
   }
@@ -148,15 +151,9 @@ function byClocks(a, b) {
  * to a unless they are before it. Infinity for chains that nothing connects with a.
  */
 function unknownTo(/** @type {number} */ a) {
-  const { found, columns } = app.model, { chain, offset, chains, src, dst } = found;
+  const { found, columns } = app.model, { chain, offset, part } = found;
   return remembered('unknown', a, () => {
-    const parts = remembered('parts', -1, () => {
-      const part = Int32Array.from({ length: chains }, (_, c) => c);
-      const root = (/** @type {number} */ c) => { while (part[c] !== c) c = part[c] = part[part[c]]; return c; };
-      for (let e = 0; e < src.length; e++) part[root(chain[src[e]])] = root(chain[dst[e]]);
-      return part.map((_, c) => root(c));
-    });
-    const far = Float64Array.from(parts, part => part === parts[chain[a]] ? 0 : Infinity), apart = columns.apart;
+    const far = Float64Array.from(part, one => one === part[chain[a]] ? 0 : Infinity), apart = columns.apart;
     for (let at = 0; at < apart.length; at++) {
       const e = apart[at], f = apart[at ^ 1];
       if (e !== a && !before(a, e)) continue;
@@ -166,6 +163,12 @@ function unknownTo(/** @type {number} */ a) {
     }
     return far;
   });
+}
+
+/** Whether two events that are not ordered are `?`, where nothing but orders is given. @param {number} a @param {number} b */
+function isUnknown(a, b) {
+  const { found, columns } = app.model, { chain, offset, part } = found, c = chain[b];
+  return part[chain[a]] !== part[c] || (columns.apart.length > 0 && unknownTo(a)[c] > b - offset[c]);
 }
 
 /** What is known of two events; `a` stands on the left of the sign. @param {number} a @param {number} b @returns {Verdict} */
@@ -178,7 +181,7 @@ function verdict(a, b) {
     if (byClocks(a, b)) return '||';
     const given = givenOf(a)?.get(b);
     if (given) return given;
-    if (columns.apart) return unknownTo(a)[found.chain[b]] > b - found.offset[found.chain[b]] ? '?' : 'silent';
+    if (columns.apart) return isUnknown(a, b) ? '?' : 'silent';
   }
   const said = pairSaid(a, b);
   return said ? said.verdict : 'unsaid';

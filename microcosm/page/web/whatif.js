@@ -102,7 +102,7 @@ function approved(/** @type {number} */ a, /** @type {number} */ b) {
 /** A proof that `a sign b` cannot be, from the verdicts that rule it out; null where the file has none. @returns {any} */
 function refutation(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
     if (sign === '>') return refutation(b, '<', a);
-    const said = verdict(a, b), rule = {'<': 'Ref-<', '>': 'Ref-<', '<>': 'Ref-<>'}[said];
+    const said = verdict(a, b), rule = /** @type {Record<string, string>} */ ({'<': 'Ref-<', '>': 'Ref-<', '<>': 'Ref-<>'})[said];
     if (said === sign) return null;
     if (said === '>' || sign === '||') {
         return said === '||' || !rule ? null : wrapped(approved(a, b), (base) => offline(rule, a, `!${sign}`, b, [base]));

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -210,4 +211,48 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     with explaining(name):
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
     with binary:
-        yield Lines(binary, name, report)
+        end = _end_of_whole_lines(binary) if _only_whole.get() else None
+        yield Lines(binary if end is None else BytesIO(binary.read(end)), name, report)
+
+
+_only_whole = ContextVar("_only_whole", default=False)
+
+
+@contextmanager
+def only_whole_lines() -> Iterator[None]:
+    """While inside, a file of text is read as far as its lines end: its writer may be within the last one.
+
+    What is packed, no text, or one document of many lines is read as it is. Such a file is held in memory.
+    """
+    before = _only_whole.set(True)
+    try:
+        yield
+    finally:
+        _only_whole.reset(before)
+
+
+_NO_LINES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PAR1")
+"""How packed files and Parquet begin."""
+
+
+def _end_of_whole_lines(binary: BinaryIO) -> int | None:
+    """The bytes of a file up to its last line end, the file being left at its beginning; None to read all."""
+    head = binary.read(HEAD)
+    first, ended, _ = head.partition(b"\n")
+    end = None
+    if (
+        ended
+        and first.strip() not in (b"{", b"[", b"")
+        and b"\0" not in head
+        and not head.startswith(_NO_LINES)
+    ):
+        at = binary.seek(0, os.SEEK_END)
+        end = 0
+        while at and not end:
+            begin = max(0, at - _BLOCK)
+            binary.seek(begin)
+            block = binary.read(at - begin)
+            end = begin + block.rfind(b"\n") + 1 if b"\n" in block else 0
+            at = begin
+    binary.seek(0)
+    return end

@@ -1,0 +1,142 @@
+/*
+ * The session behind the page, where there is one: `app.ask` says it a line, and what it answers to a click is
+ * shown with the line that the click says. Whenever the session knows something else (somebody supposed something,
+ * in this tab or in another, or the log has grown) the columns are fetched again; what was chosen stays chosen.
+ */
+
+const TOKEN = 'microcosm token';
+
+const live = {token: '', version: -1, over: false, renewing: /** @type {Promise<void>|null} */ (null)};
+
+/** Takes the token from the address, where nobody is to see it, into this tab. */
+function takeToken() {
+    const said = /(?:^#|&)token=([0-9a-f]+)/.exec(location.hash);
+    try {
+        if (said) sessionStorage.setItem(TOKEN, said[1]);  // so that the tab may be loaded again
+        live.token = said ? said[1] : sessionStorage.getItem(TOKEN) ?? '';
+    } catch {
+        live.token = said ? said[1] : '';
+    }
+    const rest = location.hash.slice(1).split('&').filter((part) => part && !part.startsWith('token=')).join('&');
+    if (said) history.replaceState(null, '', rest ? `#${rest}` : location.pathname);
+}
+
+/** Asks the server; null where there is none any more, which is said once. @returns {Promise<Response|null>} */
+async function request(/** @type {string} */ path, /** @type {string|undefined} */ body = undefined) {
+    try {
+        const found = await fetch(path, {method: body === undefined ? 'GET' : 'POST', body, cache: 'no-store',
+            headers: {Authorization: `Bearer ${live.token}`, ...body === undefined ? {} : {'Content-Type': 'application/json'}}});
+        live.over = false;
+        if (found.ok) return found;
+        note(found.status === 401 ? 'Open the address that `view` printed: the token in it is missing here.' : await found.text());
+    } catch {
+        if (!live.over) note('The session has ended. What is shown stays; nothing more can be asked.');
+        live.over = true;
+    }
+    return null;
+}
+
+/** The head and the columns, as they are now; null where they are those that are shown. */
+async function columnsNow() {
+    const found = await request(`columns?since=${live.version}`);
+    if (!found || found.status === 204) return null;
+    const {version, head, columns} = await found.json();
+    live.version = version;
+    return {head, texts: columns};
+}
+
+/** Shows what the session knows now, one fetching at a time. */
+function renew() {
+    live.renewing ??= columnsNow().then(async (data) => {
+        if (data) shownAnew(new Model(data.head, await unpacked(data.head, data.texts)));
+    }).catch((error) => note(`What the session knows now could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
+    return live.renewing;
+}
+
+/** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
+function shownAnew(/** @type {any} */ fresh) {
+    const old = model, state = app.state, {x0, k, y0} = state, whole = k === wholeScale(), {lanes} = fresh.head;
+    const again = (/** @type {number} */ i) => i < 0 ? -1 : fresh.find(old.name(i));
+    const lane = (/** @type {number} */ number) => lanes.findIndex((/** @type {any} */ one) => one.name === old.head.lanes[number].name);
+    const [a, b, focus] = [again(state.a), again(state.b), again(state.focus)], moved = state.order !== null;
+    const order = [...moved ? Array.from(old.order, lane).filter((/** @type {number} */ one) => one >= 0) : [], ...fresh.order];
+    Object.assign(state, {
+        a, b: a < 0 ? -1 : b, focus, lit: [], found: new Int32Array(0), hidden: new Set([...state.hidden].map(lane).filter((one) => one >= 0)),
+        order: moved ? Int32Array.from(new Set(order)) : null, whatif: null,
+    });
+    taken(fresh);
+    for (const {names, hear} of app.listeners) {
+        if (!names?.includes('axis')) hear(state, ['a', 'b', 'found', 'find', 'order', 'hidden', 'lit']);
+    }
+    for (const box of ['replicas', 'about']) find(box)?.replaceChildren();
+    showReplicas();
+    showAbout();
+    if (whole) showWhole(); else app.set({x0, k, y0});
+    app.redraw();
+}
+
+/** Hears of each change, until the session has ended; then looks now and then whether it is there again. */
+async function hear() {
+    for (;;) {
+        const stream = (await request('events'))?.body?.pipeThrough(new TextDecoderStream()).getReader();
+        for (let rest = ''; stream;) {
+            const {value, done} = await stream.read().catch(() => ({value: '', done: true}));
+            if (done) break;
+            const parts = (rest + value).split('\n\n');
+            rest = parts.pop() ?? '';
+            for (const part of parts.filter((one) => one.startsWith('data: '))) {
+                const told = JSON.parse(part.slice(6));
+                if (told.note) note(told.note);
+                if (told.version !== live.version) await renew();
+            }
+        }
+        await new Promise((resolve) => { window.setTimeout(resolve, 1000); });
+    }
+}
+
+/** What a session answered, in a few words. */
+function inShort(/** @type {any} */ told) {
+    const {schema, line, version, ...rest} = told;
+    if (rest.error) return rest.error;
+    if (rest.said) return rest.said.join('\n');
+    const text = JSON.stringify(rest);
+    return text.length > 600 ? `${text.slice(0, 600)}…` : text;
+}
+
+/** Says a line to the session; a line that writes a file is asked about first. @returns {Promise<any>} */
+async function askSession(/** @type {string} */ line) {
+    if (/^\s*sav?e?!?(\s|$)/i.test(line) && !window.confirm(`Write a file?\n\n${line.trim()}`)) return {line, error: 'not saved'};
+    const found = await request('line', JSON.stringify({line}));
+    const told = found ? await found.json() : null;
+    if (!told) return null;
+    find('said')?.prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
+    while (find('said')?.children.length > 20) find('said').lastElementChild.remove();
+    if (told.version !== undefined) await renew();
+    return told;
+}
+
+takeToken();
+app.ask = askSession;
+app.read = async () => {
+    const data = await columnsNow();
+    if (!data) throw new Error('the session does not say what it knows');
+    document.title = data.head.title;
+    find('title').textContent = data.head.title;
+    return data;
+};
+
+app.start(() => {
+    const line = el('input', {id: 'line', 'aria-label': 'A line for the session', placeholder: 'why a < b, suppose a < b, undo, help', autocomplete: 'off', spellcheck: 'false'});
+    const said = (/** @type {string} */ text) => el('button', {type: 'button', text: text[0].toUpperCase() + text.slice(1), onclick: () => askSession(text)});
+    find('panel').append(el('details', {id: 'session'}, el('summary', {text: 'Session'}),
+        el('form', {onsubmit: (/** @type {Event} */ event) => {
+            event.preventDefault();
+            if (line.value.trim()) askSession(line.value.trim());
+            line.select();
+        }}, line, el('p', {class: 'actions'}, el('button', {text: 'Say'}), said('undo'), said('diff'),
+            el('button', {type: 'button', text: 'Save…', onclick: () => {
+                const name = window.prompt('Write what is given to which file?', '');
+                if (name) askSession(`save ${JSON.stringify(name)}`);
+            }}))), el('ol', {id: 'said', 'aria-live': 'polite'})));
+    hear();
+});

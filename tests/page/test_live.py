@@ -1,0 +1,193 @@
+"""The page with a session behind it, in a browser: it asks, it hears, it keeps what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from microcosm.cli.commands.view import reread
+from microcosm.cli.session.behind import SessionBehind
+from microcosm.cli.session.opening import How
+from microcosm.logic.rulebook import read_rules
+from microcosm.page.server import served
+from microcosm.page.turns import Turns
+from microcosm.state.microcosm import Microcosm
+from tests.page.talking import behind
+
+pytestmark = pytest.mark.browser
+
+ALBUM = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"
+LINES = ALBUM.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+@pytest.fixture
+def tabs(chromium: Any) -> Iterator[Callable[[SessionBehind, int], list[Any]]]:
+    """Tabs with the page of one session, ready; faults of theirs fail the test.
+
+    The browser is driven from this thread, so that the session is answered from another one, without a limit.
+    """
+    closing: list[Callable[[], object]] = []
+    faults: list[str] = []
+
+    def opening(who: SessionBehind, many: int) -> list[Any]:
+        turns = Turns(0)
+        server = served(who, turns)
+        address = server.__enter__()
+        worker = Thread(target=turns.work)
+        worker.start()
+        context = chromium.new_context(viewport={"width": 1280, "height": 800})
+        closing.extend([turns.close, worker.join, context.close, lambda: server.__exit__(None, None, None)])
+        found = []
+        for _ in range(many):
+            tab = context.new_page()
+            tab.on("pageerror", lambda error: faults.append(str(error)))
+            tab.goto(address)
+            tab.wait_for_selector("body[data-ready=true]")
+            found.append(tab)
+        return found
+
+    yield opening
+    for close in closing:
+        close()
+    assert faults == [], faults
+
+
+def says(tab: Any, line: str) -> str:
+    """What the session answers to a line typed in the page."""
+    tab.evaluate("document.getElementById('session').open = true")
+    tab.fill("#line", line)
+    tab.press("#line", "Enter")
+    tab.wait_for_selector(f"#said li:first-child code:text-is({line!r})")
+    return str(tab.inner_text("#said li:first-child pre"))
+
+
+def choose(tab: Any, a: str, b: str) -> None:
+    """A and B by the link."""
+    tab.evaluate(f"location.hash = 'a={a}&b={b}'")
+    tab.wait_for_selector(".verdict h2")
+
+
+def test_the_token_is_struck_from_the_address_and_the_tab_can_be_loaded_again(tabs: Any) -> None:
+    [tab] = tabs(behind(ALBUM), 1)
+    assert "token" not in tab.url
+    assert "15 events" in tab.inner_text("#counts")
+    tab.reload()
+    tab.wait_for_selector("body[data-ready=true]")
+    assert "token" not in tab.url
+    assert tab.title().endswith("photo-album.jsonl")
+
+
+def test_two_tabs_see_what_one_of_them_supposes(tabs: Any) -> None:
+    who = behind(ALBUM)
+    one, other = tabs(who, 2)
+    for tab in (one, other):
+        choose(tab, "digest", "ask")
+    assert "ask < digest" in says(one, "suppose ask < digest")
+    for tab in (one, other):
+        tab.wait_for_selector(".verdict h2:has-text('happens after')", timeout=5000)
+    assert "suppose ask < digest" in says(other, "undo")
+    for tab in (one, other):
+        tab.wait_for_selector(".verdict h2:not(:has-text('happens after'))", timeout=5000)
+
+
+def test_what_if_is_what_the_session_answers_and_is_kept_and_undone(tabs: Any) -> None:
+    who = behind(ALBUM)
+    [tab] = tabs(who, 1)
+    choose(tab, "ask", "digest")
+    tab.click(".suppose[data-sign='<']")
+    tab.wait_for_selector("#whatif p:has-text('decided further')")
+    told = who.answer("what if ask < digest")
+    assert tab.inner_text("#whatif p").startswith(f"{len(told['follows'])} ")
+    assert "what if ask < digest" in tab.text_content("#said")
+    tab.click("#whatif button:has-text('Keep')")
+    tab.wait_for_selector(".verdict h2:has-text('happens before')")
+    assert who.session.known.online("ask", "digest").value == "<"
+    says(tab, "undo")
+    assert who.session.known.online("ask", "digest").value != "<"
+
+
+def test_a_and_b_stay_while_the_log_grows(tabs: Any, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(LINES[:8]), encoding="utf-8")
+    who = behind(log)
+    [tab] = tabs(who, 1)
+    choose(tab, "unshare", "acl-seen")
+    for many in (11, 15):
+        log.write_text("".join(LINES[:many]), encoding="utf-8")
+        found = reread([str(log)], How(read_rules()))
+        who.renew(found, who.pack(found.known, found))
+        tab.wait_for_selector(f"#counts:has-text('{many} events')", timeout=5000)
+        assert "unshare happens before acl-seen" in tab.inner_text(".verdict h2")
+    assert "a=unshare&b=acl-seen" in tab.url
+
+
+def test_saving_asks(tabs: Any, tmp_path: Path) -> None:
+    who = behind(ALBUM)
+    [tab] = tabs(who, 1)
+    target = tmp_path / "saved.mc"
+    asked: list[str] = []
+    answers = [False, True]
+
+    def answer(dialog: Any) -> None:
+        asked.append(dialog.message)
+        dialog.accept() if answers.pop(0) else dialog.dismiss()
+
+    tab.on("dialog", answer)
+    tab.evaluate("document.getElementById('session').open = true")
+    tab.fill("#line", f"save {target}")
+    tab.press("#line", "Enter")
+    tab.wait_for_timeout(300)
+    assert not target.exists()
+    says(tab, f"save {target}")
+    assert target.exists()
+    assert len(asked) == 2
+    assert all(str(target) in each for each in asked)
+
+
+def test_a_session_that_has_ended_is_said_and_the_page_stays(chromium: Any) -> None:
+    turns = Turns(0)
+    who = behind(ALBUM)
+    with served(who, turns) as address:
+        worker = Thread(target=turns.work)
+        worker.start()
+        context = chromium.new_context()
+        tab = context.new_page()
+        tab.goto(address)
+        tab.wait_for_selector("body[data-ready=true]")
+    turns.close()
+    worker.join()
+    tab.wait_for_selector("#note:has-text('The session has ended')", timeout=10_000)
+    assert "15 events" in tab.inner_text("#counts")
+    context.close()
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(chromium: Any, tmp_path: Path) -> None:
+    names = ['"</script><img src=x onerror=parent.hit=1>"', "b"]
+    shown = Microcosm.parse(" < ".join(names))._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}{shown}", encoding="utf-8")
+    context = chromium.new_context()
+    tab = context.new_page()
+    faults: list[str] = []
+    asked: list[str] = []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(path.as_uri())
+    for frame in tab.frames[1:]:
+        frame.wait_for_selector("body[data-ready=true]")
+        assert "2 events" in frame.inner_text("#counts")
+        assert (
+            frame.evaluate("(() => { try { return String(parent.document) } catch { return 'kept out' } })()")
+            == "kept out"
+        )
+    assert len(tab.frames) == 3
+    assert tab.evaluate("window.hit") is None
+    assert faults == [], faults
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    tab.click("summary >> nth=0")
+    assert tab.is_visible("svg >> nth=0")
+    context.close()
