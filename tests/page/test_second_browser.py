@@ -39,7 +39,7 @@ def firefox(tmp_path: Path) -> Iterator[Say]:
     ) as browser:
         assert browser.stderr is not None
         where = next(
-            (m[1] for m in map(re.compile(r"BiDi listening on (ws://\S+)").search, browser.stderr) if m)
+            m[1] for m in map(re.compile(r"BiDi listening on (ws://\S+)").search, browser.stderr) if m
         )
         numbers = count(1)
         with client.connect(f"{where}/session", max_size=None, open_timeout=60) as line:
@@ -66,8 +66,10 @@ def test_the_page_begins_and_answers_in_firefox(firefox: Say, tmp_path: Path) ->
     firefox("browsingContext.navigate", context=tab, url=address, wait="complete")
     code = """new Promise((done) => {
         const look = () => document.body.dataset.ready ? done([
-            document.querySelector('#panel .badge').textContent, document.querySelectorAll('#lanes span').length,
-            new Set(document.querySelector('#picture').getContext('2d').getImageData(0, 0, 900, 300).data).size > 9,
+            document.querySelector('#panel .badge').textContent,
+            document.querySelectorAll('#lanes span').length,
+            new Set(document.querySelector('#picture').getContext('2d').getImageData(0, 0, 900, 300).data).size
+                > 9,
         ].join()) : setTimeout(look, 50);
         look();
     })"""
