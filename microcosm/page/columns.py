@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -23,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.page.layout import Layout, laid_out
-from microcosm.page.packing import Column, integers, lines, naturals, small, steps, words
+from microcosm.page.packing import Column, integers, lines, moments, naturals, small, steps, words
 from microcosm.traces.event import ANSWERED, SENDS
 from microcosm.traces.report import Irregularity, Report
 
@@ -316,7 +315,7 @@ class PageModel:
             if len(self.files) > 2:
                 at = {file: number for number, file in enumerate(self.files)}
                 yield steps("file", [at[file] for file in self.told("files", "")])
-            times = _moments(self.told("times", None))
+            times = moments(self.told("times", None))
             if times is not None:
                 yield steps("time", times)
         if self.executions:
@@ -381,24 +380,3 @@ def _reason(source: str | None) -> int:
     if source.startswith("vector time"):
         return CLOCK
     return LINK if source in ("link", "parent", "span link") else STATED
-
-
-def _moments(times: Sequence[object]) -> list[int] | None:
-    """Times of day as whole numbers of microseconds; None where one is not known."""
-    found: list[int] = []
-    for time in times:
-        if isinstance(time, bool) or time is None:
-            return None
-        try:
-            if isinstance(time, int | float):
-                found.append(int(time * 1_000_000))
-            else:
-                moment = datetime.fromisoformat(str(time))
-                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-                found.append(int((moment - _EPOCH).total_seconds() * 1_000_000))
-        except (ValueError, OverflowError):
-            return None
-    return found or None
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -10,6 +10,7 @@ import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -144,3 +145,24 @@ def nibbles(name: str, digits: str) -> Column:
 def as_json(name: str, value: object) -> Column:
     """A column that is JSON."""
     return Column(name, "json", 1, json.dumps(value, separators=(",", ":")).encode())
+
+
+def moments(times: Sequence[object]) -> list[int] | None:
+    """Times of day as whole numbers of microseconds; None where one is not known."""
+    found: list[int] = []
+    for time in times:
+        if isinstance(time, bool) or time is None:
+            return None
+        try:
+            if isinstance(time, int | float):
+                found.append(int(time * 1_000_000))
+            else:
+                moment = datetime.fromisoformat(str(time))
+                moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+                found.append((moment - _EPOCH) // timedelta(microseconds=1))
+        except (ValueError, OverflowError):
+            return None
+    return found or None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

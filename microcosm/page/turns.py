@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import SimpleQueue
+from threading import current_thread, main_thread
 from typing import Any, TypeVar
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, Undefined
 
 Result = TypeVar("Result")
 
@@ -57,7 +58,7 @@ class Turns:
     def run(self) -> None:
         """Do what is put, until `close`, in the main thread.
 
-        Raises `KeyboardInterrupt` where somebody else interrupts it, and `ValueError` in another thread.
+        Raises `KeyboardInterrupt` where somebody else interrupts it, and `Undefined` in another thread.
         """
         with self._alarm():
             self.work()
@@ -91,12 +92,16 @@ class Turns:
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:
-        """While inside, the alarm ends what has the limit. Raises `ValueError` but in the main thread."""
+        """While inside, the alarm ends what has the limit. Raises `Undefined` but in the main thread."""
 
         def ring(number: int, frame: object) -> None:
             if self._armed:
                 raise _Alarm
 
+        if current_thread() is not main_thread():
+            raise Undefined(
+                "questions of a page are answered in the main thread, where they can be interrupted"
+            )
         if not hasattr(signal, "setitimer"):  # there is no alarm on this system, and so no limit
             yield
             return

@@ -162,12 +162,15 @@ def _around(
     for a, b in pairwise(asked):
         found |= dict.fromkeys(_way(beside, a, b))
     found = dict.fromkeys([*found][:most])
+    met = set(found)
     for start in [[*found]] if asked else ([position[event]] for event in named):
         waiting = deque(start)
         while waiting and len(found) < most:
             near = waiting.popleft()
             found[near] = None
-            waiting += [other for other in beside.get(near, ()) if other not in found]
+            fresh = dict.fromkeys(other for other in beside.get(near, ()) if other not in met)
+            met.update(fresh)
+            waiting += fresh
         if len(found) >= most:
             break
     names = [*position]

@@ -82,7 +82,7 @@ def mermaid(drawing: Drawing) -> str:
       n1(["b"])
       n2(["c"])
       n0 --> n1
-      n1 -. "||" .- n2
+      n1 -. "#124;#124;" .- n2
     """
     number = {event: f"n{at}" for at, event in enumerate(drawing.events)}
 

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 import time
+from _thread import start_new_thread
 from contextlib import suppress
 from typing import Any
 
@@ -55,6 +56,8 @@ class Lines:
         self.untold: list[str] = []
         """What there is to be said of it (`say`)."""
         self.path: str | None = None
+        self._earlier = os.devnull
+        """Where earlier lives may stand: the file, if it is one that has an end."""
         self._policy = policy
         self._at_once = policy == "each" and to is not None
         self._stream: Any = None
@@ -66,7 +69,7 @@ class Lines:
         self._failing = False
         self._not_before = 0.0
         self._closed = threading.Event()
-        self._writer: threading.Thread | None = None
+        self._has_writer = False
         if isinstance(to, str | os.PathLike):
             self.path = os.path.abspath(to)
             try:
@@ -74,6 +77,8 @@ class Lines:
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise TextError(f"cannot be written: {reason}", file=self.path) from None
+            if os.path.isfile(self.path):
+                self._earlier = self.path
         elif to is not None:
             if not hasattr(to, "write"):
                 raise TextError(f"a recorder writes to a path or a stream, not to {type(to).__name__}")
@@ -108,9 +113,10 @@ class Lines:
         self._size += len(line)
         if self._policy == "each" or (self._size >= BATCH and self._policy == "interval"):
             self.flush()
-        elif self._writer is None and self._policy == "interval":
-            self._writer = threading.Thread(target=self._keep_writing, name="microcosm.record", daemon=True)
-            self._writer.start()
+        elif not self._has_writer and self._policy == "interval":
+            with suppress(RuntimeError):  # there is no room for a thread, or the interpreter ends
+                start_new_thread(self._keep_writing, ())  # a `Thread` would be followed as the program's are
+                self._has_writer = True
 
     def flush(self, *, last: bool = False) -> None:
         """Write what waits, if it can be written; with `last` try it though it has just failed."""
@@ -126,6 +132,7 @@ class Lines:
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
         except Exception as error:  # a stream is the user's, and may raise anything
+            self._torn = self._torn or self._file < 0  # it does not say how much it took
             self._left(lines, 0, error)
             return
         if written == len(content):
@@ -181,7 +188,7 @@ class Lines:
     def after_fork(self) -> None:
         """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
         self.lock = threading.RLock()
-        self._waiting, self._size, self._writer = [], 0, None
+        self._waiting, self._size, self._has_writer = [], 0, False
         self.lost = 0
         if self._file >= 0:
             with suppress(OSError):
@@ -211,7 +218,7 @@ class Lines:
 
     def look_at_the_end(self) -> None:
         """Where the last line of the file has no end, because its writer was killed, begin on a new one."""
-        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+        with suppress(OSError), open(self._earlier, "rb") as stream:
             if stream.seek(0, os.SEEK_END):
                 stream.seek(-1, os.SEEK_END)
                 self._torn = stream.read(1) != b"\n"
@@ -257,7 +264,7 @@ class Lines:
             rb'(?:,"seq":(\d{1,18}),"life":"([\w-]{8})")?'
         )
         found: dict[int, tuple[int, str]] = {}
-        with suppress(OSError), open(self.path or os.devnull, "rb") as stream:
+        with suppress(OSError), open(self._earlier, "rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
                 if told := lines.match(line):

@@ -105,3 +105,27 @@ def test_of_some_processes_it_says_why_an_internal_event_is_left_out(run: Run) -
     code, told = run("online", "log.jsonl", "--complete=ann,bob", "ann:2", "bob:1")
     assert code == 3
     assert 'ann:2 "works" is neither' in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("complete", "pair", "exact"),
+    [
+        ("--complete", ("lonely:1", "bob:1"), False),
+        ("--complete", ("ann:2", "bob:1"), True),
+        ("--complete=ann,bob", ("ann:2", "bob:1"), False),
+        ("--complete=ann,bob", ("ann:1", "ann:2"), True),
+        ("--complete=ann,bob", ("lonely:1", "bob:1"), True),
+        ("--quiet", ("lonely:1", "bob:1"), True),
+    ],
+)
+def test_what_a_complete_log_leaves_out_is_not_called_exact(
+    run: Run, complete: str, pair: tuple[str, str], exact: bool
+) -> None:
+    for command in ("offline", "possible"):
+        _, told = run(command, "log.jsonl", complete, *pair, "--json")
+        assert json.loads(told)["exact"] is exact
+    Path("answer.json").write_text(told)
+    assert run("verify", "log.jsonl", complete, "answer.json")[0] == 0
+    if not exact:
+        Path("answer.json").write_text(told.replace('"exact": false', '"exact": true'))
+        assert run("verify", "log.jsonl", complete, "answer.json")[0] == 1

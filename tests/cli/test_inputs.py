@@ -184,7 +184,7 @@ def test_the_words_of_a_log_say_which_event(run: Run, log: str) -> None:
     for words, said in (
         ("/write/", "is 2 events; say which"),
         ("/nothing like it/", "is no event"),
-        ("/(/", "no regular expression"),
+        ("/(/", "the regular expression does not compile"),
         ("run.jsonl:9", "the nearest lines"),
         ("/x=1/", "both events are"),
     ):

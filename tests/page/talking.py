@@ -50,6 +50,10 @@ class Client:
         self.http.headers["Authorization"] = f"Bearer {self.token}"
         self.made.append(self.http)
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.http.close()
+
     def line(self, line: str) -> dict[str, object]:
         """What is answered to a line."""
         answer = self.http.post("/line", json={"line": line})

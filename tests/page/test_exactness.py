@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from microcosm import Microcosm, verify
 from microcosm.files import shipped
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rulebook import read_rules
 from microcosm.page import knowledge
 from microcosm.page.columns import PageModel
+from microcosm.page.knowledge import TooLarge
 from microcosm.page.write import page
 from tests.page.conftest import READY, Opened, opened_up
 from tests.strategies import microcosms
@@ -148,6 +152,24 @@ def test_every_pair_of_a_log(bare: Opened, log: Path, table: bool) -> None:
     head = shown(bare, known, table=table)
     unsaid = held_to_the_engine(bare, known, head)
     assert not (unsaid and table)
+
+
+@pytest.mark.parametrize("dropped", ["online.rules: Un-3", "initial.rules: In-Tr"])
+@pytest.mark.parametrize("text", ["a < b < c\nd < b\nd < e\nf || c\ng <> a", "internal a < b < c\na || x"])
+def test_under_other_rules_it_is_the_rules_that_count(
+    bare: Opened, tmp_path: Path, dropped: str, text: str
+) -> None:
+    file, name = dropped.split(": ")
+    shutil.copytree(shipped("rules"), tmp_path / "rules")
+    rules = (tmp_path / "rules" / file).read_text(encoding="utf-8")
+    (tmp_path / "rules" / file).write_text(re.sub(rf"rule {name}:.*?(?=\nrule )", "", rules, flags=re.DOTALL))
+    known = Microcosm.parse(text, rules=read_rules(tmp_path / "rules"))
+    assert held_to_the_engine(bare, known, shown(bare, known, table=True)) == 0
+    if name == "In-Tr":  # nothing but a table could say what is before what
+        with pytest.raises(TooLarge):
+            shown(bare, known)
+    else:
+        assert held_to_the_engine(bare, known, shown(bare, known)) > 0
 
 
 PATHS = """() => {

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
@@ -129,10 +129,10 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
     """`view` as people start it, in a process of its own."""
     running: list[subprocess.Popen[str]] = []
 
-    def start(*arguments: str) -> tuple[Client, subprocess.Popen[str]]:
+    def start(*arguments: str, stdin: IO[str] | None = None) -> tuple[Client, subprocess.Popen[str]]:
         command = [sys.executable, "-m", "microcosm", "view", *arguments, "--no-browser"]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
         )
         running.append(process)
         assert process.stdout is not None
@@ -217,3 +217,31 @@ def test_what_cannot_be_read_is_said_before_anything_is_served(started: Started,
         )  # fmt: skip
         assert (process.returncode, process.stdout) == (4, "")
         assert process.stderr.startswith(f"error: {name}")
+
+
+def test_a_microcosm_of_a_program_is_viewed_until_it_is_interrupted(tmp_path: Path) -> None:
+    program = (
+        "from microcosm import Microcosm; m = Microcosm.parse('a < b'); m.view(browser=False); print(len(m))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    client = Client(process.stdout.readline().strip())
+    assert client.line("b < c")["version"]
+    assert client.line("a ? c")["verdict"] == "<"
+    client.close()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out) == (0, "2\n")  # its own copy was changed
+    assert "Traceback" not in err
+
+
+def test_standard_input_and_questions_of_a_file(started: Started, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text("".join(LINES), encoding="utf-8")
+    (tmp_path / "run.ask").write_text('event w where label ~ "upload"\nnever w || w\n', encoding="utf-8")
+    with (tmp_path / "run.jsonl").open() as log:
+        client, _ = started("-", "--ask", "run.ask", stdin=log)
+    head = client.http.get("/columns").json()["head"]
+    assert head["counts"]["events"] == 15
+    assert [question["text"] for question in head["questions"]] == ["never w || w"]

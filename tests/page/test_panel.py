@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from microcosm import Microcosm
 from microcosm.cli.app import main
 from microcosm.state.opening import verify
+from microcosm.text.names import quote
 
 pytestmark = pytest.mark.browser
 
@@ -131,7 +134,7 @@ def test_a_proof_is_walked_by_keys_and_names_its_sources(album: Any) -> None:
     tab.focus("[role=tree] [role=treeitem]")
     assert tab.evaluate(FOCUSED).startswith("⊢ unshare < upload")
     lit = "() => app.state.lit.map((i) => model.name(i))"
-    assert album.run(lit) == ["unshare", "upload"]
+    assert album.run(lit) == ["unshare", "acl-saved", "acl-told", "acl-seen", "choose", "upload"]
     press("ArrowDown")
     press("ArrowDown")
     assert tab.evaluate(FOCUSED) == "⊢₀ unshare < acl-saved, message acl, line 4"
@@ -242,3 +245,28 @@ def test_long_proofs_fold_and_do_not_hang(page_of: Any, tmp_path: Path) -> None:
     chosen(tab, "e1", "e1500")
     assert tab.tab.locator("[role=treeitem]").count() < 100
     assert not tab.errors
+
+
+def test_where_nothing_may_be_copied_it_is_shown(album: Any) -> None:
+    album.tab.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    chosen(album, "unshare", "upload")
+    album.tab.click("text=Copy statement")
+    assert album.tab.input_value("textarea.copied") == "unshare < upload"
+    album.tab.focus("#picture")
+    assert album.tab.locator("textarea.copied").count() == 0
+    assert not album.errors
+
+
+def test_names_that_a_shell_or_a_session_would_read_otherwise_are_quoted(page_of: Any) -> None:
+    names = ["log in", "it's", "from", "-x", 'a"b', "$HOME", "ü", "plain-1:2"]
+    known = Microcosm.parse("")
+    for one, other in pairwise(names):
+        known.add(f"{quote(one)} < {quote(other)}")
+    tab = page_of(known, files=["a b.mc"])
+    for one, other in pairwise(names):
+        ends = f"model.find({json.dumps(one)})", f"model.find({json.dumps(other)})"
+        command = tab.run(f"() => commandFor('online', {', '.join(ends)})")
+        dashes = ["--"] if "-x" in (one, other) else []
+        assert shlex.split(command) == ["microcosm", "online", *dashes, "a b.mc", one, other]
+        stated = tab.run(f"() => stated({ends[0]}, '<', {ends[1]})")
+        assert Microcosm.parse(stated).online(one, other).value == "<"

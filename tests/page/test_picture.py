@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,4 +181,26 @@ def test_two_replicas_are_two_halves_of_each_sign(page_of: Any) -> None:
     picture = drawn(page)
     assert set(picture.events) == set(names)
     assert {"1", "2"} <= set(picture.texts), "what one alone is given has its number"
+    assert not page.errors
+
+
+def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, tmp_path: Path) -> None:
+    rows = [
+        {"process": "b", "seq": 1, "kind": "receive", "message": "m", "time": 1_700_000_000_000_000_000},
+        {"process": "a", "seq": 1, "kind": "send", "message": "m", "time": 1_700_000_000_000_000_900},
+    ]
+    log = tmp_path / "backwards.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = page_of(log)
+    red = """() => {
+      frame();
+      const pen = new Recorder();
+      drawPicture(pen, viewNow(size().width, size().height));
+      return pen.parts.some((part) => part.includes(`stroke="${scene.colours.gap}"`));
+    }"""
+    assert not page.run(red), "on the axis of steps every arrow points to the right"
+    for axis in ("lines", "time"):
+        page.run("(axis) => app.set({axis})", axis)
+        assert len(drawn(page).events) == 2
+        assert page.run(red) or axis == "time"
     assert not page.errors

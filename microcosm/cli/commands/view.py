@@ -217,8 +217,9 @@ def _follow(
         try:
             found = reread(paths, how)
             shown = behind.pack(found.known, found)
+            turns.put(partial(behind.renew, found, shown)).result()
         except (MicrocosmError, OSError) as error:
             behind.note = f"the log cannot be read on: {error}"
-            continue
-        turns.put(partial(behind.renew, found, shown)).result()
+        except Exception as error:
+            behind.note = exits.fault_line(error)
         ending.wait(SHARE * (monotonic() - begun))

@@ -24,7 +24,7 @@ function quoted(/** @type {string} */ name) {
 
 /** An argument of a shell. */
 function argument(/** @type {string} */ text) {
-    return /^[\w.,:@%+=/-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", "'\\''")}'`;
+    return /^[\w.,:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** A pair and a sign as a session reads them. */
@@ -39,7 +39,8 @@ function filesRead() {
 
 /** The command that answers what the page does not. */
 function commandFor(/** @type {string} */ name, /** @type {number} */ a, /** @type {number} */ b) {
-    return `microcosm ${name} ${filesRead()} ${argument(model.name(a))} ${argument(model.name(b))}`;
+    const names = [a, b].map((i) => model.name(i)), dashed = names.some((one) => one.startsWith('-'));
+    return `microcosm ${name} ${dashed ? '-- ' : ''}${filesRead()} ${names.map(argument).join(' ')}`;
 }
 
 /** The command that says a line to a session. */

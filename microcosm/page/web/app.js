@@ -82,12 +82,6 @@ const app = {
         const live = find('live');
         live.textContent = live.textContent === text ? text + '\u00a0' : text;
     },
-
-    /** Shows the command that answers, and copies it where the browser lets us. */
-    command(/** @type {string} */ line) {
-        note('Copied: ' + line);
-        if (navigator.clipboard) navigator.clipboard.writeText(line).catch(() => note('Command: ' + line));
-    },
 };
 
 /** The element of the page with this id. @returns {any} */

@@ -102,7 +102,7 @@ async function unpack(head, texts, most) {
 
   // Chains that edges connect make a part; `place` is that of a chain in its part, which `members` lists.
   const part = Int32Array.from({ length: chains }, (_, c) => c), place = new Int32Array(chains);
-  const root = c => { while (part[c] !== c) c = part[c] = part[part[c]]; return c; };
+  const root = (/** @type {number} */ c) => { while (part[c] !== c) c = part[c] = part[part[c]]; return c; };
   for (let e = 0; e < edges; e++) part[root(chain[src[e]])] = root(chain[dst[e]]);
   /** @type {number[][]} */
   const members = [];

@@ -8,6 +8,8 @@
  * @property {Float64Array} x of each event
  * @property {number} end the greatest x
  * @property {(x: number) => string} label what the axis says at x
+ * @property {number} low what x of 0 is, and
+ * @property {number} scale a unit of x, in microseconds where the axis is time
  * @property {Int32Array} events lane by lane, each lane's by x
  * @property {Int32Array} first where each lane begins in `events`
  * @property {Int32Array} track of each chain, within its lane
@@ -28,19 +30,19 @@ function upTo(/** @type {number} */ count) {
 
 /** x of every event, and what the axis says there: steps, places of lines, or time spread over as many units. */
 function across(/** @type {string} */ axis) {
-    if (axis === 'steps' || !model.n) return {x: Float64Array.from(model.step), label: String};
+    if (axis === 'steps' || !model.n) return {x: Float64Array.from(model.step), label: String, low: 0, scale: 1};
     const {files} = model.head, time = axis === 'time', value = new Float64Array(model.n), x = new Float64Array(model.n);
     for (let i = 0; i < model.n; i++) value[i] = time ? model.time(i) : files.indexOf(model.file(i)) * 1e9 + model.line(i);
     const order = upTo(model.n).sort((i, j) => value[i] - value[j] || i - j);
     const low = value[order[0]], units = Math.max(1, model.n - 1), scale = (value[order[model.n - 1]] - low) / units || 1;
     order.forEach((event, rank) => { x[event] = time ? (value[event] - low) / scale : rank; });
-    return {x, label: time ? (/** @type {number} */ at) => clock(low + at * scale, scale * units)
+    return {x, low: time ? low : 0, scale: time ? scale : 1, label: time ? (/** @type {number} */ at) => clock(low + at * scale, scale * units)
         : (/** @type {number} */ at) => String(model.line(order[Math.round(at)]))};
 }
 
-/** A moment in microseconds, as finely as the whole stretch wants it. */
+/** A moment in microseconds, as finely as the whole stretch wants it; what is no date as the number that it is. */
 function clock(/** @type {number} */ moment, /** @type {number} */ stretch) {
-    if (moment < 1e14) return `${+(moment / 1e6).toPrecision(7)} s`;
+    if (!(moment >= 1e14 && moment < 8e18)) return +(moment / 1e6).toPrecision(7) + (moment < 8e18 ? ' s' : '');
     const said = new Date(moment / 1000).toISOString();
     return stretch > 3e11 ? said.slice(0, 10) : stretch > 1e8 ? said.slice(11, 19) : said.slice(11, 23);
 }
@@ -74,10 +76,10 @@ function byLane(/** @type {ArrayLike<number>} */ members, /** @type {Float64Arra
  * @returns {Places}
  */
 function places(/** @type {string} */ axis) {
-    const {x, label} = across(axis), {events, first} = byLane(upTo(model.n), x);
+    const {x, ...said} = across(axis), {events, first} = byLane(upTo(model.n), x);
     let end = 0;
     for (let i = 0; i < model.n; i++) if (x[i] > end) end = x[i];
-    return {x, end, label, events, first, ...tracked(x), ...spanned(x, end)};
+    return {x, end, ...said, events, first, ...tracked(x), ...spanned(x, end)};
 }
 
 /** A track for each chain: chains of a lane share one where they do not overlap; at most twelve. */

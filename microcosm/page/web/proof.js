@@ -1,6 +1,7 @@
 /*
- * A proof as a tree that keys walk: a step that has the focus lights its events, a leaf names its source and
- * opens the line of the log. Chains of `<` are flat, as they are read, and steps of one process fold into one.
+ * A proof as a tree that keys walk: a step that has the focus lights its events and the way between them, a leaf
+ * names its source and opens the line of the log. Chains of `<` are flat, as they are read, and steps of one process
+ * fold into one.
  */
 
 /** A chain of more links is shown as it is nested, which is in halves. */
@@ -118,7 +119,8 @@ function proofTree(/** @type {any} */ derivation, /** @type {(leaf: any) => void
     tree.addEventListener('focusin', (/** @type {any} */ event) => {
         for (const other of tree.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
         event.target.tabIndex = 0;
-        app.set({lit: event.target.step.events.filter((/** @type {number} */ i) => i >= 0)});
+        const events = event.target.step.events.filter((/** @type {number} */ i) => i >= 0), [from, to] = events;
+        app.set({lit: events.length > 1 && path(from, to)?.map((step) => step.event) || events});
     });
     tree.addEventListener('focusout', () => app.set({lit: []}));
     return tree;

@@ -2,6 +2,13 @@
  * Where in the log one is: the axis above the lanes, and the minimap below them.
  */
 
+/** A round number that is not less: of microseconds, beyond half a minute, so many minutes, hours or days. */
+function apartOf(/** @type {number} */ rough) {
+    const ten = 10 ** Math.floor(Math.log10(rough)), round = [1, 2, 5, 10].map((many) => many * ten).find((many) => many >= rough) || ten;
+    if (app.state.axis !== 'time') return Math.max(1, round);
+    return rough < 3e7 ? round : [1, 2, 5, 10, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((minutes) => minutes * 6e7).find((many) => many >= rough) || round;
+}
+
 /** The axis: numbers a hand apart, and what they are. */
 function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours, width, k, x0} = view, {axis} = app.state;
@@ -12,10 +19,11 @@ function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
     pen.beginPath();
     pen.moveTo(0, RULER - 4.5);
     pen.lineTo(width, RULER - 4.5);
-    const rough = 90 / k, ten = 10 ** Math.floor(Math.log10(rough));
-    const apart = Math.max(axis === 'time' ? 0 : 1, [1, 2, 5, 10].map((m) => m * ten).find((m) => m >= rough) || ten);
-    const ticks = [];
-    for (let x = Math.max(0, Math.ceil(x0 / apart) * apart); x <= Math.min(scene.at.end, x0 + width / k); x += apart) {
+    const {low, scale, end} = scene.at, apart = apartOf(90 / k * scale), ticks = [];
+    const from = Math.ceil((low + Math.max(0, x0) * scale) / apart) * apart;
+    for (let tick = 0; tick * 60 < width; tick++) {
+        const x = (from + tick * apart - low) / scale;
+        if (x > Math.min(end, x0 + width / k)) break;
         ticks.push(x);
         pen.moveTo((x - x0) * k, RULER - 9);
         pen.lineTo((x - x0) * k, RULER - 4);

@@ -33,7 +33,7 @@ function past(b) {
   if (!head.closed) return counted(c => prefix(c, i => before(i, b)));
   if (!vectors) return remembered('pasts', b, () => reached(b, true));
   const known = new Int32Array(chains);
-  members[part[chain[b]]].forEach((c, at) => { known[c] = vectors[row[b] + at]; });
+  members[part[chain[b]]].forEach((/** @type {number} */ c, /** @type {number} */ at) => { known[c] = vectors[row[b] + at]; });
   known[chain[b]] = b - offset[chain[b]];
   return known;
 }

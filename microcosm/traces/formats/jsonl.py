@@ -104,7 +104,6 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     assert isinstance(shared, LeftOut)
     left_out, known = shared, shared.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
-    lives = Lives.of(options, report)
     known.update(FIELDS, ("links", "counted", "origin", "life"))
     for number, text in stream:
         if not text or text.isspace():
@@ -112,7 +111,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         try:
             record = json_object(text)
             if "life" in record:
-                lives.settle(record, file, number)
+                Lives.of(options, report).settle(record, file, number)
             if "stamp" in record:
                 _make_exact(record, text)
             if "seq" in record and "kind" in record:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -370,3 +373,58 @@ def test_what_it_might_be_is_said() -> None:
     assert "JSON lines with the fields who, what" in might_be(json.dumps({"who": 1, "what": 2}) + "\n")
     assert "binary" in might_be("\0\1\2")
     assert "XML" in might_be("<a/>")
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_tables_are_read_as_they_were_written(sign: str) -> None:
+    rng = Random(sign)
+    pieces = ["a", " b", '"', "\n", "x\ny", sign, "it's 5\"", "1,5", "two; three"]
+    for _ in range(60):
+        rows = [
+            (rng.choice("pq"), "".join(rng.choice(pieces) for _ in range(rng.randint(1, 4))), str(at))
+            for at in range(rng.randint(1, 6))
+        ]
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=sign, lineterminator="\n")
+        writer.writerows([("Process", "Label", "number"), *rows])
+        assert reading_of_table(text.getvalue()) == [(p, label.strip(), number) for p, label, number in rows]
+
+
+def reading_of_table(text: str) -> list[tuple[str, str, object]]:
+    assert formats.detect(text, "a.csv") == "csv"
+    events, report = read_text(text, "csv")
+    assert not report.counts
+    events.sort(key=lambda event: event.line)
+    return [(event.process, event.label, event.attributes["number"]) for event in events]
+
+
+def test_a_quoted_cell_that_does_not_end_costs_its_line_only() -> None:
+    text = 'process,label\np,"a\nq,b\nq,"c"\np,d\n' + "q,e\n" * 300
+    events, report = read_text(text, "csv")
+    assert told(report) == [("bad-line", 2)]
+    assert len(events) == 303
+    assert "does not end" in report.findings[0].message
+
+
+def test_keys_alone_in_logfmt_are_true() -> None:
+    text = 'level=info msg="a b" service=api cached id=7\nlevel=info msg=c service=api retry\n'
+    assert formats.detect(text, "log") == "logfmt"
+    events, report = read_text(text, "logfmt")
+    assert not report.counts
+    assert [(event.label, event.attributes.get("cached")) for event in events] == [
+        ("a b", "true"),
+        ("c", None),
+    ]
+    assert events[1].attributes["retry"] == "true"
+    _, report = read_text(text + "Traceback most recent\n", "logfmt")
+    assert told(report) == [("unparsed-text", 3)]
+
+
+def test_lines_of_syslog_without_a_tag_are_events_of_their_host() -> None:
+    text = "May  1 12:00:00 web su[12]: failed\n<13>May  1 12:00:01 web last message repeated 2 times\n"
+    events, report = read_text(text, "syslog")
+    assert not report.counts
+    assert [(event.id, event.label) for event in events] == [
+        ("web/su[12]:1", "failed"),
+        ("web:1", "last message repeated 2 times"),
+    ]

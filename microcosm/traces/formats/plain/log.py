@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -253,7 +253,11 @@ class Unread:
 
 
 def read_lines(
-    stream: Lines, file: str, report: Report, options: Options, line_of: Callable[[str], PlainLine | None]
+    stream: Iterable[tuple[int, str]],
+    file: str,
+    report: Report,
+    options: Options,
+    line_of: Callable[[str], PlainLine | None],
 ) -> Iterator[TraceEvent]:
     """The events of a file with one a line; `line_of` gives None for what belongs to none (`unparsed-text`).
 

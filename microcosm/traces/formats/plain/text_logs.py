@@ -6,7 +6,8 @@ columns.
     <34>May  1 12:00:00 web su[12]: failed                    `syslog`: RFC 3164, with or without <34>
     <165>1 2024-05-01T12:00:00Z web app 12 ID47 - started     `syslog`: RFC 5424
     time=2024-05-01T12:00:00Z level=info msg="started"        `logfmt`
-    time,process,label                                        `csv`: columns, named in the first line
+    time,process,label                                        `csv`: columns, named in the first line, with
+                                                              commas, semicolons or tabs between them
 
 What stands in columns of other names becomes attributes.
 """
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.json_logs import of_stream
@@ -109,6 +111,9 @@ read_klog = _by_line(_klog)
 _TAG = r" ([\w.:-]+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?(.*)"
 _OLD = re.compile(r"(?:<(\d{1,3})>)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)" + _TAG)
 _ISO_OLD = re.compile(r"(?:<(\d{1,3})>)?" + _ISO + _TAG)
+_UNTAGGED = re.compile(
+    rf"(?:<(\d{{1,3}})>)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d|{_ISO[1:-1]}) ([\w.:-]+) (.*)"
+)
 _STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
 _NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
 _DATA = re.compile(r'(\S+)="((?:[^"\\]|\\.)*)"')
@@ -139,7 +144,11 @@ def _syslog(text: str, named: Named) -> PlainLine | None:
         return _of_host(host, app, pid, (label or "").removeprefix("\ufeff"), time, more)
     found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
     if found is None:
-        return None
+        found = _UNTAGGED.fullmatch(text)  # `last message repeated 2 times`
+        if found is None:
+            return None
+        priority, time, host, label = found.groups()
+        return _of_host(host, "-", "-", label, time, _of_priority(priority))
     priority, time, host, app, pid, label = found.groups()
     return _of_host(host, app, pid or "-", label, time, _of_priority(priority))
 
@@ -160,7 +169,7 @@ read_syslog = _by_line(_syslog)
 
 # -- logfmt --------------------------------------------------------------------------------------------------
 
-_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
+_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|$)')
 _TEXTS = ("msg", "message", "event")
 _TIMES = ("time", "ts", "timestamp", "t", "at")
 _SAID = {*_TEXTS, *_TIMES, "level", "lvl", "severity"}
@@ -172,14 +181,14 @@ def detects_logfmt(head: str, path: str) -> int:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """The pairs of a line; none where it has something else."""
+    """The pairs of a line, which begins with one; a key alone is `true`. None where it has something else."""
     found: dict[str, str] = {}
     at, text = 0, text.strip()
     while at < len(text):
         pair = _PAIR.match(text, at)
-        if pair is None:
+        if pair is None or (pair[2] is None and not at):
             return {}
-        value = pair[2]
+        value = "true" if pair[2] is None else pair[2]
         found.setdefault(pair[1], re.sub(r"\\(.)", r"\1", value[1:-1]) if value[:1] == '"' else value)
         at = pair.end()
     return found
@@ -203,27 +212,32 @@ _NAME = re.compile(r"[A-Za-z_@][\w .@/()-]*")
 
 def detects_csv(head: str, path: str) -> int:
     """2 where the first line names columns, among them one for what happened, and the next ones fill them."""
-    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
-    names = _cells(lines[0]) if lines else []
+    lines = [line for line in head.split("\n") if line.strip()]
+    sign = _separator(lines[0]) if lines else ","
+    lines = [text for _, text in islice(_rows(enumerate(lines), sign), _LOOKED_AT)]
+    names = _cells(lines[0], sign) if lines else []
     lowered = [name.strip().lower() for name in names]
     if len(names) < 2 or len({*lowered}) < len(lowered) or not all(map(_NAME.fullmatch, names)):
         return 0
     telling = not {*_LABELS}.isdisjoint(lowered) and not {*_PROCESSES, *_COLUMN_TIMES}.isdisjoint(lowered)
-    return 2 * (telling and all(len(_cells(line)) == len(names) for line in lines[1:-1] or lines[1:]))
+    return 2 * (telling and all(len(_cells(line, sign)) == len(names) for line in lines[1:-1] or lines[1:]))
 
 
 def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """The events of a file, a line each; a cell ends with its line. The first line names the columns."""
+    """The events of a file, a row each; the first names the columns."""
     named = partial(PlainLog.of(options, report).named_by, file)
     header: list[str] = []
+    sign = _separator(next((line for line in stream.head.split("\n") if line.strip()), ""))
 
     def line_of(text: str) -> PlainLine | None:
-        cells = [cell.strip() for cell in _cells(text)]
+        cells = [cell.strip() for cell in _cells(text, sign)]
         if not header:
             header.extend(cells)
         if cells == header:
             return PASSED_OVER  # the first line, and where files were put together
         if len(cells) != len(header):
+            if not cells:
+                raise BadLine("a quoted cell does not end, or something follows it")
             raise BadLine(f"{len(cells)} cells, where the first line names {len(header)} columns")
         names = (name.lower() if name.lower() in _COLUMNS else name for name in header)
         fields = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
@@ -232,12 +246,55 @@ def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iter
         line.seq = position
         return line
 
-    return read_lines(stream, file, report, options, line_of)
+    return read_lines(_rows(stream, sign), file, report, options, line_of)
 
 
-def _cells(text: str) -> list[str]:
+_LINES_OF_ROW = 200
+"""A quoted cell may go over so many lines; one that does not end until then ends with its line."""
+
+
+def _rows(lines: Iterable[tuple[int, str]], sign: str) -> Iterator[tuple[int, str]]:
+    """The rows of a text, each with the number of its first line: a quoted cell may have ends of lines.
+
+    Where one does not end, or its row has not as many cells as the first, its line and those behind it are
+    rows by themselves. Memory: a row.
+    """
+    held: list[tuple[int, str]] = []
+    width = 0
+    for number, text in lines:
+        held.append((number, text))
+        if '"' not in text and 1 < len(held) < _LINES_OF_ROW:
+            continue
+        row = "\n".join(line for _, line in held)
+        is_open = '"' in row and _is_open(row, sign)
+        if is_open and len(held) < _LINES_OF_ROW:
+            continue
+        if len(held) > 1 and not is_open and len(_cells(row, sign)) == width:
+            held = [(held[0][0], row)]
+        width = width or len(_cells(row, sign))
+        yield from held
+        held = []
+    yield from held
+
+
+def _is_open(row: str, sign: str) -> bool:
+    """Whether a row ends within a quoted cell."""
     try:
-        return next(csv.reader((text,), strict=True), [])
+        next(csv.reader((row,), delimiter=sign, strict=True), [])
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
+def _separator(header: str) -> str:
+    """What stands between the cells of a text that begins with a line: most often in that line."""
+    return max(",;\t", key=lambda sign: len(_cells(header, sign)))
+
+
+def _cells(text: str, sign: str) -> list[str]:
+    """The cells of a row; none where it is none."""
+    try:
+        return next(csv.reader((text,), delimiter=sign, strict=True), [])
     except csv.Error:
         return []
 
