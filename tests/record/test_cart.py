@@ -14,7 +14,9 @@ from microcosm.cli.app import main
 CART = Path(__file__).parents[2] / "examples" / "cart"
 
 
-@pytest.mark.parametrize(("options", "left", "code"), [([], 1, 1), (["--apart"], 2, 0)])
+@pytest.mark.parametrize(
+    ("options", "left", "code"), [([], 1, 1), pytest.param(["--apart"], 2, 0, marks=pytest.mark.slow)]
+)
 def test_the_question_finds_the_lost_update_and_only_that(
     tmp_path: Path, options: list[str], left: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,7 +36,10 @@ def run(program: Path, *arguments: str) -> None:
     subprocess.run(command, check=True, timeout=120, env=environment)
 
 
-@pytest.mark.parametrize("how", ["logging", "recorder", "otel"])
+@pytest.mark.parametrize(
+    "how",
+    ["recorder", *(pytest.param(how, marks=pytest.mark.slow) for how in ("logging", "otel"))],
+)
 def test_the_lease_is_read_as_it_happened_and_two_write_under_it(
     how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def test_what_is_told_is_true_and_nearly_all_is_told(tmp_path: Path) -> None:
     assert compared(tmp_path / "run", truth)[2] == [], "of a part of it nothing else follows"
 
 
+@pytest.mark.slow
 def test_nothing_false_is_told_where_a_service_is_killed(tmp_path: Path) -> None:
     truth = system(tmp_path / "run", 2, "--threads", "--kill", "20")
     _, told, false = compared(tmp_path / "run", truth)

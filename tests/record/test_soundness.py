@@ -151,10 +151,19 @@ def crowd(folder: Path, kills: int, policies: list[str]) -> tuple[Path, list[Pat
     return truth, [log for log in sorted(folder.glob("*.jsonl")) if log.stat().st_size]
 
 
-@pytest.mark.parametrize("policies", [["each"], ["each", "interval", "exit"]])
-def test_nothing_false_is_read_of_processes_that_are_killed(policies: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("policies", "kills"),
+    [
+        (["each"], 3),
+        pytest.param(["each"], 10, marks=pytest.mark.slow),
+        pytest.param(["each", "interval", "exit"], 10, marks=pytest.mark.slow),
+    ],
+)
+def test_nothing_false_is_read_of_processes_that_are_killed(
+    policies: list[str], kills: int, tmp_path: Path
+) -> None:
     """And all that is true, where each line is written at once; else those killed have lost some lines."""
-    path, logs = crowd(tmp_path, 10, policies)
+    path, logs = crowd(tmp_path, kills, policies)
     truth = truth_of(path)
     found, true, events = truth.check(*logs)
     assert events > 20 or policies != ["each"]
