@@ -74,9 +74,14 @@ TYPES = {"os.PathLike", "random.Random"}
 """No clock, random source or file system in the core: `microcosm.files` is the door. As a type, yes."""
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imports(file: Path) -> Iterator[tuple[ast.stmt, str]]:
     """Each import statement, with the dotted names that it may load; a relative one names nothing legal."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -104,7 +109,7 @@ def test_imports_go_only_to_the_left() -> None:
 def test_the_core_opens_no_file() -> None:
     faults = []
     for file in (file for folder in sorted(CORE) for file in (PACKAGE / folder).rglob("*.py")):
-        calls = (n for n in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(n, ast.Call))
+        calls = (n for n in ast.walk(parsed(file)) if isinstance(n, ast.Call))
         names = ((call.lineno, call.func.id) for call in calls if isinstance(call.func, ast.Name))
         faults += [f"{file}:{line}: {name}" for line, name in names if name in ("open", "input", "print")]
     assert faults == []
@@ -127,7 +132,7 @@ def graph() -> networkx.DiGraph[str]:
     }
     found: networkx.DiGraph[str] = networkx.DiGraph()
     for module, file in files.items():
-        for node in loaded(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in loaded(parsed(file)):
             parts = [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom):
                 parts = [*(f"{node.module}.{part}" for part in parts), str(node.module)]

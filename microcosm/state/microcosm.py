@@ -240,8 +240,16 @@ class Microcosm:
         return bool(universe.members >> universe.position.get(event, 0) & 1)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three event names like a mistyped one; none among more than `NAMES_COMPARED` events."""
-        return get_close_matches(name, self.events, n=3) if len(self) <= tuning.NAMES_COMPARED else []
+        """Up to three event names like a mistyped one, or with an execution before it, of givens and log.
+
+        None among more than `NAMES_COMPARED` events. Cost: linear.
+        """
+        table = self._givens.events
+        names = list(dict.fromkeys((*self.events, *(() if table is None else table.names))))
+        if len(names) > tuning.NAMES_COMPARED:
+            return []
+        within = [one for one in names if one.endswith(f"/{name}")]
+        return within[:3] or get_close_matches(name, names, n=3)
 
     def event(self, words: str) -> str:
         """The event that is meant by its name, by `FILE:LINE` of the log, or by `/regex/` that one matches.

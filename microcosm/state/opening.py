@@ -67,12 +67,13 @@ class Source:
         try:
             return read_givens(files.decode(self.content, self.name), self.name)
         except TextError as error:
-            raise _unlike_a_log(error, self.paths[0]) from None
+            raise _unlike_a_log(error, self.paths[0], self.content) from None
 
 
-def _unlike_a_log(error: TextError, path: str) -> TextError:
+def _unlike_a_log(error: TextError, path: str, content: bytes) -> TextError:
     """What is wrong with a file; of one named as logs are, or no statement from its first line: as a log."""
-    if path.endswith((MICROCOSM_ENDING, ".json")) or path == files.STDIN:
+    named = path.endswith((MICROCOSM_ENDING, ".json")) and not content.lstrip().startswith(b"[")
+    if named or path == files.STDIN:
         return error
     if error.line != 1 and not path.endswith(LOG_ENDINGS):
         return error

@@ -315,3 +315,13 @@ def test_a_log_to_which_nothing_is_written_yet_is_one_among_others(tmp_path: Pat
     (tmp_path / "b.jsonl").write_text("")
     assert main(["online", str(tmp_path), "a:1", "a:2"]) == 0
     assert main(["online", str(tmp_path / "b.jsonl"), "a:1", "a:2"]) == 3
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_an_array_of_events_is_told_how_it_is_read(run: Run, tmp_path: Path, between: str) -> None:
+    event = '{"process": "p", "seq": 1, "kind": "internal"}'
+    (tmp_path / "all.json").write_text(f"[{event},{between}{event}]", encoding="utf-8")
+    for command in (["online", "all.json", "p:1", "p:2"], ["extract", "all.json"]):
+        ran = run(*command)
+        assert (ran.code, "Traceback" in ran.err) == (4, False)
+        assert "jq -c '.[]'" in ran.err

@@ -70,3 +70,14 @@ def test_the_whole_answer_verifies(run: Run, album: str, asked: list[str]) -> No
     assert json.loads(answer)["verdict"] == "?"
     Path("answer.json").write_text(answer, encoding="utf-8")
     assert run("verify", album, "answer.json").code == 0
+
+
+def test_names_of_the_log_that_nothing_relates_are_offered(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "runs.jsonl"
+    runs = [{"trace": run, "process": p, "label": "x"} for run in ("one", "two") for p in "ab"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in runs))
+    ran = run("online", str(log), "a:1", "one/b:2")
+    assert ran.code == 3
+    told = ran.err
+    assert "a:1 is not in this microcosm; did you mean one/a:1 or two/a:1?" in told
+    assert "did you mean one/b:1" in told

@@ -26,6 +26,7 @@ from tests.enumeration import Facts, as_givens, enumerated, inside
 from tests.fixpoint import State, classes, forward_classes, removals
 from tests.model import same_givens
 from tests.strategies import microcosms
+from tests.thorough import draws
 
 Key = tuple[tuple[tuple[str, str], str | None], ...]
 
@@ -189,7 +190,7 @@ def test_backward_classes_of_four_events_are_singletons() -> None:
 
 
 def test_backward_bisimilarity_of_four_events() -> None:
-    for one, other in sampled_of_four(200):
+    for one, other in sampled_of_four(draws(80, 200)):
         here, there = Microcosm(as_givens(one)), Microcosm(as_givens(other))
         found = bisimilar(here, there, backward=True)
         assert found.holds is (set(one) == set(other))
@@ -201,7 +202,7 @@ def test_on_irredundant_microcosms_analogy_is_backward_bisimilarity() -> None:
     assert len(irredundant) < len(of_three())
     for one, other in combinations(irredundant.values(), 2):
         assert bisimilar(one, other).holds is bisimilar(one, other, backward=True).holds
-    for left, right in sampled_of_four(200, irredundant=True):
+    for left, right in sampled_of_four(draws(80, 200), irredundant=True):
         one, other = Microcosm(as_givens(left)), Microcosm(as_givens(right))
         assert bisimilar(one, other).holds is bisimilar(one, other, backward=True).holds
 

@@ -25,6 +25,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from tests.engine.test_propagation import OTHER_LINKS, UN_2, by_sets, log, table_of
 from tests.rulesets import edited, ten
+from tests.thorough import draws
 
 Pairs = set[tuple[str, str]]
 
@@ -75,7 +76,7 @@ def searched(given: Givens, rules: RuleBook) -> Pairs:
 
 
 def test_climbs_find_what_a_search_by_sets_finds(answers: Counter[bool | None]) -> None:
-    for seed in range(60):
+    for seed in range(draws(24, 60)):
         rng = Random(seed)
         given = (rooted, log)[seed % 2](
             rng.randrange(15, 45), rng.randrange(2, 9), rng.choice([0, 2, 3, 4, 6, 12]), seed
@@ -89,7 +90,7 @@ def test_climbs_that_are_given_up_leave_it_to_the_search(
 ) -> None:
     for name in ("CLIMBED_ALONG", "CLIMBED_ANYHOW", "STEPS_ALONG", "STEPS_ANYHOW"):
         monkeypatch.setattr(tuning, name, 1)
-    for seed in range(20):
+    for seed in range(draws(10, 20)):
         given = rooted(30, 4, 5, seed)
         assert searched(given, read_rules()) == by_sets(given), seed
     assert answers[None] > 100, answers
@@ -119,7 +120,7 @@ def test_nothing_is_denied_while_a_rule_cannot_be_listed(
     answers: Counter[bool | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "RULES_LISTED", 0)
-    for seed in range(10):
+    for seed in range(draws(4, 10)):
         given = rooted(30, 4, 6, seed)
         assert searched(given, read_rules()) == by_sets(given), seed
     assert answers[None] > 10

@@ -150,13 +150,13 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
 
 def until(client: Client, seen: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The head of the page, as soon as it is as wanted."""
-    for _ in range(200):
+    deadline = time.monotonic() + 60
+    while True:
         head = client.http.get("/columns").json()["head"]
         if seen(head):
-            break
+            return head  # type: ignore[no-any-return]
+        assert time.monotonic() < deadline, head["counts"]
         time.sleep(0.05)
-    assert seen(head), head["counts"]
-    return head  # type: ignore[no-any-return]
 
 
 def test_a_log_is_read_on_as_it_grows_and_ctrl_c_ends_it(started: Started, tmp_path: Path) -> None:
@@ -190,11 +190,9 @@ def test_a_log_is_read_on_as_it_grows_and_ctrl_c_ends_it(started: Started, tmp_p
     until(client, events(2))  # what was known stays
     log.write_text("".join(LINES[:5]), encoding="utf-8")
     until(client, events(5))
-    begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert time.monotonic() - begun < 5
     assert out == ""
     assert "Traceback" not in err
 
@@ -205,7 +203,7 @@ def test_ctrl_c_ends_what_is_being_computed(started: Started, tmp_path: Path) ->
     with pytest.raises(httpx.ReadTimeout):
         client.http.post("/line", json={"line": f"events /{SOUGHT}/"}, timeout=0.5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Traceback" not in err
 

@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {"keys": RING, "limits": QUICK, "interval": 0.1}
 
 def ran(scene: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(30.0):
+        async with asyncio.timeout(120.0):
             await scene
 
     asyncio.run(bounded())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ from microcosm.errors import TextError
 from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
 from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.odd import max_bad
 from microcosm.spark.io.staging import SCHEMA
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
@@ -137,7 +139,7 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
     )
     rows = [{"trace": "three", "process": "p", "seq": n, "kind": "internal"} for n in (1, 2, 2, 0)]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "rows.parquet")
-    found = job.extract(spark, [str(folder)], str(tmp_path / "out"))
+    found = job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(max_bad=max_bad("3")))
     assert found.summary["reported"] == {"bad-line": 1, "duplicate-event": 1, "unreadable": 2}
     assert {str(folder / name) in " ".join(found.faults) for name in ("bytes.jsonl", "broken.parquet")} == {
         True
@@ -153,6 +155,20 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
             ("two", "q:1"),
         )
     ]
+    odd = table(tmp_path / "out", "reported")
+    odd.sort(key=itemgetter("reported", "file"))
+    assert [(row["reported"], Path(row["file"]).name, row["line"]) for row in odd] == [
+        ("bad-line", "rows.parquet", 4),
+        ("duplicate-event", "rows.parquet", 3),
+        ("unreadable", "broken.parquet", None),
+        ("unreadable", "bytes.jsonl", None),
+    ]
+    assert all(row["fault"] and row["count"] == 1 for row in odd)
+    before = (tmp_path / "out" / "manifest.json").read_bytes()
+    for limit in ("2", "99%"):
+        with pytest.raises(TextError, match=f"3 of 10 .* --max-bad is {limit}"):
+            job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(max_bad=max_bad(limit)))
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == before
     with pytest.raises(TextError, match=r"\[(bad-line|duplicate-event|unreadable)\]"):
         job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
 
@@ -217,7 +233,7 @@ def test_a_job_killed_half_way_and_started_again_gives_the_same(
     assert found.summary == whole.summary
     for name in job.TABLES:
         assert table(out, name) == table(tmp_path / "whole", name)
-    assert sorted(each.name for each in out.iterdir()) == ["edges", "events", "frontiers", "manifest.json"]
+    assert sorted(each.name for each in out.iterdir()) == sorted(["manifest.json", *job.TABLES])
     assert job.extract(spark, [str(log)], str(out)).stages == {}
 
 

@@ -58,7 +58,8 @@ MUTANTS = [
     ),
     Mutant(
         "exact where worlds do not know all", "cli/commands/rederived.py",
-        "    if unheeded := ignored(givens):\n", "    if unheeded := ():\n", CLAIMS,
+        "    if unheeded := ignored(givens, pair if len(possible) > 1 else ()):\n", "    if unheeded := ():\n",
+        CLAIMS,
     ),
     Mutant(
         "events that nothing names", "cli/commands/rederived.py",

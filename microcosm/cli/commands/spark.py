@@ -104,6 +104,10 @@ def extract(
     pattern: Pattern = None,
     master: Master = LOCAL,
     strict: StrictRows = False,
+    max_bad: Annotated[
+        str | None,
+        typer.Option("--max-bad", metavar="N|P%", help="Fail where more lines or rows are no events."),
+    ] = None,
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
@@ -112,8 +116,8 @@ def extract(
     Writes Parquet: DIR/events; DIR/edges (trace, left, relation, right, source), the edges from which all
     that is ordered follows; DIR/frontiers (trace, process, last, knows), the positions up to which a
     process knew of the others by its last event. FILTER is a condition in SQL on the columns of events.
-    What is odd about a log is counted in `reported`. A job that was killed is started again by the same
-    command.
+    What is odd about a log is a row of DIR/reported (trace, file, line, reported, fault, count, lost). A job
+    that was killed is started again by the same command.
 
     \b
     Examples:
@@ -122,9 +126,11 @@ def extract(
     """
     _require()
     from microcosm.spark.extract import job
+    from microcosm.spark.io.odd import max_bad as read_max_bad
     from microcosm.spark.session import session
 
-    asked = job.Asked(concurrent, token, format, pattern, strict, slices)
+    limit = None if max_bad is None else read_max_bad(max_bad)
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices, limit)
     known_format(format)
     with _progress(), session(master) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)

@@ -87,12 +87,16 @@ function nextFound(/** @type {number} */ way) {
 // -- questions, replicas, the log -------------------------------------------------------------------------------
 
 function showAbout() {
-    const {questions = [], irregularities: odd, lanes} = model.head, kinds = [...new Set(odd.map((/** @type {any[]} */ [kind]) => kind))];
+    const {questions = [], irregularities: odd, lanes, counts: {reported}} = model.head;
+    const kinds = [...new Set(odd.map((/** @type {any[]} */ [kind]) => kind))];
+    const many = (/** @type {string} */ kind, /** @type {number} */ told) => Math.max(told, reported[kind] ?? 0);
+    const all = kinds.reduce((sum, kind) => sum + many(kind, odd.filter((/** @type {any[]} */ one) => one[0] === kind).length), 0);
     find('about').append(
         ...questions.length ? [fold('Questions', true, ...questions.map(questionOf))] : [],
-        ...odd.length ? [fold(`Odd in this log: ${numbered(odd.length)}`, !questions.length, ...kinds.map((kind) => {
+        ...odd.length ? [fold(`Odd in this log: ${numbered(all)}`, !questions.length && odd.length <= 12, ...kinds.map((kind) => {
             const ones = odd.filter((/** @type {any[]} */ one) => one[0] === kind);
-            return el('section', {}, el('h3', {text: `${kind}: ${numbered(ones.length)}`}), listOf(ones, ([, i, file, line, text]) => {
+            const total = many(kind, ones.length), first = total > ones.length ? ` (the first ${numbered(ones.length)})` : '';
+            return el('section', {}, el('h3', {text: `${kind}: ${numbered(total)}${first}`}), listOf(ones, ([, i, file, line, text]) => {
                 const said = `${text}${file ? ` (${file}:${line})` : ''}`;
                 return i == null ? said : button(said, () => app.set({a: i, b: -1, focus: i}), {class: 'event'});
             }));

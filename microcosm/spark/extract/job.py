@@ -22,7 +22,8 @@ from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.events import NAMED, id_of, named, told
+from microcosm.spark.io.events import NAMED, id_of, named
+from microcosm.spark.io.odd import BAD, MaxBad, bad_of, told
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 from microcosm.spark.session import worker_memory
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-TABLES = ("events", "edges", "frontiers")
+TABLES = ("events", "edges", "frontiers", "reported")
 
 Stages = dict[str, dict[str, "DataFrame"]]
 """The tables of some stages."""
@@ -41,9 +42,6 @@ Giants = Sequence[tuple[str | None, Found]]
 TOGETHER = 4
 """So many giant traces are done at a time."""
 
-_UNREAD = {"unreadable", "bad-line", "long-line"}
-"""Where there is no event, these say why."""
-
 _HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 """Said, but no fault of the log."""
 
@@ -52,7 +50,8 @@ _HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 class Asked:
     """What to extract beside the covering edges: `concurrent` is a condition on the columns of events.
 
-    `slices` is the number of slices of a giant trace, and makes one of a trace that is alone.
+    `slices` is the number of slices of a giant trace, and makes one of a trace that is alone. `max_bad` is
+    how many lines or rows may be no events.
     """
 
     concurrent: str | None = None
@@ -61,6 +60,7 @@ class Asked:
     pattern: str | None = None
     strict: bool = False
     slices: int | None = None
+    max_bad: MaxBad | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,12 @@ class Extracted:
 
 
 def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Extracted:
-    """Write `out/events`, `out/edges` and `out/frontiers` for the traces in files and folders.
+    """Write the `TABLES` of the traces in files and folders to folders in `out`.
 
     Events that name no trace are of one trace, as for `microcosm extract`; those of a file in a folder,
     or in another format than the own ones beside other files, are of a trace named after the file.
-    Irregularities are counted in `reported`. Raises `TextError`, under `strict` also for these.
+    Irregularities are rows of `reported`, and counted in the summary. Raises `TextError`, under `strict` also
+    for these, and where more is bad than `max_bad` lets be; nothing is committed then.
     """
     asked = asked if asked is not None else Asked()
     paths = pieces.expand(inputs)
@@ -91,7 +92,10 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
     }
     with Output(out, identity, TABLES) as output:
         done = output.committed()
-        if done is not None and not (asked.strict and done["reported"]):
+        again = done is not None and (
+            (asked.strict and done["reported"]) or (asked.max_bad is not None and bad_of(done["reported"]))
+        )
+        if done is not None and not again:
             return Extracted(done, [], {})
         return _Job(spark, output, asked).run(inputs, paths)
 
@@ -111,8 +115,11 @@ class _Job:
         routes = routed(good, read["sizes"], self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
-        if not routes.traces and set(reported) & _UNREAD:
-            raise TextError(faults[0], hint="Nothing of the input could be read.")
+        bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
+        if not routes.traces and bad:
+            raise TextError(bad, hint="Nothing of the input could be read.")
+        if self._asked.max_bad is not None:
+            self._asked.max_bad.refuse(reported, staging.rows(self._output.staged("read") / "events"), bad)
         marked = good if chosen is None else good.withColumn("chosen", chosen)
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
@@ -157,6 +164,7 @@ class _Job:
             events = self._events(several)
         edges = self._edges(found, links, giants)
         frontiers = self._frontiers(found, giants)
+        self._reported(found, links is not None, giants)
         summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = routes.whole
@@ -265,6 +273,19 @@ class _Job:
             for number, (_, giant) in enumerate(giants)
         ]
         return self._output.gather("frontiers", sources)
+
+    def _reported(self, found: Iterable[str], linked: bool, giants: Giants) -> None:
+        """All that is odd in one table."""
+        output = self._output
+        sources = [output.staged(name) / "odd" for name in ("read", *found)]
+        if linked:
+            sources.append(output.staged("unknown"))
+        for number, (trace, giant) in enumerate(giants):
+            own = f"odd-{number}"
+            some = self._spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
+            output.stage(self._spark, own, lambda: _of(trace, some).select(*some.columns))  # noqa: B023
+            sources.append(output.staged(own))
+        output.gather("reported", sources)
 
     def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
         """The events without those that are there already."""

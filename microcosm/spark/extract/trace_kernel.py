@@ -24,6 +24,7 @@ from microcosm.spark.extract.plain_events import (
     whole_traces,
 )
 from microcosm.spark.io import events as rows
+from microcosm.spark.io.odd import report_rows
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Irregularity, Report
@@ -130,7 +131,7 @@ def _found(
         knows = None if each.knows is None else list(each.knows.items())
         whose = of.get(each.last, trace)
         yield "frontiers", {"trace": whose, "process": each.process, "last": each.last, "knows": knows}
-    for row in rows.report_rows(report, lost):
+    for row in report_rows(report, lost):
         if row["line"] is not None:
             number = row["line"] - 1
             row |= {"file": files[number], "line": lines[number]}

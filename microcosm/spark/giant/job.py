@@ -27,7 +27,8 @@ from microcosm.spark.giant.matching import exchanged
 from microcosm.spark.giant.scan import Knowledge
 from microcosm.spark.giant.slices import FOUR, Slices
 from microcosm.spark.io import input_splits
-from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema, told
+from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema
+from microcosm.spark.io.odd import told
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
 from microcosm.traces.covering import HOLES, MOST_CHOSEN

@@ -15,6 +15,7 @@ import numpy as np
 
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits
+from microcosm.spark.io.odd import report_rows
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.messages import exchange
@@ -166,7 +167,7 @@ def _exchanged(members: Sequence[rows.Row], numbers: Mapping[str, int]) -> Itera
             "message": reception["message"],
             "near": same and reception["before"] == sending["seq"],
         }
-    yield from rows.report_rows(report)
+    yield from report_rows(report)
 
 
 TOGETHER = 500_000

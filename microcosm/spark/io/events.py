@@ -7,12 +7,9 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from heapq import nsmallest
 from itertools import repeat
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +18,7 @@ from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import number as exact_number
 from microcosm.givens.exact import of_float
 from microcosm.spark.io.input_splits import PARQUET, Piece, partition_of
+from microcosm.spark.io.odd import noting, report_rows
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated, in_execution
@@ -111,14 +109,15 @@ _NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))
 
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     """The events of a piece in their order, then what was odd about it."""
-    report = Report()
+    bad: list[Irregularity] = []
+    report = noting(bad)
     try:
         for event in _events(piece, reading, report):
             yield row_of(event, reading.named.get(piece.path))
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
-    yield from report_rows(report)
+    yield from report_rows(report, bad)
 
 
 def row_of(event: TraceEvent, named: str | None = None) -> Row:
@@ -208,28 +207,6 @@ def _event(
         "seq" in made,
         links=tuple(links) if links else (),
     )
-
-
-def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[Row]:
-    """The irregularities of a report: the first of each kind one by one and the rest counted.
-
-    Those of `whole` are told one by one, and no others of their kinds.
-    """
-    whole = list(whole)
-    one_by_one = {found.kind for found in whole}
-    told = dict.fromkeys(report.counts, 0)
-    for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
-        told[found.kind] += 1
-        yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
-    for kind, count in report.counts.items():
-        if count > told[kind]:
-            yield _irregular(kind, None, None, None, count - told[kind], 0)
-
-
-def _irregular(
-    kind: str, message: str | None, file: str | None, line: int | None, count: int, lost: int
-) -> Row:
-    return {"reported": kind, "fault": message, "file": file, "line": line, "count": count, "lost": lost}
 
 
 def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
@@ -379,52 +356,3 @@ def id_of(several: bool) -> Column:
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))
     full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
     return F.coalesce("name", full)
-
-
-_TOLD = 5
-"""So many irregularities of a kind are told one by one."""
-
-_COLUMNS = ["reported", "file", "line", "fault", "count", "lost"]
-
-
-def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
-    """The irregularities in folders of Parquet: counts by kind, the first of each with places, events lost.
-
-    Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
-    """
-    import pyarrow.parquet as pq
-
-    counts: Counter[str] = Counter()
-    first: dict[str, list[tuple[Any, ...]]] = {}
-    lost = 0
-    for folder in folders:
-        for path in sorted(folder.rglob("*.parquet")):
-            with pq.ParquetFile(path) as table:
-                for batch in table.iter_batches(columns=_COLUMNS):
-                    _count(batch, counts, first)
-                    lost += sum(filter(None, batch.column("lost").to_pylist()))
-    faults = [
-        f"{file if line is None else f'{file}:{line}'}: {fault} [{kind}]"
-        for kind, some in sorted(first.items())
-        for _, file, line, fault in some
-    ]
-    return dict(counts), faults, lost + counts["unreadable"]
-
-
-def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = pa.Table.from_batches([batch])
-    for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
-        kind = row["reported"]
-        counts[kind] += row["count_sum"]
-        some = table.filter(
-            pc.and_(pc.equal(table.column("reported"), kind), pc.is_valid(table.column("fault")))
-        )
-        places = zip(*(some.column(name).to_pylist() for name in ("file", "line", "fault")), strict=True)
-        found = [
-            ((file or "", -1 if line is None else line, fault), file, line, fault)
-            for file, line, fault in places
-        ]
-        first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))

@@ -16,9 +16,10 @@ from microcosm.errors import TextError
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import OWN, Reading
+from microcosm.spark.io.odd import noting, report_rows
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS
-from microcosm.traces.report import Report
+from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.json_text import BadLine, json_object
 from microcosm.traces.text.lines import open_lines
 
@@ -117,7 +118,8 @@ def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
     import pyarrow as pa
 
-    report = Report()
+    bad: list[Irregularity] = []
+    report = noting(bad)
     named = reading.named.get(piece.path)
     try:
         for before, batch in rows.parquet_batches(piece, _BATCH):
@@ -128,7 +130,7 @@ def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
                 yield (rows.row_of(event, named) for event in events)
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
-    yield rows.report_rows(report)
+    yield report_rows(report, bad)
 
 
 def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) -> pa.RecordBatch:

@@ -21,8 +21,8 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EVENT, REPORTED, Row
-from microcosm.spark.io.events import told as irregularities
 from microcosm.spark.io.input_splits import expand, local_path
+from microcosm.spark.io.odd import told as irregularities
 from microcosm.spark.io.sink import SCHEMA
 from microcosm.spark.io.staging import refuse_within, versioned
 from microcosm.spark.session import NoSpark, require_streams

@@ -93,13 +93,15 @@ def might_be(head: str) -> str:
 def _of_json(start: str) -> str:
     line = start.split("\n", 1)[0]
     try:
-        record = json.loads(line.strip().removeprefix("[").rstrip(","))
+        record, _ = json.JSONDecoder().raw_decode(line.removeprefix("[").lstrip())
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         return "It looks like JSON; docs/log-format.md says what a log of one's own is."
-    fields = ", ".join(map(str, list(record)[:8]))
+    fields, wrong = ", ".join(map(str, list(record)[:8])), why_no_event(record)
+    if start.startswith("[") and wrong == "nothing is wrong":
+        return "It looks like an array of events; the own format has one a line: `jq -c '.[]'` makes them so."
     return (
         f"It looks like JSON lines with the fields {fields[:200]}; as an event of the own format "
-        f"(docs/log-format.md): {why_no_event(record)}"
+        f"(docs/log-format.md): {wrong}"
     )
