@@ -12,6 +12,7 @@ a message. `docs/record.md` has the rest.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import weakref
 from collections.abc import Collection
@@ -71,6 +72,15 @@ def _text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+_escapes = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\ud...|\\.")
+
+
+def _whole(found: re.Match[str]) -> str:
+    """An escape in JSON; of half a character, as names of files have them, what stands for none."""
+    escape = found[0]
+    return r"\ufffd" if escape.startswith(r"\ud") and len(escape) == 6 else escape
+
+
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
 
@@ -108,7 +118,7 @@ class Recorder:
         self._feeding = None if replica is None else Feeding(replica, process)
         self.foreign = 0
         """How many headers came that are of another kind or version."""
-        self._called = process
+        self._called = process.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         self._resume = resume
         self._lines = Lines(to, flush)
         self._names = Names()
@@ -242,7 +252,10 @@ class Recorder:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, message if kind == "receive" else None, clock)
-            lines.append(f'{text},"attributes":{said}}}\n'.encode("ascii"))
+            text = f'{text},"attributes":{said}}}\n'
+            if "\\ud" in text:
+                text = _escapes.sub(_whole, text)
+            lines.append(text.encode("ascii"))
             if self._strands is not None:
                 self._strands.recorded(strand)
             if self._feeding is not None:

@@ -35,6 +35,16 @@ def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> Non
     assert second["message"] == third["message"]
 
 
+def test_text_with_half_a_character_is_recorded_and_read(tmp_path: Path) -> None:
+    log, half = tmp_path / "run.jsonl", "a\udcff"  # as `os.fsdecode` gives names of files that are no text
+    with Recorder(half, log) as recorder:
+        recorder.event(half, **{half: [half, "\\ud800", "\\\ud800", "\U0001f600"]})
+        recorder.event("next")
+    events = [*read([str(log)], report=Report())]
+    assert [event.label for event in events] == ["a\ufffd", "next"]
+    assert lines(log)[0]["attributes"]["a\ufffd"] == ["a\ufffd", "\\ud800", "\\\ufffd", "\U0001f600"]
+
+
 def test_a_header_is_short_whoever_sends_it() -> None:
     for process in ("a", "ä" * 50, "a process with a long name" * 9, '"~\n,'):
         recorder = Recorder(process)
