@@ -37,7 +37,7 @@ def compiled() -> Callable[[int, Any, Any], Compiled]:
     """The loop; its first run compiles it."""
     from numba import njit
 
-    return njit(_labels)
+    return njit(cache=True)(_labels)  # beside the file: each subject has a process of its own
 
 
 def before(labels: Compiled, a: int, b: int) -> bool:
