@@ -22,7 +22,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
 from time import time_ns
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from microcosm.errors import TextError
 from microcosm.files import AnyPath
@@ -198,6 +198,12 @@ class Recorder:
         with self._lines.lock:
             self._lines.flush(last=True)
         self._lines.say()
+
+    def __reduce__(self) -> NoReturn:
+        """A recorder stays in its process. Raises `TextError`."""
+        raise TextError(
+            "a recorder cannot be sent to another process", hint="Make one there, of its own name."
+        )
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""

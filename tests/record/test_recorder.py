@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from microcosm import Microcosm, Relation
+from microcosm.errors import TextError
 from microcosm.record import Recorder
 from microcosm.record import lines as writing
 from microcosm.record import recorder as module
@@ -167,3 +169,8 @@ def test_a_clock_that_jumps_is_no_order(now: int, tmp_path: Path, monkeypatch: p
     assert known.online("a:1", "a:2") is Relation.BEFORE
     told = lines(log)[1]["attributes"]["time"]
     assert abs(told - max(now, 0) / 1e9) < 1
+
+
+def test_a_recorder_stays_in_its_process(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match="cannot be sent to another process"):
+        pickle.dumps(Recorder("alice", tmp_path / "log.jsonl"))
