@@ -10,11 +10,6 @@ const IN_WORDS = {
     unsaid: 'is not ordered with',
 };
 
-/** The class that colours a verdict. @type {Record<string, string>} */
-const OF_SIGN = {
-    '<': 'before', '>': 'after', '||': 'concurrent', '<>': 'related', '?': 'unknown', silent: 'silent', unsaid: 'silent',
-};
-
 /** A name as sessions and microcosm files read it. */
 function quoted(/** @type {string} */ name) {
     const plain = /^[\w.:@][\w.:@/-]*$/.test(name) && !name.endsWith('-');

@@ -187,9 +187,6 @@ function verdict(a, b) {
   return said ? said.verdict : 'unsaid';
 }
 
-/** What one of two microcosms, 1 or 2, knows of two events by itself. @param {1|2} side @param {number} a @param {number} b */
-const verdictOf = (side, a, b) => fromTable(a, b, `table.${side}`);
-
 /** What the head says of a pair that was asked for. @param {number} a @param {number} b @returns {{verdict: Verdict, left: string[]|null}|null} */
 function pairSaid(a, b) {
   for (const [x, y, sign, left] of app.model.head.pairs) {
