@@ -1,4 +1,4 @@
-"""The errata of docs/errata.md: each claim by its smallest example, and that no smaller one exists."""
+"""The errata of theory/errata-worlds.md: each claim by its smallest example, and that no smaller exists."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ and those that are not differ already. So forward bisimilarity is analogy. (Beyo
 `<>` may stand in one of them only and be updated there; that changes no verdict.)
 
 Backward, the same is removed from both. Then what is given counts, not what follows: backward bisimilarity
-is equality of the givens (docs/errata.md, 5 to 7).
+is equality of the givens (docs/theory/errata-worlds.md, 5 to 7).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What clocks recorded: vector times, up to n² givens in few words, and stamps (docs/reading-003.md).
+"""What clocks recorded: vector times, up to n² givens in few words, and stamps (theory/reading-worlds.md).
 
 A clock is kept as recorded. What it says about another clock is decided by comparing two numbers;
 an absent entry is 0. Clocks of different executions say nothing of each other: neither counted the other's

@@ -6,7 +6,7 @@ message back while a permit is missing for one that it delivered before; a permi
 everything sent before the flagged message, to others, has been delivered. FIFO and permits together
 give causal delivery (Propositions 4.2 and 4.4).
 
-Corrections of the seed's algorithms are numbered E1 to E14 in docs/errata-protocols.md.
+Corrections of the seed's algorithms are numbered E1 to E14 in docs/theory/errata-protocols.md.
 """
 
 from __future__ import annotations
