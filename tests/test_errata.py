@@ -68,7 +68,7 @@ def impossible(facts: Facts, a: str, b: str) -> bool:
 
 
 def test_the_guard_on_assumptions_loses_a_refutation() -> None:
-    """Section 8: of a ? b the seed refutes nothing, though b < a is true in no world."""
+    """Section 8: of a ? b the paper refutes nothing, though b < a is true in no world."""
     known = Microcosm(as_givens(GUARDED), strict=True)
     assert known.online("a", "b") is Relation.UNKNOWN
     assert impossible(GUARDED, "a", "b")

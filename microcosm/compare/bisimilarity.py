@@ -1,4 +1,4 @@
-"""Bisimilarity: whether two microcosms will ever deduce differently (seed 003, Definitions 5.1 to 6.6).
+"""Bisimilarity: whether two microcosms will ever deduce differently (Worlds of Events, sections 5 and 6).
 
 Forward, both are told the same, additions and updates: analogous microcosms stay analogous (Theorem 5.10),
 and those that are not differ already. So forward bisimilarity is analogy. (Beyond the paper, a superseded

@@ -5,7 +5,7 @@ an absent entry is 0. Clocks of different executions say nothing of each other: 
 events.
 
 A stamp, a Lamport time or an interval of a physical clock, proves no order; it only says of some pairs that
-the first event is not before the second (calculus of seed 003, extended by negative givens).
+the first event is not before the second (calculus of Worlds of Events, extended by negative givens).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Closure of Fifo n-n, one queue for all: the question that seed 004 leaves open (its section 3.3).
+"""Closure of Fifo n-n, one queue for all: left open by Orderings Beyond Causality (section 3.3).
 
 Let ⊲ be the least transitive relation that holds of causally ordered events and, whenever a reception
 of message a is ⊲ before one of another message b, also of their sends. **Theorem.** Some causally equivalent

@@ -1,7 +1,7 @@
 """A microcosm: what one device knows about causality, what follows from it, and how it evolves.
 
-Seed 003, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one keeps
-the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
+Worlds of Events, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one
+keeps the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
 """
 
 from __future__ import annotations
@@ -466,7 +466,7 @@ class Microcosm:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
         `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone).
-        Profile `paper` reads the rules as the seed does. `stop` is asked now and then whether to give up:
+        Profile `paper` reads the rules as the paper does. `stop` is asked now and then whether to give up:
         then `exact` is false. Raises `Inconsistent` where no world fits the givens. Cost: exponential in
         the `<>` at worst.
         """

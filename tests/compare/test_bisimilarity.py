@@ -1,4 +1,4 @@
-"""The statements of seed 003, section 5 and 6, on all microcosms of three events and samples of more.
+"""The statements of Worlds of Events, section 5 and 6, on all microcosms of three events and samples of more.
 
 What they say of bisimilarity is held to greatest fixpoints over whole graphs of evolutions.
 """

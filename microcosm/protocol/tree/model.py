@@ -1,4 +1,4 @@
-"""The formal model of seed 000, section 3: configurations of a tree of nodes, and the steps between them.
+"""The formal model of Tree Topologies, section 3: configurations of a tree of nodes, and their steps.
 
 A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a configuration
 is the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
