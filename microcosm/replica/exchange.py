@@ -122,11 +122,17 @@ class AntiEntropy:
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
+        self.heard: Callable[[str, Dot], object] | None = None
+        """Told of each evolution that a peer supplies, new or not."""
 
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
         whole = fingerprint(self._view(peer).within(FIRST, None))
         return [encode(Compare((Range(FIRST, None, whole),), self._removals()))]
+
+    def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
+        """What to send to a peer that has not asked: what is held of some dots."""
+        return [encode(message) for message in self._supplied(runs)]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -254,6 +260,8 @@ class AntiEntropy:
                 peer, self._side.unknown_own(evolution)
             ):
                 found.append(evolution)
+                if self.heard is not None:
+                    self.heard(peer, evolution.dot)
         self._side.take(found)
 
     def _mine(self, peer: str, unknown: list[Dot]) -> bool:
