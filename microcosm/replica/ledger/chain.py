@@ -80,6 +80,9 @@ class Segment:
         self.end = chained(before, leaves)
         """The hash at `last`."""
 
+    def __contains__(self, dot: Dot) -> bool:
+        return dot.stream == self.stream and self.first <= dot.number <= self.last
+
     @property
     def last(self) -> int:
         """The number of its head."""
@@ -97,7 +100,7 @@ class Segment:
         return chained(self.before, self.leaves[: (number - self.first + 1) * HASH_BYTES])
 
     def part(self, first: int, last: int, sign: Callable[[bytes], bytes], key: bytes) -> Segment:
-        """What proves the numbers from `first` on: up to `last` where it is one's own, which is signed then."""
+        """What proves the numbers from `first` on; up to `last` where it is one's own, and signed now."""
         if self.signature != UNSIGNED:
             key, signature, last = self.key, self.signature, self.last
         else:
@@ -141,7 +144,7 @@ def read_segment(value: object) -> tuple[Segment, dict[int, bytes]]:
             case _:
                 raise Malformed("no part of a stream: neither a content nor a hash")
     sizes = (len(before), len(key), len(signature)) == (HASH_BYTES, KEY_BYTES, SIGNATURE_BYTES)
-    if not sizes or type(first) is not int or not 0 < first or len(items) > BLOCK:
+    if not sizes or type(first) is not int or not first > 0 or len(items) > BLOCK:
         raise Malformed("no part of a stream")
     if items and block_of(first) != block_of(first + len(items) - 1):
         raise Malformed("no part of a stream: it is of two blocks")

@@ -187,6 +187,13 @@ class Ledger:
         if stream in self.chains and not self.chains[stream]:
             del self.chains[stream], self.numbers[stream]
 
+    def close(self, stream: Stream, first: int) -> None:
+        """Take nothing of a stream from a number on, and take out what there is: it may be two things."""
+        self.closed[stream] = min(first, self.closed.get(stream, first))
+        last = self.seen.last(stream)
+        if last >= first:
+            self.disown(DotRun(*stream, first, last + 1))
+
     def settle(self, dot: Dot) -> None:
         """Drop a removal that everybody has: what it took away comes from nowhere any more."""
         if isinstance(self.held[dot], Add) and dot not in self.struck:  # an update: what it gives stays
