@@ -191,6 +191,11 @@ class Chains:
         self._blocks: dict[Stream, dict[int, list[Segment]]] = {}
         self._newest: dict[Stream, Segment] = {}
 
+    def begin(self, stream: Stream, key: bytes) -> None:
+        """A stream of one's own, of which nothing may be said yet."""
+        if stream not in self._newest:
+            self.add(Segment(stream, 1, origin(stream), b"", key))
+
     def append(self, dot: Dot, content: bytes, key: bytes) -> None:
         """The next evolution of a stream of one's own. Constant time."""
         newest = self._newest.get(dot.stream)

@@ -62,6 +62,8 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
     match kind:
         case "replica":
             state.identity = decode_identity(payload)
+            if state.author is not None:
+                state.chains.begin((state.identity.name, state.identity.incarnation), state.author.key)
         case "evolution":
             state.take(evolutions.decode(payload), payload)
         case "forget":
@@ -181,6 +183,7 @@ class ReplicaState:
                     held = self.ledger.held.get(Dot(*stream, number))
                     content = b"" if held is None else evolutions.encode(held)
                     self.chains.append(Dot(*stream, number), content, author.key)
+        self.chains.begin((own, self.identity.incarnation), author.key)
 
     def trust(self, name: str, key: bytes, rank: int) -> None:
         """A key of an author is known; what a member says of itself goes before what others say of it."""
