@@ -5,7 +5,7 @@ parts are compared, until a range has few runs, which are then told. So what is 
 difference (and the logarithm of the whole), not with what both have. There is no session: a message is
 answered from what the replica knows when it comes, so that lost, repeated, late or reordered messages do no
 harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
-to what both may conclude (seed 003, Theorem 5.12).
+to what both may conclude (Worlds of Events, Theorem 5.12).
 
 Of what was removed both tell each other too, as bare dots, when they have seen the same: one of them may have
 it from a backup that is older than the removal, which nobody else holds any more.
@@ -152,6 +152,8 @@ class AntiEntropy:
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
+        self.heard: Callable[[str, Dot], object] | None = None
+        """Told of each evolution that a peer supplies, new or not."""
 
     def let_be(self, peer: str, dot: Dot) -> None:
         """What a peer has seen of a dot is not taken from it: it is not asked for again."""
@@ -165,6 +167,10 @@ class AntiEntropy:
         """What to send to a peer so that both come to know what the other does."""
         whole = fingerprint(self._view(peer).within(FIRST, None))
         return [encode(Compare((Range(FIRST, None, whole),), self._removals(), self._side.heads()))]
+
+    def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
+        """What to send to a peer that has not asked: what is held of some dots."""
+        return [encode(message) for message in self._supplied(runs)]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -301,6 +307,8 @@ class AntiEntropy:
                 peer, self._side.unknown_own(evolution)
             ):
                 found.append(evolution)
+                if self.heard is not None:
+                    self.heard(peer, evolution.dot)
         self._side.take(found)
 
     def _mine(self, peer: str, unknown: list[Dot]) -> bool:
