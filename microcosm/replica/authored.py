@@ -103,24 +103,21 @@ class Authored(Epochs):
     @property
     def proofs(self) -> list[ForkProof]:
         """The proofs that authors have said two things, the latest last. Cost: 0.1 ms each."""
-        return [read_proof(content) for content in self._state.forks]
+        return [read_proof(content) for content in self._state.forks.values()]
 
     def _keep_proof(self, proof: ForkProof, *, cut: bool) -> bool:
         """Keep a proof, and say so; with `cut`, take out what is in doubt. Whether it is news."""
         stream, number, name = proof.stream, proof.number, proof.stream[0]
-        ledger = self._state.ledger
-        known = {read_proof(each).stream for each in self._state.forks} if self._state.forks else set()
+        ledger, known = self._state.ledger, self._state.forks
         if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
             return False
         with self.transaction():
-            if stream not in known and len(self._state.forks) < MOST_PROOFS:
+            if stream in known or len(known) < MOST_PROOFS:
                 self._write("fork", proof.written())
             if cut:
                 self._dispute(DotRun(*stream, number, ledger.seen.last(stream) + 1))
                 self._write("cut", packb([*stream, number]))
-            said: dict[str, Any] = {"member": name, "fork": [*stream, number]}
-            if said not in self.divergences:
-                self._note_divergence(said)
+            self._note_divergence({"member": name, "fork": [*stream, number]})
         return True
 
     def _dispute(self, run: DotRun) -> None:
@@ -285,7 +282,7 @@ class Authored(Epochs):
         """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
         name, stream, state = segment.stream[0], segment.stream, self._state
         if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
-            return next((each for each in self.proofs if each.stream == stream), None)
+            return read_proof(state.forks[stream]) if stream in state.forks else None
         rank = self._rank(peer, segment)
         if rank is None:
             return None
