@@ -289,6 +289,9 @@ def _mention(line: str, name: str, nth: int) -> int | None:
 
 
 _plain_lines = re.compile(rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}").match
+_sourced_lines = re.compile(
+    rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
+).match
 
 
 def _line(group: str) -> str:
@@ -345,6 +348,16 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
         del words[1::3]
         names: Sequence[str] = words
         sources: Iterable[str | None] = LineSources(file, range(line, line + len(signs)))
+    elif sourced := _sourced_lines(text, at):
+        end, parts = sourced.end(), sourced.group().split('"')
+        words = " ".join(parts[0:-1:2]).split()
+        del words[3::4]
+        signs = words[1::3]
+        del words[1::3]
+        if not KEYWORDS.isdisjoint(words):
+            return end, None
+        names, texts = words, parts[1::2]
+        sources = [*map({text: stated(text) for text in set(texts)}.__getitem__, texts)]
     elif linked := _linked_lines(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
