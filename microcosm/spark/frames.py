@@ -77,7 +77,7 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
     lost, renamed = table("lost"), table("renamed")
     kept = good.join(lost, "at", "left_anti").join(renamed, "at", "left")
     named = kept.withColumn("trace", F.coalesce("now", "trace")).withColumn("id", rows.id_of(True))
-    links, unknown = linked(table("foreign"), named)
+    links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
     odd = read.where("reported is not null").select(*rows.arrow_names(rows.ODD))
     return Extracted(
         named.select(*rows.arrow_names(rows.NAMED)),
