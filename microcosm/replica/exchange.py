@@ -125,10 +125,14 @@ class AntiEntropy:
         self.heard: Callable[[str, Dot], object] | None = None
         """Told of each evolution that a peer supplies, new or not."""
 
-    def begin(self, peer: str) -> list[bytes]:
-        """What to send to a peer so that both come to know what the other does."""
-        whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),), self._removals()))]
+    def begin(self, peer: str, *, plainly: bool = False) -> list[bytes]:
+        """What to send to a peer so that both come to know what the other does.
+
+        `plainly`: not a fingerprint but all runs, for a peer that is sure to have seen something else.
+        """
+        seen = self._view(peer).within(FIRST, None)
+        whole = Range(FIRST, None, tuple(seen) if plainly else fingerprint(seen))
+        return [encode(Compare((whole,), self._removals()))]
 
     def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
         """What to send to a peer that has not asked: what is held of some dots."""
@@ -198,13 +202,12 @@ class AntiEntropy:
                     self._side.level_with(peer)
                     yield Same(each.seen)
                 continue
-            theirs = Dots(each.seen)
-            lacking += Dots(mine) - theirs
-            beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
-            if self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
-                wanted += theirs - Dots(mine)
-            else:
-                wanted += theirs - Dots(mine) - Dots(beyond)
+            here, theirs = Dots(mine), Dots(each.seen)
+            lacking += here - theirs
+            missing = list(theirs - here)
+            beyond = [run for run in missing if run[:2] == self._side.stream]
+            known = self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond])
+            wanted += missing if known else [run for run in missing if run not in beyond]
         yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
@@ -239,6 +242,8 @@ class AntiEntropy:
             size += len(content)
         if contents:
             yield Supply(tuple(contents))
+        if len(found) == len(asked):
+            return
         here = asked - (asked - self._side.seen())
         gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
