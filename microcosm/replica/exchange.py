@@ -5,7 +5,7 @@ parts are compared, until a range has few runs, which are then told. So what is 
 difference (and the logarithm of the whole), not with what both have. There is no session: a message is
 answered from what the replica knows when it comes, so that lost, repeated, late or reordered messages do no
 harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
-to what both may conclude (seed 003, Theorem 5.12).
+to what both may conclude (Worlds of Events, Theorem 5.12).
 
 Of what was removed both tell each other too, as bare dots, when they have seen the same: one of them may have
 it from a backup that is older than the removal, which nobody else holds any more.

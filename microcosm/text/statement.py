@@ -27,7 +27,7 @@ from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
-"""The message orderings of seed 004 that a network may be known to keep."""
+"""The message orderings of Orderings Beyond Causality that a network may be known to keep."""
 
 INTERIOR = " interior"
 """What follows an ordering's name in `Givens.orderings` where its interior is meant."""

@@ -1,5 +1,5 @@
 """Packets that only their destination can open, and that nobody else could have sealed (but see
-docs/security.md).
+docs/reference/security.md).
 
 For each key and boot a sender draws a random salt of 128 bits and derives a key of its own,
 

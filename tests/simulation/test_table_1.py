@@ -1,6 +1,6 @@
-"""Table 1 of seed 001, row by row: what it says of each approach, counted or measured.
+"""Table 1 of Hybrid Buffering, row by row: what it says of each approach, counted or measured.
 
-In the text of the seed the table lost some of its form. The rows "space, message" and "space, process" are
+In the text of the paper the table lost some of its form. The rows "space, message" and "space, process" are
 one line there with two values a cell; a "no" of Newtop's liveness has lost its footnote 2 (nulls); the cells
 of "liveness" stand one column to the left. What it says of KS is an upper bound, which a mean does not reach.
 """

@@ -1,4 +1,4 @@
-"""Sections 4.2 and 5.5 of seed 001 by name.
+"""Sections 4.2 and 5.5 of Hybrid Buffering by name.
 
 FIFO and permission imply causal; what is buffered leaves the buffer.
 """
