@@ -11,7 +11,7 @@ packets that a member sends in a second are bounded, however many events there a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from microcosm.replica.ledger.dots import Dot, Dots
@@ -100,10 +100,11 @@ class Gossip:
             for name in self._next(members):
                 yield from self._ask(name)
 
-    def _heard(self, name: str, dot: Dot) -> None:
-        """A member has told an evolution."""
-        if dot not in self._before:
-            self._told.setdefault(name, Dots()).add(dot)
+    def _heard(self, name: str, dots: Iterable[Dot]) -> None:
+        """A member has told some evolutions."""
+        for dot in dots:
+            if dot not in self._before:
+                self._told.setdefault(name, Dots()).add(dot)
 
     def _push(self, members: list[str], fresh: Dots, much: bool) -> Iterator[tuple[str, bytes]]:
         """Tell some members what is new, as far as they have not told it themselves.
