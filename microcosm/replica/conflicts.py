@@ -251,13 +251,13 @@ def _conflict(graph: OrderGraph, fact: Correspondence) -> Conflict:
                 length = behind.length[left] + ahead.length[right] + _length(other)
                 found.append((length, [*behind.to(left), *ahead.to(right)], [other]))
     elif fact.relation is not Relation.RELATED:
-        for left, right in _excluded(fact):
+        for left, right in excluded(fact):
             ahead = _Paths(graph.after, left)
             if right in ahead.length:
                 found.append((ahead.length[right], ahead.to(right), []))
-    excluded = {Relation.RELATED: Relation.CONCURRENT, Relation.CONCURRENT: Relation.RELATED}
+    opposite = {Relation.RELATED: Relation.CONCURRENT, Relation.CONCURRENT: Relation.RELATED}
     for other in graph.facts:
-        if excluded.get(fact.relation) is other.relation and {other.left, other.right} == pair:
+        if opposite.get(fact.relation) is other.relation and {other.left, other.right} == pair:
             found.append((_length(other), [], [other]))
     _, edges, others = min(found, key=lambda each: each[0])
     facts = {f.key(): f for f in (fact, *others, *(edge.fact for edge in edges if edge.fact is not None))}
@@ -308,7 +308,10 @@ def _jumps(edges: Iterable[Edge]) -> list[Edge]:
     return found
 
 
-def _excluded(fact: Correspondence) -> list[tuple[str, str]]:
+def excluded(fact: Correspondence) -> list[tuple[str, str]]:
+    """The orders that a `||` or `!<` excludes; none for another."""
+    if fact.relation not in (Relation.CONCURRENT, Relation.NOT_BEFORE):
+        return []
     pairs = [(fact.left, fact.right)]
     return pairs if fact.relation is Relation.NOT_BEFORE else [*pairs, (fact.right, fact.left)]
 

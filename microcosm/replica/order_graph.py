@@ -108,7 +108,7 @@ class OrderGraph:
     def _violated(
         self, component: dict[str, int]
     ) -> Iterator[tuple[list[tuple[Correspondence, str, str]], int, list[int], list[int]]]:
-        """Excluded orders, the bits of those that there are, and by component those it can be on the way of."""
+        """Excluded orders, the bits of those that there are, and those that components can lie on."""
         asked = [each for each in self.unordered() if each[1] in component and each[2] in component]
         count = max(component.values(), default=-1) + 1
         nexts: list[set[int]] = [set() for _ in range(count)]
