@@ -143,7 +143,7 @@ class AntiEntropy:
         self._largest = largest
         self._most = most
         self._gone: dict[str, Dots] = {}
-        """What each peer has said it does not hold any more."""
+        """What each peer has seen and need not tell: it does not hold it any more, or it is not taken."""
         self._tried: dict[tuple[str, str], tuple[tuple[bytes, bytes], int]] = {}
         """What stands for removals, or for heads, here and at each peer, and how often they were compared."""
         self.malformed = 0
@@ -154,6 +154,14 @@ class AntiEntropy:
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
         self.heard: Callable[[str, Dot], object] | None = None
         """Told of each evolution that a peer supplies, new or not."""
+
+    def let_be(self, peer: str, dot: Dot) -> None:
+        """What a peer has seen of a dot is not taken from it: it is not asked for again."""
+        self._gone.setdefault(peer, Dots()).add(dot)
+
+    def ask_again(self) -> None:
+        """What was let be may be taken now."""
+        self._gone.clear()
 
     def begin(self, peer: str) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does."""
@@ -186,6 +194,8 @@ class AntiEntropy:
                 if told == fingerprint(self._view(peer).within(FIRST, None)):
                     self._side.level_with(peer)
             case Want(runs):
+                if peer in self._gone:
+                    self._gone[peer] -= Dots(runs)
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
                 yield from self._side.accept(peer, message)
@@ -239,7 +249,10 @@ class AntiEntropy:
                     yield Same(each.seen)
                 continue
             theirs = Dots(each.seen)
-            lacking += Dots(mine) - theirs
+            fewer = Dots(mine) - theirs
+            lacking += fewer
+            if peer in self._gone:
+                self._gone[peer] -= fewer
             beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
             if self._side.signs or self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
                 wanted += theirs - Dots(mine)
