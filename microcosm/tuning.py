@@ -46,6 +46,10 @@ BITS_LISTED = 16
 """So few members of a row are listed at once, also for those who may want the first only. Benchmark:
 `closure`."""
 
+ONES_UP_TO = 4096
+"""Up to so many positions the row of each alone is made beforehand, where it is needed again and again.
+Benchmark: `closure`."""
+
 ROWS_UP_TO = 20_480
 """Up to so many positions all rows together are some ten megabytes, and nothing is faster. Benchmark:
 `labels`."""

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
+from microcosm.engine.closure import Closure
 from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import AnyOf, Closure, Pointwise, Union
+from microcosm.engine.views import AnyOf, Pointwise, Union
 from microcosm.order.bits import bits, lowest, transposed
 
 
