@@ -234,7 +234,7 @@ class PairRelation:
     def support(self) -> tuple[int, int]:
         if self._support is None:
             lefts, rights = self._columns or (self.after, self.before)
-            self._support = row_of(lefts), row_of(rights)
+            self._support = row_of(set(lefts)), row_of(set(rights))
         return self._support
 
 
