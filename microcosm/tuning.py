@@ -46,6 +46,10 @@ BITS_LISTED = 16
 """So few members of a row are listed at once, also for those who may want the first only. Benchmark:
 `closure`."""
 
+BITS_WIDE, LISTED_WITHOUT_GMP = 256, 10_000
+"""After so many rows of more than so many bits were listed, some 60 ms, GMP lists all further ones: to import
+it takes as long. Benchmark: `online-table`."""
+
 ONES_UP_TO = 4096
 """Up to so many positions the row of each alone is made beforehand, where it is needed again and again.
 Benchmark: `closure`."""
