@@ -8,12 +8,11 @@ half the time of `x & ~y`, which is why it stands where rows are many.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from microcosm.tuning import BITS_LISTED, BITS_WIDE, LISTED_WITHOUT_GMP
+from microcosm.tuning import BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
@@ -42,7 +41,7 @@ def _count_wide() -> None:
     global _left  # noqa: PLW0603
     _left -= 1
     if _left == 0:
-        use_gmp(os.environ.get("MICROCOSM_GMP") != "off")
+        use_gmp(GMP_WANTED)
 
 
 def bits(row: int) -> Iterator[int]:

@@ -56,7 +56,7 @@ def test_gmp_comes_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for wanted in (True, False):
         monkeypatch.setattr(module, "_xmpz", None)
         monkeypatch.setattr(module, "_left", 3)
-        monkeypatch.setenv("MICROCOSM_GMP", "on" if wanted else "off")
+        monkeypatch.setattr(module, "GMP_WANTED", wanted)
         used = []
         for row in (wide, wide, *[narrow] * 5, wide, wide, narrow):
             assert list(bits(row)) == [row.bit_length() - 1]
