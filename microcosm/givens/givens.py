@@ -113,14 +113,14 @@ class Givens:
         >>> givens = Givens(); givens.add(Correspondence("a", Relation.BEFORE, "b")); givens.by_relation()
         {Relation.BEFORE: (['a'], ['b'])}
         """
-        found = {}
+        found: dict[Relation, tuple[list[str], list[str]]] = {}
         for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
-            signs = [key[1] for key in facts]
-            for sign in dict.fromkeys(signs):
-                alone = signs.count(sign) == len(signs)
-                stated = [*facts.values()] if alone else [facts[key] for key in facts if key[1] == sign]
-                lefts, rights = [*map(attrgetter("left"), stated)], [*map(attrgetter("right"), stated)]
-                found[stated[0].relation] = lefts, rights
+            for fact in facts.values():
+                if fact.relation not in found:
+                    found[fact.relation] = [], []
+                lefts, rights = found[fact.relation]
+                lefts.append(fact.left)
+                rights.append(fact.right)
         return found
 
     def add(self, correspondence: Correspondence) -> None:
@@ -169,14 +169,15 @@ class Givens:
         return map(self.told.event.__getitem__, self.told.apart)
 
     def _members(self) -> Iterable[str]:
-        linked: Iterable[str]
-        if self.links is not None:
-            if not (self.internal or self.clocks or self.tokens):
-                return self.links.names
-            linked = self.links.names
+        found = dict.fromkeys(self.internal)
+        if self.links is None:
+            for fact in self.external.values():
+                found[fact.left] = found[fact.right] = None
+        elif not (self.internal or self.clocks or self.tokens):
+            return self.links.names
         else:
-            linked = chain.from_iterable(map(_ends, self.external.values()))
-        found = dict.fromkeys(chain(self.internal, linked, self.clocks))
+            found.update(dict.fromkeys(self.links.names))
+        found.update(dict.fromkeys(self.clocks))
         for group in self.tokens.values():
             found.update(dict.fromkeys(group))
         return found
