@@ -177,7 +177,7 @@ def asked_of(
     for one in questions.known:
         _tell(asked, one, known)
     if questions.complete is not None:
-        known.complete = True
+        known.say_complete()
         _expect_complete(asked, known, questions.complete)
     try:
         built = build(known)

@@ -198,6 +198,13 @@ class _McReader:
             case st.Token(name, events):
                 _first_time(name, givens.tokens, "the token")
                 givens.tokens[name] = events
+            case st.Owned(process, events):
+                known = givens.processes.get(process, ())
+                for event in events:
+                    if event in known:
+                        fault = f"{shown(event)} is said to be of {shown(process)} already"
+                        raise BadStatement(fault, "Name it once.", name=event)
+                givens.processes[process] = (*known, *events)
             case st.Ordered(ordering):
                 if ordering not in givens.orderings:
                     givens.orderings.append(ordering)

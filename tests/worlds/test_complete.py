@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from random import Random
 
@@ -15,6 +16,7 @@ from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.givens import GivenRows
 from microcosm.order.order import base_facts, lacking
+from microcosm.queries.concluded import Offline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
 
@@ -64,6 +66,8 @@ def log_of(
         if process not in named and rng.random() < 0.5:
             continue
         chains.setdefault(process, []).append(event)
+        if not isinstance(one, Message) and rng.random() < 0.8:
+            givens.processes[process] = (*givens.processes.get(process, ()), event)
         if isinstance(one, Message):
             givens.messages.append(one)
             if one.kind == "send":
@@ -122,6 +126,93 @@ def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
     for a, b in combinations(members, 2):
         assert mine.holds("complete", a, b) == ((a, b) in mine["complete"])
         assert (b in set(mine.partners("complete", 0, a))) == ((a, b) in mine["complete"])
+
+
+def happenings(events: int) -> Iterator[tuple[str, Pairs]]:
+    """All that two processes can record, p and q, of what three do in so many events; with the order of each.
+
+    Every sequence of steps of every process: an event, a sending to one of the others or to somebody, a
+    reception. Of the third process, r, nothing is recorded, and only its messages matter.
+    """
+    waiting: list[list[tuple[str, str, str, str]]] = [[]]
+    while waiting:
+        steps = waiting.pop()
+        if len(steps) == events:
+            yield recorded(steps)
+            continue
+        at = str(len(steps))
+        received = {(process, message) for kind, process, message, _ in steps if kind == "receive"}
+        for process in "pqr":
+            others = [other for other in "pqr" if other != process]
+            sends = [("send", process, at, to) for to in (*others, "pqr" if process == "p" else others[0])]
+            fits = [
+                ("receive", process, message, sender)
+                for kind, sender, message, to in steps
+                if kind == "send" and process in to and (process, message) not in received
+            ]
+            alone = [("event", process, "", "")] if process != "r" else []
+            waiting += [[*steps, one] for one in {*alone, *sends, *fits} if one[3] != process]
+
+
+def recorded(steps: list[tuple[str, str, str, str]]) -> tuple[str, Pairs]:
+    """What p and q record of steps, as a microcosm that says that both are complete; the order of theirs."""
+    count: dict[str, int] = {}
+    lines: dict[str, list[str]] = {"p": [], "q": [], "r": []}
+    sent: dict[str, str] = {}
+    called: dict[str, str] = {}
+    past: dict[str, set[str]] = {}
+    last: dict[str, str] = {}
+    links: list[str] = []
+    for kind, process, message, to in steps:
+        count[process] = count.get(process, 0) + 1
+        event = f"{process}{count[process]}"
+        before = [last[process]] if process in last else []
+        if kind == "receive":
+            before.append(sent[message])
+            name = f"{process}<{event}" if to == "r" else called[message]
+            lines[process].append(f'receive {event} = "{name}" {process}')
+            if "r" not in (process, to):
+                links.append(f"{sent[message]} < {event}")
+        elif kind == "send":
+            sent[message] = event
+            called[message] = f"{event}>"
+            known = f" -> {', '.join(to)}" if len(to) == 1 else ""
+            lines[process].append(f'send {event} = "{called[message]}" {process}{known}')
+        else:
+            lines[process].append(f"process {process} = {event}")
+        if process in last:
+            lines[process].append(f"{last[process]} < {event}")
+        past[event] = {one for each in before for one in (each, *past[each])}
+        last[process] = event
+    order = {(a, b) for b in past for a in past[b] if "r" not in a + b}
+    return "\n".join([*lines["p"], *lines["q"], *sorted(links), "complete p, q"]), order
+
+
+@pytest.mark.parametrize("events", [4, pytest.param(5, marks=pytest.mark.slow)])
+def test_what_is_told_of_two_processes_was_so_in_every_execution_with_that_log(events: int) -> None:
+    """All that three processes can do, by the log that two of them leave: what once was ordered is never
+    called concurrent; and where the events suffice for all that r may have done, what never was ordered is called so.
+    """
+    happened: dict[str, list[Pairs]] = {}
+    for less in range(2, events + 1):
+        for text, order in happenings(less):
+            happened.setdefault(text, []).append(order)
+    alone = 0
+    for text, orders in happened.items():
+        known = Microcosm.parse(text)
+        inner = {event for events in known.givens.processes.values() for event in events}
+        ever: Pairs = set().union(*orders)
+        names = sorted(known.givens.named())
+        room = (
+            len(names) + text.count('= "p<') + text.count('= "q<') < events
+        )  # for what r needs to have done
+        for a, b in combinations(names, 2):
+            apart = known.concluded.verdict(a, b) is Offline.APART
+            never = ever.isdisjoint(((a, b), (b, a)))
+            assert never or not apart, (text, a, b)
+            assert apart or not never or not room, (text, a, b)
+            alone += apart and not inner.isdisjoint((a, b))
+    assert alone > 100
 
 
 def test_an_edit_of_a_log_without_messages() -> None:

@@ -108,8 +108,8 @@ ALONE = (
 )
 
 NO_MESSAGE = (
-    "what is said to be complete of a process tells of its sendings and receptions: {} is neither; only a log"
-    " that is complete as a whole (--complete) tells of it"
+    "what is said to be complete of a process tells of its sendings and receptions, and of the events that"
+    " are stated to be its own (`process P = …`): {} is none of these"
 )
 
 
