@@ -21,7 +21,7 @@ is of no known process: it is covered only where the whole log is complete.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Iterator, Set
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -50,19 +50,6 @@ def owned(givens: Givens) -> Iterator[tuple[str, str]]:
     yield from ((message.event, message.process) for message in givens.messages)
     for process, events in givens.processes.items():
         yield from ((event, process) for event in events)
-
-
-def left_out(givens: Givens, events: Collection[str]) -> bool:
-    """Whether a complete log has some events, and says of one less than a complete log would: it is not
-    `covered`, for nothing relates it to another, or as it is no event of a message. Cost: linear.
-    """
-    table, told = givens.events, covered(givens) if givens.complete else frozenset[str]()
-    rows = [None if table is None else table.row(event) for event in events if event not in told]
-    named = givens.complete
-    return bool(rows) and all(
-        row is not None and (named is True or (isinstance(named, tuple) and row.process in named))
-        for row in rows
-    )
 
 
 def ports(givens: Givens, events: Set[str]) -> tuple[set[str], set[str]]:

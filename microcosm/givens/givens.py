@@ -148,17 +148,16 @@ class Givens:
         found.update(zip(others, count(first + len(found)), strict=False))
         return found
 
-    def say_complete(self, named: tuple[str, ...] | None = None) -> None:
-        """State that the log is complete, or some processes; and whose the events are that send and receive
-        nothing, as the event table has it. Cost: linear.
+    def own_told(self) -> None:
+        """Where the log is complete, or some processes, let be given whose each event is that no message
+        tells of, as the event table has it. Cost: linear.
         """
-        self.complete = True if named is None else named
-        if self.events is None:
+        if not self.complete or self.events is None:
             return
-        told, wanted = set(self.tellers()), None if named is None else {*named}
-        found: dict[str, list[str]] = {}
+        told, found = set(self.tellers()), dict[str, list[str]]()
+        named = {*self.complete} if isinstance(self.complete, tuple) else None
         for event, process in zip(self.events.names, self.events.processes, strict=True):
-            if process and event not in told and (wanted is None or process in wanted):
+            if process and event not in told and (named is None or process in named):
                 found.setdefault(process, []).append(event)
         for process, events in found.items():
             self.processes[process] = (*self.processes.get(process, ()), *events)

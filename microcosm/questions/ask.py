@@ -177,7 +177,8 @@ def asked_of(
     for one in questions.known:
         _tell(asked, one, known)
     if questions.complete is not None:
-        known.say_complete()
+        known.complete = True
+        known.own_told()
         _expect_complete(asked, known, questions.complete)
     try:
         built = build(known)

@@ -103,7 +103,8 @@ def extracted(
         named = None if complete is True else tuple(complete)
         if signs := signs_of_gaps(found, report, named):
             raise NotComplete(tuple(signs))
-        found.givens.say_complete(named)
+        found.givens.complete = True if named is None else named
+        found.givens.own_told()
         from microcosm.order.order import lacking
 
         if (lack := lacking(found.givens)) is not None:

@@ -157,6 +157,7 @@ def _givens(found: object, file: str | None) -> Givens:
     givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
     if told := list_of(found.get("events", []), "events"):
         givens.events = _events(told)
+    givens.own_told()
     return givens
 
 

@@ -142,6 +142,7 @@ class _McReader:
                 self.givens.link(self.linking.links())
         if self.events is not None:
             self.givens.events = self.events.table()
+            self.givens.own_told()
         return self.givens
 
     def _settle(self, linking: OrderBuilder) -> None:
