@@ -107,6 +107,7 @@ class Carrier:
     def begin(self) -> Durable:
         """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
+        replica.sign()
         name, incarnation = replica.name, replica.known_as
         durable = Durable.opened(
             *(self._network, name, incarnation, self._deliver),
@@ -220,6 +221,8 @@ class Carrier:
         name = letter.id.name
         opened = wire.envelope_of(letter.payload, name)
         fault = "what is no envelope" if opened is None else self.replica.fault_in(opened.sent)
+        if opened is not None and self.replica.is_forged(opened.sent):
+            fault = f"{opened.sent.dot} is not what {name} has signed"
         if opened is None or fault is not None:
             self.suspects.blame(name, f"message {letter.id}: {fault}", self.transport.endpoint.now)
         if opened is None or fault or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):

@@ -20,7 +20,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from microcosm.errors import ReplicaError
+from microcosm.errors import ReplicaError, installing
 from microcosm.replica.network.keys import Key, Keyring
 
 GREETING, CONTENT, EXCHANGE = 0, 1, 2
@@ -61,7 +61,7 @@ def tag(name: str) -> bytes:
 def require_ciphers() -> None:
     """Raise `ReplicaError` unless packets can be sealed: before anything is opened."""
     if find_spec("cryptography") is None:
-        raise ReplicaError("packets are sealed by `cryptography`; `pip install 'microcosm[replica]'`")
+        raise ReplicaError(f"packets are sealed by `cryptography`; `{installing('replica')}`")
 
 
 def header_of(packet: bytes) -> Header | None:
