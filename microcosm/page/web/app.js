@@ -37,9 +37,6 @@ const app = {
         letters: true, lit: [], hidden: new Set(), order: null,
     },
 
-    /** What the file says; null until it is read. @type {any} */
-    model: null,
-
     /** Asks the session a line, where there is one (live.js). @type {null|((line: string) => Promise<any>)} */
     ask: null,
 

@@ -44,7 +44,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
         pen.globalAlpha = 1;
         if (by && tipped) {
             curves.forEach(([x1, y1, cx, cy, x2, y2], at) => {
-                if (by[edges[at]] % 3) numbered(pen, view, by[edges[at]], (x1 + 2 * cx + x2) / 4, (y1 + 2 * cy + y2) / 4);
+                if (by[edges[at]] % 3) whose(pen, view, by[edges[at]], (x1 + 2 * cx + x2) / 4, (y1 + 2 * cy + y2) / 4);
             });
         }
     }

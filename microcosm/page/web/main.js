@@ -3,9 +3,6 @@
  * before the next frame whenever something changed.
  */
 
-/** What the columns say; every part reads it. @type {any} */
-let model;
-
 /** Room at the left and right of the whole log, in pixels. */
 const MARGIN = 34;
 
@@ -275,7 +272,7 @@ function makeLegend() {
 
 /** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
 function taken(/** @type {any} */ fresh) {
-    app.model = model = fresh;
+    model = fresh;
     const {chains, head} = model, count = chains.lane.length;
     scene.missing = new Map(head.gaps);
     scene.chainsFrom = new Int32Array(head.lanes.length + 1);

@@ -87,7 +87,7 @@ function drawTones(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
 }
 
 /** The number of the one that alone is given something, on a halo. */
-function numbered(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ which, /** @type {number} */ x,
+function whose(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ which, /** @type {number} */ x,
     /** @type {number} */ y) {
     pen.font = font(11, 700);
     pen.textAlign = 'center';
@@ -115,7 +115,7 @@ function drawLinks(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {
             pen.lineTo(x2, y);
             pen.stroke();
             pen.setLineDash([]);
-            if (view.k >= 12) numbered(pen, view, link[event], (x1 + x2) / 2, y - 8);
+            if (view.k >= 12) whose(pen, view, link[event], (x1 + x2) / 2, y - 8);
         });
     }
 }
