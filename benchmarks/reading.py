@@ -59,10 +59,10 @@ def read(path: Path, format: str) -> int:
     return extract(formats.read([path], format=format.split(maxsplit=1)[0])).events
 
 
-def steps(size: int, seed: int = 1) -> Iterator[Step]:
+def steps(size: int, seed: int = 1, processes: int = PROCESSES) -> Iterator[Step]:
     """A run of `size` events; some ten messages are on their way."""
     random = Random(seed)
-    clocks = [[0] * PROCESSES for _ in range(PROCESSES)]
+    clocks = [[0] * processes for _ in range(processes)]
     flying: deque[Step] = deque()
     for at in range(size):
         if len(flying) > 10 or (flying and random.random() < 0.5):
@@ -71,7 +71,7 @@ def steps(size: int, seed: int = 1) -> Iterator[Step]:
             clocks[process] = [*map(max, clocks[process], sent.clock)]
             step = Step(process, "receive", sent.process, sent.message, ())
         else:
-            process, peer = random.sample(range(PROCESSES), 2)
+            process, peer = random.sample(range(processes), 2)
             step = Step(process, "send", peer, at, ())
         clocks[process][process] += 1
         step = step._replace(clock=tuple(clocks[process]))

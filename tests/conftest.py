@@ -7,6 +7,7 @@ review.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,12 @@ settings.register_profile("dev", DEV)
 settings.register_profile("ci", DEV, derandomize=True, print_blob=True)
 settings.register_profile("thorough", DEV, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays until the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

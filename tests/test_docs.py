@@ -26,7 +26,7 @@ import pytest
 from microcosm.cli.app import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
 LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")

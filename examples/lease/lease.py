@@ -7,8 +7,8 @@
 Alice gets the lease and is paused (a garbage collection, a laptop that sleeps). The lease runs out, Bob
 gets it and writes; then Alice goes on, believes that she holds it still, and writes, too. `witnesses.py`
 has the ways to tell what a process does: the standard library's `logging`, where the only thing that is asked
-of a line about a message is that it names the message (what to ask about such logs is in docs/tour.md), a
-recorder, and OpenTelemetry (docs/from-your-logs.md).
+of a line about a message is that it names the message (what to ask about such logs is in guides/tour.md),
+a recorder, and OpenTelemetry (guides/from-your-logs.md).
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ their givens digests are equal (but for collisions of SHA-256). Both depend on n
 not on the order of arrival, the process, the machine or the version of this program, as long as the first
 byte of what is hashed stays as it is here.
 
-To be given the same is to have equal I and equal X, symmetric relations unordered (seed 003, Definition 6.1);
-and equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which are givens too.
-Names, provenance, the order in which things were told, and what a writer may leave out (zero entries of
-clocks, tokens without events) do not matter.
+To be given the same is to have equal I and equal X, symmetric relations unordered (Worlds of Events,
+Definition 6.1); and equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which
+are givens too. Names, provenance, the order in which things were told, and what a writer may leave out (zero
+entries of clocks, tokens without events) do not matter.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def analogy_digest(known: Microcosm) -> str:
 def analogy_digest_of(givens: Givens, rules: RuleBook | None = None) -> str:
     """`analogy_digest` of the microcosm with these givens, many times faster where it is small.
 
-    Raises `Contradiction` where it cannot be a microcosm. Cost: under the rules of the seed that of one
+    Raises `Contradiction` where it cannot be a microcosm. Cost: under the rules of the paper that of one
     closure; no engine is built.
     """
     rows = known_rows(givens) if seeds_own(rules if rules is not None else read_rules()) else None

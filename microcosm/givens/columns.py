@@ -62,9 +62,14 @@ class MessageColumns:
 
     def messages(self) -> list[Message]:
         """One by one. Cost: linear, in one pass over each column."""
-        rows, columns = [*self._rows()], (self.kind, self.event, self.message, self.process)
-        fields = zip(*(map(column.__getitem__, rows) for column in columns), repeat(()), strict=False)
-        return [*map(tuple.__new__, repeat(Message), fields)]
+        return [*map(tuple.__new__, repeat(Message), zip(*self.columns(), repeat(()), strict=False))]
+
+    def columns(self) -> tuple[list[Literal["send", "receive", ""]], list[str], list[str], list[str]]:
+        """The kind, the event, the message and the process of each message. Cost: linear."""
+        rows = [*self._rows()]
+        names = (self.event, self.message, self.process)
+        event, message, process = ([*map(column.__getitem__, rows)] for column in names)
+        return [*map(self.kind.__getitem__, rows)], event, message, process
 
     def _rows(self) -> Iterator[int]:
         return compress(self.order, map(self.kind.__getitem__, self.order))

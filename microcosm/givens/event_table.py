@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from operator import le
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
@@ -225,6 +226,9 @@ class Repeated(Sequence[Value]):
 
     def __len__(self) -> int:
         return self._many
+
+    def __iter__(self) -> Iterator[Value]:
+        return repeat(self._value, self._many)
 
     @overload
     def __getitem__(self, at: int) -> Value: ...

@@ -116,8 +116,8 @@ STRONGER = {
 }
 """Each message ordering, and those that imply it, of messages with several receivers too.
 
-Seed 004, Lemma 4, and of interiors Theorem 27. That Fifo 1-n implies Causal is left out: it is true of
-messages with one receiver only, and stands in the rules, with `unicast`.
+Orderings Beyond Causality, Lemma 4, and of interiors Theorem 27. That Fifo 1-n implies Causal is left out: it
+is true of messages with one receiver only, and stands in the rules, with `unicast`.
 """
 
 _ORDERED = {

@@ -1,7 +1,7 @@
 """What a microcosm is given: plain data, in the order in which it was stated.
 
 Everything that the other layers deduce rests on one `Givens`: the internal chain I, the external
-correspondences X (seed 003, Definition 2.3), and the compressed or offline-only statements that go
+correspondences X (Worlds of Events, Definition 2.3), and the compressed or offline-only statements that go
 beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
 """
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from microcosm.tuning import BITS_LISTED
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
-_ones = re.compile("1").finditer
 
 
 def bits(row: int) -> Iterator[int]:
@@ -21,10 +19,8 @@ def bits(row: int) -> Iterator[int]:
     width, count = row.bit_length(), row.bit_count()
     if count << 4 > width:
         return _by_bytes(row, width)
-    if count <= BITS_LISTED:
+    if count <= BITS_LISTED or count << 7 > width:
         return reversed(_from_above(row))
-    if width > 64 and count << 7 > width:
-        return iter([one.start() for one in _ones(bin(row)[:1:-1])])
     return _one_by_one(row)
 
 

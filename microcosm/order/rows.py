@@ -15,9 +15,12 @@ from collections import deque
 from collections.abc import Iterable
 
 from microcosm import tuning
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions, marks
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
+
+BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 
 
 class Rows:
@@ -61,6 +64,14 @@ class Rows:
         if row >> a & 1:
             return True
         return self._pending is not None and self._pending.before(a, b)
+
+    def ordered(self, a: int, b: int) -> Relation | None:
+        past = self._past
+        if past is None or self._pending is not None:
+            return BEFORE if self.before(a, b) else AFTER if self.before(b, a) else None
+        if past[b] >> a & 1:
+            return BEFORE
+        return AFTER if past[a] >> b & 1 else None
 
     def past(self, b: int) -> int:
         if self._past is None:

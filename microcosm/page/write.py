@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
+from microcosm.errors import DISTRIBUTION
 from microcosm.files import AnyPath, display_name, write_text
 from microcosm.logic.proof_json import proof_object
 from microcosm.page.columns import PageModel
@@ -285,7 +286,7 @@ def head_of(model: PageModel, *, title: str) -> dict[str, Any]:
 
 def _version() -> str:
     try:
-        return version("microcosm")
+        return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "from a checkout"
 

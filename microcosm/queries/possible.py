@@ -1,7 +1,7 @@
 """What may be: the relations that some world of a microcosm gives a pair, each with such a world.
 
 Exact, unlike a verdict: a relation that is missing here holds in no world that fits all that is given
-(seed 003, Definition 2.3; refutations, stamps and clocks count as well).
+(Worlds of Events, Definition 2.3; refutations, stamps and clocks count as well).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     causality.receive(header, "write x=1")                # at the store
 
 Nobody counts anything: the order within a process is that of its calls, and the header joins the two ends of
-a message. `docs/record.md` has the rest.
+a message. `docs/guides/record.md` has the rest.
 """
 
 from __future__ import annotations

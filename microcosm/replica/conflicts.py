@@ -2,7 +2,8 @@
 
 What is set aside is a function of the set of correspondences and chains, not of how they arrived:
 
-1. The chains stand: a process saw its own events in order, and by Definition 2.3 of seed 003 only external
+1. The chains stand: a process saw its own events in order, and by Definition 2.3 of Worlds of Events only
+external
    correspondences come and go. (An event in two chains stands in neither.)
 2. The correspondences are taken in the order of their keys. One that contradicts what stands is set aside
    together with the fewest of those that stand that it contradicts with the chains: a minimal contradictory

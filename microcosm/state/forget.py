@@ -1,4 +1,4 @@
-"""Forgetting events: what is known about the others stays (beyond seed 003, section 6).
+"""Forgetting events: what is known about the others stays (beyond Worlds of Events, section 6).
 
 Initial judgements about the others are kept exactly, and so is each `a !< b` that propagation alone refutes:
 it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.columns import Message
+from microcosm.givens.columns import Message, MessageColumns, OrderColumns
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.text.event_line import line_of_event
-from microcosm.text.names import Quoted, quote, string
+from microcosm.text.names import Quoted, all_quoted, quote, string
 from microcosm.text.statement import is_default
 
 
@@ -35,15 +36,20 @@ def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) ->
         yield f"name {quote(givens.name)}\n"
     if givens.internal:
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
-    for given in (givens.external, givens.refuted):
+    if givens.links is not None:
+        yield from _links(givens.links, sources)
+    for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
         for fact in given.values():
             yield _fact(fact, names, sources)
     for event, stamp in givens.stamps.items():
         yield f"stamp {names[event]} = {_stamp(stamp)}\n"
     for event, clock in givens.clocks.items():
         yield f"clock {names[event]} = {_clock(clock, names)}\n"
-    for message in givens.messages:
-        yield _message(message, names)
+    if givens.told is not None:
+        yield from _told(givens.told, names)
+    else:
+        for message in givens.messages:
+            yield _message(message, names)
     for ordering in givens.orderings:
         yield f"ordering {ordering}\n"
     if givens.complete:
@@ -58,10 +64,40 @@ def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) ->
 
 
 def _fact(fact: Correspondence, names: Quoted, sources: bool) -> str:
-    origin = ""
-    if sources and fact.source is not None and not is_default(fact.source):
-        origin = f" from {string(fact.source)}"
+    origin = _origin(fact.source) if sources else ""
     return f"{names[fact.left]} {fact.relation.value} {names[fact.right]}{origin}\n"
+
+
+def _origin(source: str | None) -> str:
+    return "" if source is None or is_default(source) else f" from {string(source)}"
+
+
+def _links(links: OrderColumns, sources: bool) -> Iterator[str]:
+    """The lines of links, as of the same facts one by one."""
+    name = all_quoted(links.names).__getitem__
+    ends = zip(map(name, links.lefts), map(name, links.rights), strict=True)
+    if not sources:
+        yield from (f"{left} < {right}\n" for left, right in ends)
+        return
+    stated = zip(ends, _origins(chain.from_iterable(links.sources)), strict=True)
+    yield from (f"{left} < {right}{origin}\n" for (left, right), origin in stated)
+
+
+def _origins(sources: Iterable[str | None]) -> Iterator[str]:
+    """What is written of each source; neighbours often have one."""
+    last, origin = None, ""
+    for source in sources:
+        if source is not last:
+            last, origin = source, _origin(source)
+        yield origin
+
+
+def _told(told: MessageColumns, names: Quoted) -> Iterator[str]:
+    """The lines of messages, as of the same messages one by one."""
+    kinds, events, messages, processes = told.columns()
+    whose = map(names.__getitem__, processes)
+    rows = zip(kinds, all_quoted(events), all_quoted(messages), whose, strict=True)
+    return (f"{kind} {event} = {message} {process}\n" for kind, event, message, process in rows)
 
 
 def _stamp(stamp: Stamp) -> str:

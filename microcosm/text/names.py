@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from json.encoder import encode_basestring
 
 KEYWORDS = frozenset(
     ("name", "internal", "stamp", "clock", "from", "send", "receive",
@@ -24,6 +26,7 @@ SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"
 """What may be stated between two events."""
 
 _plain = re.compile(NAME).fullmatch
+_plain_lines = re.compile(rf"(?:{NAME}\n)*+{NAME}").fullmatch
 
 
 def quote(name: str) -> str:
@@ -33,6 +36,23 @@ def quote(name: str) -> str:
     e-1 "log in" "from" "a\nb"
     """
     return name if _plain(name) and name not in KEYWORDS else string(name)
+
+
+def all_quoted(names: Sequence[str]) -> Sequence[str]:
+    """`quote` of each name; a quarter of its price where all are plain.
+
+    >>> all_quoted(["a", "log in"]), all_quoted(["a", "b"])
+    (['a', '"log in"'], ['a', 'b'])
+    """
+    if KEYWORDS.isdisjoint(names):
+        parts = [names[at : at + 1000] for at in range(0, len(names), 1000)]
+        if all(_plain_parts("\n".join(part), len(part)) for part in parts):
+            return names
+    return [*map(quote, names)]
+
+
+def _plain_parts(text: str, many: int) -> bool:
+    return text.count("\n") == many - 1 and _plain_lines(text) is not None
 
 
 class Quoted(dict[str, str]):
@@ -46,7 +66,7 @@ class Quoted(dict[str, str]):
 def string(text: str) -> str:
     """`text` in double quotes, as JSON writes it; what a terminal would not show (controls, odd spaces,
     direction marks) is escaped."""
-    text = json.dumps(text, ensure_ascii=False)
+    text = encode_basestring(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -27,7 +27,7 @@ from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
 from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
-"""The message orderings of seed 004 that a network may be known to keep."""
+"""The message orderings of Orderings Beyond Causality that a network may be known to keep."""
 
 INTERIOR = " interior"
 """What follows an ordering's name in `Givens.orderings` where its interior is meant."""
@@ -40,7 +40,13 @@ JOINS = {
 """The signs that may stand between two events: the relation given, and whether of the right to the left."""
 
 
-_place = re.compile(r"(?:(?:.*:|line )\d+|(?:.*:)?(?:external|refuted)\[\d+\])\Z", re.DOTALL).match
+_is_place = re.compile(r"(?:(?:.*:|line )\d+|(?:.*:)?(?:external|refuted)\[\d+\])\Z", re.DOTALL).match
+
+
+def _place(source: str) -> bool:
+    # Most texts are none by tests that cost little.
+    might = ":" in source or source.endswith("]") or source.startswith("line ")
+    return might and _is_place(source) is not None
 
 
 class Stated(str):
@@ -60,7 +66,7 @@ def stated(source: str) -> str:
 
 def is_default(source: str | None) -> bool:
     """Whether nobody stated this source: it is none at all, or a place given by a reader."""
-    return source is None or (not isinstance(source, Stated) and _place(source) is not None)
+    return source is None or (not isinstance(source, Stated) and _place(source))
 
 
 def line_of(file: str | None, line: int) -> str:

@@ -63,7 +63,7 @@ def chromium() -> Iterator[Any]:
     if program is None:
         pytest.skip("no Chromium: set MICROCOSM_CHROMIUM")
     sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="no Playwright: pip install 'microcosm[browser]'"
+        "playwright.sync_api", reason="no Playwright: pip install 'causal-microcosm[browser]'"
     )
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)

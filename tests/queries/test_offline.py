@@ -1,4 +1,4 @@
-"""Offline decisions: exact against every world, depth by depth; the claims of the seed by name."""
+"""Offline decisions: exact against every world, depth by depth; the claims of the paper by name."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_a_renamed_rule_shows_in_proofs() -> None:
     assert proof.rule == "Left-Over"
 
 
-# the seed's claims
+# the paper's claims
 
 
 def fitting(events: str) -> list[Facts]:
@@ -339,7 +339,7 @@ def test_figure_4b(profile: str) -> None:
     ],
 )
 def test_figure_6(profile: str, rules: list[str]) -> None:
-    """The derivation of Lemma 4.4: by contradiction in the seed, in one step with rule No-Tr-L."""
+    """The derivation of Lemma 4.4: by contradiction in the paper, in one step with rule No-Tr-L."""
     proof = proved(Microcosm(mc(LEMMA_4_4)), "b", "c", profile=profile).derivations["!<"]
     assert proof is not None
     order = [proof]

@@ -45,7 +45,7 @@ def test_the_lease_is_read_as_it_happened_and_two_write_under_it(
 ) -> None:
     """Sendings and receptions, against the order that was kept under a lock meanwhile; and the questions.
 
-    That the program runs by itself is what the pages show (docs/tour.md, docs/from-your-logs.md).
+    That the program runs by itself is what the pages show (guides/tour.md, guides/from-your-logs.md).
     """
     if how == "otel":
         pytest.importorskip("opentelemetry.sdk")

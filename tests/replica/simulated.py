@@ -13,6 +13,7 @@ from pathlib import Path
 
 from microcosm.errors import Busy
 from microcosm.replica.network.endpoint import Limits
+from microcosm.replica.network.gossip import FANOUT
 from microcosm.replica.network.membership import Fence
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.simulated_node import Killed, Node
@@ -36,12 +37,13 @@ class World(Clockwork):
         delay: tuple[float, float] = (0.001, 0.05),
         reactions: float = 0.5,
         interval: float = 1.0,
+        fanout: int = FANOUT,
         slow: float = 0.0,
         limits: Limits | None = None,
     ) -> None:
         self.folder = folder
         super().__init__(seed, loss, doubled, delay)
-        self.reactions, self.interval = reactions, interval
+        self.reactions, self.interval, self.fanout = reactions, interval, fanout
         self.slow = slow
         """Commits take up to so many seconds."""
         self.limits = limits or Limits()
@@ -55,7 +57,6 @@ class World(Clockwork):
             node.start()
         for node in self.nodes.values():
             self.introduce(node)
-            self.exchange(node)
 
     def introduce(self, node: Node) -> None:
         for other in self.nodes.values():
@@ -93,18 +94,6 @@ class World(Clockwork):
         if node.waking == due:
             node.waking = NEVER
             self.step(node, lambda: None)
-
-    def exchange(self, node: Node) -> None:
-        """Every now and then: with one of the members."""
-
-        def ask() -> None:
-            members = [member.name for member in node.endpoint.durable.process.members]
-            if members:
-                node.carrier.ask(self.random.choice(members))
-
-        if self.nodes.get(node.name) is node:
-            self.step(node, ask)
-            self.at(self.interval * self.random.uniform(0.5, 1.5), lambda: self.exchange(node))
 
     def kill(self, node: Node, downtime: float | None = None) -> None:
         self.kills += 1

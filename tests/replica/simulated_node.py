@@ -135,8 +135,8 @@ class Wire:
         node, endpoint, world = self._node, self.endpoint, self._node.world
         if wait or self._written:
             self._finish()
-        node.carrier.before_flush()
         endpoint.poll(world.now)
+        node.carrier.before_flush()
         if self._batch is None:
             batch = endpoint.cut()
             if batch.writes() and not wait and world.slow:
@@ -195,8 +195,9 @@ class Node:
         if self.replica.stream[1] != self.incarnation:
             self.replica.renew(self.incarnation)
         self.replica.on_deliver(self.deliver)
-        self.carrier = Carrier(self.replica, store)
-        world = self.world
+        self.carrier = Carrier(self.replica, store, self.world.random)
+        world, gossip = self.world, self.carrier.gossip
+        gossip.interval, gossip.fanout = world.interval, world.fanout
         endpoint = Endpoint(
             self.carrier.begin(), RING, world.random.randbytes, now=world.now, limits=world.limits
         )

@@ -203,11 +203,11 @@ def test_a_background_task_that_fails_is_the_fault_of_the_node(monkeypatch: pyte
     async def scene() -> None:
         async with serve(Memory(), "a", **OPTIONS) as a:
 
-            def failing(name: str) -> None:
+            def failing(members: list[str], now: float) -> None:
                 raise ZeroDivisionError("in the background")
 
             a.add_member("b", ("127.0.0.1", 9))
-            monkeypatch.setattr(a._carrier, "ask", failing)
+            monkeypatch.setattr(a._carrier.gossip, "poll", failing)
             await a.stopped()
             assert isinstance(a.fault, ZeroDivisionError)
             assert (a.health, a.metrics()["fault"]) == ("stopped", "in the background")

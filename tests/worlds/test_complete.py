@@ -208,7 +208,7 @@ def test_few_events_do_for_what_is_decided_of_a_pair(seed: int, monkeypatch: pyt
 
 
 def test_complete_is_no_online_rule() -> None:
-    """Were it one, these two would be analogous, and not stay so (seed 003, Theorem 5.10)."""
+    """Were it one, these two would be analogous, and not stay so (Worlds of Events, Theorem 5.10)."""
     complete = Microcosm.parse("r < a\nr < b\ncomplete")
     stated = Microcosm.parse("r < a\nr < b\na || b")
     assert complete.online("a", "b") is Relation.SILENT

@@ -240,9 +240,9 @@ def serve(
     """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
 
     Reads JSON lines such as {"do": "local", "event": "upload"} and answers each with one; what comes from
-    others is told in lines of its own. docs/replica.md lists them. Ends at SIGTERM, SIGINT, {"do": "stop"}
-    and, without --stay, at the end of the input; SIGHUP reads the keys again. What goes by --window and
-    --size is the oldest; what followed through it of the rest is kept.
+    others is told in lines of its own. docs/guides/replica.md lists them. Ends at SIGTERM, SIGINT, {"do":
+    "stop"} and, without --stay, at the end of the input; SIGHUP reads the keys again. What goes by --window
+    and --size is the oldest; what followed through it of the rest is kept.
 
     \b
     Example:

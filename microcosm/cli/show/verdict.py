@@ -53,7 +53,7 @@ SIGN_OF_COMPLETE = f"* {BY_COMPLETE}"
 def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
     """What is shown of two events, and whether that was concluded offline, as the log is said to be complete.
 
-    That is no online conclusion: a later correspondence may take it away (docs/reading-004.md).
+    That is no online conclusion: a later correspondence may take it away (docs/theory/reading-orderings.md).
     """
     from microcosm.queries.concluded import Offline
 

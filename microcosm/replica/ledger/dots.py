@@ -1,8 +1,9 @@
 """Dots, which name evolutions, and sets of them as runs of numbers.
 
 A dot is (replica, incarnation, number): a replica numbers its evolutions from 1, and takes a new incarnation
-where it may have lost some (seed 003 knows neither; they are what makes a removal and a restart harmless).
-A set of dots is small where it is nearly all of the first n of each stream, which is what a replica has seen.
+where it may have lost some (Worlds of Events knows neither; they are what makes a removal and a restart
+harmless). A set of dots is small where it is nearly all of the first n of each stream, which is what a
+replica has seen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evolutions: what happens to what a replica knows, each with a dot, and as bytes.
 
-Seed 003, section 5 and Definition 6.1, as calculus among several devices: an event is appended to the chain
-of the replica where it happens; a correspondence is added, or put in the place of others (an update), or
-taken away wherever it had been seen; and a replica says what it has forgotten.
+Worlds of Events, section 5 and Definition 6.1, as calculus among several devices: an event is appended to the
+chain of the replica where it happens; a correspondence is added, or put in the place of others (an update),
+or taken away wherever it had been seen; and a replica says what it has forgotten.
 """
 
 from __future__ import annotations

@@ -78,8 +78,12 @@ class Endpoint:
         """Packets and bytes, in and out."""
         self.exchanged: list[tuple[str, bytes]] = []
         """What members said beside their messages (`say`), for the host to take out after each packet."""
+        self.started: list[str] = []
+        """Members whom this start has met, or who have started since, for the host to take out."""
         self.snapshot: Callable[[], bytes | None] | None = None
         """Asked at each `cut`: what is to stand for all records from then on, if it is time for that."""
+        self.wake_at = NEVER
+        """When the host has something to say by itself."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
         durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
@@ -119,6 +123,11 @@ class Endpoint:
             return False
         peer.saying.append(content)
         return True
+
+    def reaches(self, name: str) -> bool:
+        """Whether a member has answered, so that something can be said to it."""
+        peer = self._tagged.get(tag(name))
+        return peer is not None and peer.session is not None
 
     @property
     def room(self) -> int:
@@ -230,7 +239,7 @@ class Endpoint:
 
     def next_time(self) -> float:
         """When `poll` and `flush` have something to do even if nothing happens; infinite if never."""
-        times = [NEVER]
+        times = [self.wake_at]
         for number, peer in self._peers.items():
             times += [peer.greet_at, peer.next_time()]
             if peer.session is not None and self.durable.process.membership.unconfirmed(number):
@@ -272,7 +281,11 @@ class Endpoint:
         if isinstance(found, str):
             return found
         if found.header.kind == GREETING:
+            before = found.peer.session
             refused = self._handshake.heard(found, now)
+            session = found.peer.session
+            if session is not before and session and (before is None or before.boot != session.boot):
+                self.started.append(found.peer.member.name)
             if not self._learn(found, source) and refused is None:
                 found.peer.greets_from = source
             return refused

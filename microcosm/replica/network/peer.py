@@ -2,11 +2,11 @@
 
 Copies wait in `_queue` until the congestion window has room, then for their ack; each has a timer of its own.
 Acks and permits go with the next packet, or in one of their own. Delivery is FIFO between two processes, and
-permits come in the order of the messages (seed 001, sections 5.4 and 5.5), so that one ack or permit stands
-for all before it: the last one is sent, and a lost one is made good by the next. A permit that is the last
-one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is the
-newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as sending
-does, and starts over whenever a permit comes.
+permits come in the order of the messages (Hybrid Buffering, sections 5.4 and 5.5), so that one ack or permit
+stands for all before it: the last one is sent, and a lost one is made good by the next. A permit that is the
+last one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is
+the newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as
+sending does, and starts over whenever a permit comes.
 
 The window of the path grows by what is acknowledged, doubling at first, and is halved by a loss, at most once
 a round trip (Jacobson, *Congestion avoidance and control*, 1988); waiting times follow RFC 6298. An ack comes

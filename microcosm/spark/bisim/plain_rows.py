@@ -160,7 +160,7 @@ _FIELDS = {"external", "internal"}
 
 
 def plain_digest(record: Mapping[str, object]) -> str | None:
-    """The digest under the rules of the seed; None for what is not plain. Some world fits what is plain.
+    """The digest under the rules of the paper; None for what is not plain. Some world fits what is plain.
 
     Cost: that of a closure.
 

@@ -1,0 +1,218 @@
+"""Claim: no command takes longer than linear in a log, and the commands on one file cost about the same.
+
+Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, and the
+`.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the clock
+stands the most memory that it took. The ratio is to `repl` up to its first answer of the same file. "Slope" is
+the exponent between the two largest sizes: 1 is linear. `table` is read up to 100,000 pairs. DuckDB and polars
+read the own lines and write the covering edges, those of processes and of messages, as Parquet; they check nothing and say
+nothing of what is odd.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from math import log
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+from benchmarks import reading
+from benchmarks.measure import Line
+
+NAME = "commands"
+PROCESSES = 16
+
+REPL = "repl, to the first answer"
+TABLE = "table, the first 100,000 pairs"
+FIRST_PAIRS = 100_000
+
+DUCKDB = """
+import duckdb, sys
+log, out = sys.argv[1:]
+duckdb.sql(f'''
+    copy (
+        with events as (select process, seq, kind, message from read_json('{log}', format = 'newline_delimited',
+            columns = {{process: 'VARCHAR', seq: 'BIGINT', kind: 'VARCHAR', message: 'VARCHAR'}}))
+        select process, lag(seq) over (partition by process order by seq) as before, process as to_process, seq
+        from events qualify before is not null
+        union all
+        select s.process, s.seq, r.process, r.seq from events s join events r using (message)
+        where s.kind = 'send' and r.kind = 'receive'
+    ) to '{out}' (format parquet)''')
+"""
+POLARS = """
+import polars as pl, sys
+log, out = sys.argv[1:]
+kinds = {"process": pl.String, "seq": pl.Int64, "kind": pl.String, "message": pl.String}
+events = pl.read_ndjson(log, schema=kinds)
+own = events.sort("process", "seq").select(
+    "process", pl.col("seq").shift(1).over("process").alias("before"), pl.col("process").alias("to_process"), "seq"
+).drop_nulls()
+sent, received = (events.filter(pl.col("kind") == kind) for kind in ("send", "receive"))
+pairs = sent.join(received, on="message").select(
+    "process", pl.col("seq").alias("before"), pl.col("process_right").alias("to_process"), pl.col("seq_right").alias("seq")
+)
+pl.concat([own, pairs]).write_parquet(out)
+"""
+PEERS = {"duckdb": DUCKDB, "polars": POLARS}
+
+
+ENDINGS = {"own lines": "jsonl", "ShiViz": "log", "OTLP": "json", ".mc": "mc"}
+"""The forms of a log, and the endings of their files."""
+
+OWN, SHIVIZ, OTLP, MC = ENDINGS
+
+LIMIT = 300.0
+"""So many seconds a command may take; one that takes longer is not run on a larger log."""
+
+
+class Run(NamedTuple):
+    """What it took to run a program once: seconds of the clock and megabytes at most; its exit code."""
+
+    seconds: float
+    megabytes: float
+    code: int
+
+
+def run(quick: bool = False) -> list[Line]:
+    """Sizes a factor of a hundred apart, and then of ten, of events."""
+    sizes = (100, 1_000) if quick else (1_000, 100_000, 1_000_000)
+    lines: list[Line] = []
+    spent: dict[tuple[str, str], list[float]] = {}
+    with TemporaryDirectory() as folder:
+        for size in sizes:
+            files = logs(Path(folder), size)
+            for form, path in files.items():
+                runs = _all(form, path, size, 1 if quick or size > 10_000 else 3, spent)
+                ours = runs[REPL][0]
+                for subject, (seconds, megabytes, count) in runs.items():
+                    spent.setdefault((form, subject), []).append(seconds)
+                    case = f"{form}, {size:,} events, {path.stat().st_size / 1e6:.1f} MB"
+                    told = f"{subject} ({megabytes:,.0f} MB{_slope(spent[form, subject], sizes)})"
+                    lines.append(Line(NAME, case, told, seconds, seconds / ours, count))
+    return lines
+
+
+def _slope(seconds: list[float], sizes: Sequence[int]) -> str:
+    """What is said of the exponent between the two largest sizes."""
+    if len(seconds) < len(sizes):
+        return ""
+    return f"; slope {log(seconds[-1] / seconds[-2]) / log(sizes[-1] / sizes[-2]):.2f}"
+
+
+def _all(
+    form: str, path: Path, size: int, rounds: int, spent: dict[tuple[str, str], list[float]]
+) -> dict[str, tuple[float, float, int]]:
+    """The median seconds and the most megabytes of each command on a log, by turns, and how often it ran."""
+    runs: dict[str, list[Run]] = {}
+    for _ in range(rounds):
+        for subject, (command, said) in commands(form, path, size).items():
+            if spent.get((form, subject), [0.0])[-1] < LIMIT / 10:
+                runs.setdefault(subject, []).append(once(command, said, stop=subject == TABLE))
+    for subject, found in runs.items():
+        assert all(each.code in (0, 1, 3) for each in found), (form, subject, found)
+    return {
+        subject: (median(each.seconds for each in found), max(each.megabytes for each in found), len(found))
+        for subject, found in runs.items()
+    }
+
+
+def commands(form: str, path: Path, size: int) -> dict[str, tuple[list[str], str]]:
+    """What is run on a log: the command, and what it is told on standard input."""
+    asked = _asked(form, size)
+    told = {
+        REPL: (["repl", str(path)], "{} < {}?\n".format(*asked)),
+        "online": (["online", str(path), *asked], ""),
+        "offline": (["offline", str(path), *asked], ""),
+        "possible": (["possible", str(path), *asked], ""),
+        TABLE: (["table", "--all", str(path)], ""),
+        "check": (["check", str(path)], ""),
+    }
+    if form != MC:
+        told["extract"] = (["extract", str(path), "-o", str(path.with_suffix(".out"))], "")
+        told["order"] = (["order", str(path)], "")
+    found = {
+        subject: ([sys.executable, "-m", "microcosm", *command, "--warnings", "none"], said)
+        for subject, (command, said) in told.items()
+    }
+    if form == OWN:
+        out = str(path.with_suffix(".parquet"))
+        for peer, program in PEERS.items():
+            if find_spec(peer) is not None:
+                found[f"covering edges, {peer}"] = ([sys.executable, "-c", program, str(path), out], "")
+            else:
+                print(f"without {peer}", file=sys.stderr)
+    return found
+
+
+def _asked(form: str, size: int) -> list[str]:
+    """Two events from the middle of a log."""
+    at = size // 2
+    return [f"span#{at // 3}", f"span#{at // 4}"] if form == OTLP else [f"p0:{at // 16}", f"p1:{at // 17}"]
+
+
+def once(command: list[str], said: str, *, stop: bool = False) -> Run:
+    """Run a program to its end, or with `stop` to the first pairs that it prints."""
+    began = perf_counter()
+    output = subprocess.PIPE if stop else subprocess.DEVNULL
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(said.encode())
+        process.stdin.close()
+        if process.stdout is not None:
+            for _ in islice(process.stdout, FIRST_PAIRS):
+                pass
+            process.stdout.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = 0 if stop else os.waitstatus_to_exitcode(status)
+    return Run(perf_counter() - began, used.ru_maxrss / 1024, process.returncode)
+
+
+def logs(folder: Path, size: int) -> dict[str, Path]:
+    """A log in each form, and the `.mc` of the first."""
+    run = [*reading.steps(size, processes=PROCESSES)]
+    written = {OWN: _own(run), SHIVIZ: reading.WRITTEN["shiviz"](run), OTLP: _otlp(run)}
+    found = {form: folder / f"{size}.{ending}" for form, ending in ENDINGS.items()}
+    for form, lines in written.items():
+        with found[form].open("w", encoding="utf-8") as stream:
+            stream.writelines(lines)
+    command = [sys.executable, "-m", "microcosm", "extract", str(found[OWN]), "-o", str(found[MC]), "-q"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return found
+
+
+def _own(run: list[reading.Step]) -> Iterator[str]:
+    for step in run:
+        own = {"process": f"p{step.process}", "seq": step.clock[step.process], "kind": step.kind}
+        yield json.dumps({**own, "message": f"m{step.message}"}) + "\n"
+
+
+def _otlp(run: list[reading.Step]) -> Iterator[str]:
+    """Requests of ten spans, two events each, as a collector writes them: a line for every five of them."""
+    for first in range(0, len(run) // 2, 50):
+        yield json.dumps({"resourceSpans": [_service(at) for at in range(first, first + 50, 10)]}) + "\n"
+
+
+def _service(first: int) -> dict[str, object]:
+    """A request: the first span is its root, each other one is called by an earlier one."""
+    spans: list[dict[str, object]] = []
+    for at in range(first, first + 10):
+        ids = {"traceId": f"{first + 1:032x}", "spanId": f"{at + 1:016x}"}
+        parent = {"parentSpanId": f"{first + 1 + (at - first) // 2:016x}"} if at > first else {}
+        times = {
+            "startTimeUnixNano": str(10**18 + at * 1000),
+            "endTimeUnixNano": str(10**18 + (at + 30) * 1000),
+        }
+        spans.append({**ids, **parent, "name": f"call {at % 7}", **times})
+    name = {"key": "service.name", "value": {"stringValue": f"s{first // 10 % PROCESSES}"}}
+    return {"resource": {"attributes": [name]}, "scopeSpans": [{"spans": spans}]}
