@@ -92,6 +92,7 @@ class Authored(Epochs):
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
             self._write("key", packb([name, found, PINNED]))
+        self._ask_again()
 
     def is_forged(self, evolution: Evolution) -> bool:
         """Whether its author has signed something else under its dot. Cost: constant."""
@@ -102,24 +103,21 @@ class Authored(Epochs):
     @property
     def proofs(self) -> list[ForkProof]:
         """The proofs that authors have said two things, the latest last. Cost: 0.1 ms each."""
-        return [read_proof(content) for content in self._state.forks]
+        return [read_proof(content) for content in self._state.forks.values()]
 
     def _keep_proof(self, proof: ForkProof, *, cut: bool) -> bool:
         """Keep a proof, and say so; with `cut`, take out what is in doubt. Whether it is news."""
         stream, number, name = proof.stream, proof.number, proof.stream[0]
-        ledger = self._state.ledger
-        known = {read_proof(each).stream for each in self._state.forks} if self._state.forks else set()
+        ledger, known = self._state.ledger, self._state.forks
         if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
             return False
         with self.transaction():
-            if stream not in known and len(self._state.forks) < MOST_PROOFS:
+            if stream in known or len(known) < MOST_PROOFS:
                 self._write("fork", proof.written())
             if cut:
                 self._dispute(DotRun(*stream, number, ledger.seen.last(stream) + 1))
                 self._write("cut", packb([*stream, number]))
-            said: dict[str, Any] = {"member": name, "fork": [*stream, number]}
-            if said not in self.divergences:
-                self._note_divergence(said)
+            self._note_divergence({"member": name, "fork": [*stream, number]})
         return True
 
     def _dispute(self, run: DotRun) -> None:
@@ -142,19 +140,24 @@ class Authored(Epochs):
         """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
         if not self.signs:
             return b""
-        closed = self._state.ledger.closed
-        ends = [[*s.stream, s.last, s.end] for s in self._state.chains.newest() if s.stream not in closed]
-        cuts = [[*stream, number] for stream, number in sorted(closed.items())]
+        closed, chains = self._state.ledger.closed, self._state.chains
+        ends = [[*s.stream, s.last, s.end] for s in chains.newest() if s.stream not in closed]
+        cuts = []
+        for stream, number in sorted(closed.items()):
+            segment = chains.of(Dot(*stream, number - 1))
+            cuts.append([*stream, number, None if segment is None else segment.head(number - 1)])
         return blake2b(packb([ends, cuts]), digest_size=16).digest()
 
     def newest_heads(self) -> Heads:
-        """The newest head of each stream, and the proofs of those that are cut."""
-        closed = self._state.ledger.closed
+        """The newest head of each stream, and of those that are cut the last segment and the proofs."""
+        closed, chains = self._state.ledger.closed, self._state.chains
         newest = [
             self._part(each, each.last + 1, each.last).written()
-            for each in self._state.chains.newest()
+            for each in chains.newest()
             if each.stream not in closed
         ]
+        left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
+        newest += [self._whole(each).written() for each in left if each is not None]
         return Heads(tuple(newest), tuple(each.written() for each in self.proofs if each.stream in closed))
 
     def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
@@ -202,6 +205,8 @@ class Authored(Epochs):
                 if contents:
                     yield segment, contents
                 segment, contents, size = chains.of(dot), {}, 0
+            if segment is None and dot in self._state.unproved:
+                continue  # its author tells it with a head
             if segment is not None and segment.leaf(dot.number) != leaf(content):
                 continue  # somebody else has what was signed
             bound = largest if segment is None or segment.key == self._own_key else RELAYED * largest
@@ -279,7 +284,7 @@ class Authored(Epochs):
         """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
         name, stream, state = segment.stream[0], segment.stream, self._state
         if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
-            return None
+            return read_proof(state.forks[stream]) if stream in state.forks else None
         rank = self._rank(peer, segment)
         if rank is None:
             return None
@@ -342,6 +347,7 @@ class Authored(Epochs):
         found: dict[int, Evolution] = {}
         for number, content in contents.items():
             dot = Dot(*segment.stream, number)
+            self._told_by(peer, dot)
             if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
                 continue
             try:
@@ -376,10 +382,14 @@ class Authored(Epochs):
                 continue
             name = evolution.dot.replica
             if name == self.name or name in self._state.authors or not self._state.unsigned:
+                if name != self.name and name not in self._state.authors:
+                    self._let_be(peer, evolution.dot)  # of somebody who never signed anything
+                    continue
                 self._doubt(peer, f"evolutions of {name} that nobody has signed")
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
             elif evolution.dot not in self._state.ledger.seen:
+                self._told_by(peer, evolution.dot)
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:
@@ -388,6 +398,15 @@ class Authored(Epochs):
 
     def strike(self, runs: Iterable[DotRun]) -> None:
         """See `Replica`."""
+        raise NotImplementedError
+
+    def _told_by(self, peer: str, dot: Dot) -> None:
+        raise NotImplementedError
+
+    def _let_be(self, peer: str, dot: Dot) -> None:
+        raise NotImplementedError
+
+    def _ask_again(self) -> None:
         raise NotImplementedError
 
     def _blame(self, peer: str, why: str) -> None:

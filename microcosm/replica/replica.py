@@ -297,6 +297,16 @@ class Replica(Questions, Changes, Authored):
         self.begin_anew(peer, dot)
         return True
 
+    def _told_by(self, peer: str, dot: Dot) -> None:
+        if self.exchange.heard is not None:
+            self.exchange.heard(peer, dot)
+
+    def _let_be(self, peer: str, dot: Dot) -> None:
+        self.exchange.let_be(peer, dot)
+
+    def _ask_again(self) -> None:
+        self.exchange.ask_again()
+
     def _blame(self, peer: str, why: str) -> None:
         self.exchange.blamed.append((peer, why))
 
@@ -328,6 +338,8 @@ class Replica(Questions, Changes, Authored):
         Cost: the dots since a member was known to have all of them.
         """
         stream = self.stream
+        if self.signs and other.signs:
+            return  # signed heads say it
         for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
             mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
             if said(mine) and said(theirs) and said(mine) != said(theirs):

@@ -8,7 +8,7 @@ send, react to what is delivered, and note effects. `judge.judged` says what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from microcosm.errors import Busy
@@ -28,8 +28,8 @@ class World(Clockwork):
 
     def __init__(
         self,
-        folder: Path,
-        names: str,
+        folder: Path | None,
+        names: Sequence[str],
         seed: int,
         *,
         loss: float = 0.0,
@@ -42,6 +42,7 @@ class World(Clockwork):
         limits: Limits | None = None,
     ) -> None:
         self.folder = folder
+        """Where the journals are; without one they are in memory, and nobody may be killed."""
         super().__init__(seed, loss, doubled, delay)
         self.reactions, self.interval, self.fanout = reactions, interval, fanout
         self.slow = slow

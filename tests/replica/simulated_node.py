@@ -18,7 +18,7 @@ from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.write_ahead import WriteBatch
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import APPLICATION, LogRecord
+from microcosm.replica.store import APPLICATION, LogRecord, Memory
 from tests.replica.clockwork import NEVER, WALL
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir(parents=True)
         self.lives = 0
         self.fuse: int | None = None
         self.after = False
@@ -98,6 +99,18 @@ class Files:
 
     def close(self) -> None:
         """The world does that."""
+
+
+class Mind(Memory):
+    """A journal that is none, where nobody is killed."""
+
+    fuse: int | None = None
+
+    def open(self) -> None:
+        """Nothing is to be opened."""
+
+    def kill(self) -> None:
+        """Nothing is lost."""
 
 
 class Wire:
@@ -178,8 +191,7 @@ class Node:
     def __init__(self, world: World, name: str, at: int) -> None:
         self.world, self.name = world, name
         self.address: Address = (name, at)
-        self.files = Files(world.folder / name)
-        self.files.folder.mkdir(parents=True)
+        self.files: Files | Mind = Files(world.folder / name) if world.folder else Mind()
         self.up = False
         self.incarnation = 1
         self.replica: Replica

@@ -27,11 +27,11 @@ FACT = Correspondence("x", Relation.BEFORE, "y")
 
 def written(*some: Evolution) -> bytes:
     """A message that supplies evolutions, whatever they are."""
-    return msgpack.packb([1, 3, [evolutions.encode(one) for one in some]])  # type: ignore[no-any-return]
+    return encode(Supply(tuple(evolutions.encode(one) for one in some)))
 
 
 def runs(code: int, *some: DotRun) -> bytes:
-    return msgpack.packb([1, code, [list(run) for run in some]])  # type: ignore[no-any-return]
+    return msgpack.packb([2, code, [list(run) for run in some]])  # type: ignore[no-any-return]
 
 
 INVENTED = {
@@ -47,7 +47,7 @@ INVENTED = {
     "a delivery of another": written(Append(Dot("evil", 1, 1), "d:a:b.1.1")),
     "want of 2^63": runs(2, DotRun("evil", 1, 1, 1 << 63)),
     "gone of 2^63": runs(4, DotRun("evil", 1, 1, 1 << 63)),
-    "compare of 2^63": msgpack.packb([1, 0, [[["", 0, 0], None, [["evil", 1, 1, 1 << 63]]]]]),
+    "compare of 2^63": msgpack.packb([2, 0, [[["", 0, 0], None, [["evil", 1, 1, 1 << 63]]], b"", b""]]),
     "no message": b"nothing",
 }
 

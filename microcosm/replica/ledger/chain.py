@@ -157,8 +157,8 @@ def read_segment(value: object) -> tuple[Segment, dict[int, bytes]]:
 def fork(one: Segment, other: Segment) -> int | None:
     """From which number on two segments of a stream are of two chains; None where nothing says that they are.
 
-    The first number at which they differ, where that is known; else the first one of the block in which, or
-    before which, it must be. Cost: the hashes of both.
+    The first number at which they differ, or where that is not known one that comes after it: what is before
+    that differs too, and will be compared. Cost: the hashes of both.
     """
     if one.stream != other.stream:
         return None
@@ -167,7 +167,7 @@ def fork(one: Segment, other: Segment) -> int | None:
     if meet > end:
         return None
     if one.head(meet) != other.head(meet):
-        return block_of(max(1, meet)) * BLOCK + 1
+        return meet + 1
     return next((n for n in range(meet + 1, end + 1) if one.leaf(n) != other.leaf(n)), None)
 
 
@@ -190,6 +190,11 @@ class Chains:
     def __init__(self) -> None:
         self._blocks: dict[Stream, dict[int, list[Segment]]] = {}
         self._newest: dict[Stream, Segment] = {}
+
+    def begin(self, stream: Stream, key: bytes) -> None:
+        """A stream of one's own, of which nothing may be said yet."""
+        if stream not in self._newest:
+            self.add(Segment(stream, 1, origin(stream), b"", key))
 
     def append(self, dot: Dot, content: bytes, key: bytes) -> None:
         """The next evolution of a stream of one's own. Constant time."""

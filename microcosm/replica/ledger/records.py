@@ -29,9 +29,10 @@ import msgpack
 from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Chains, Segment, leaf, read_segment
-from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution, read, run_of
 from microcosm.replica.ledger.ledger import Delta, Ledger
+from microcosm.replica.ledger.proof import read_proof
 from microcosm.replica.ledger.signing import Author
 from microcosm.replica.store import Store
 
@@ -62,6 +63,8 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
     match kind:
         case "replica":
             state.identity = decode_identity(payload)
+            if state.author is not None:
+                state.chains.begin((state.identity.name, state.identity.incarnation), state.author.key)
         case "evolution":
             state.take(evolutions.decode(payload), payload)
         case "forget":
@@ -80,7 +83,7 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
             segment, contents = read_segment(evolutions.read(payload))
             state.take_signed(segment, {n: evolutions.decode(content) for n, content in contents.items()})
         case "fork":
-            state.forks.append(payload)
+            state.forks[read_proof(payload).stream] = payload
         case "cut":
             replica, incarnation, first = evolutions.read(payload)
             state.ledger.close((replica, incarnation), first)
@@ -153,8 +156,8 @@ class ReplicaState:
     authors: dict[str, dict[bytes, int]] = field(default_factory=dict)
     """The keys that authors are known by, each with `HEARSAY`, `MEMBER` or `PINNED`."""
     chains: Chains = field(default_factory=Chains)
-    forks: list[bytes] = field(default_factory=list)
-    """Proofs that authors have said two things."""
+    forks: dict[Stream, bytes] = field(default_factory=dict)
+    """Proofs that authors have said two things, the one with the least number of each stream."""
     unproved: Dots = field(default_factory=Dots)
     """Dots of known authors whose evolutions came without a signed head: in messages, or long ago."""
 
@@ -164,7 +167,7 @@ class ReplicaState:
             return False
         if self.author is not None and self.identity is not None:
             dot = evolution.dot
-            if dot.stream == (self.identity.name, self.identity.incarnation):
+            if dot.replica == self.identity.name:
                 self.chains.append(dot, content, self.author.key)
             elif dot.replica in self.authors and self.chains.of(dot) is None:
                 self.unproved.add(dot)
@@ -181,6 +184,7 @@ class ReplicaState:
                     held = self.ledger.held.get(Dot(*stream, number))
                     content = b"" if held is None else evolutions.encode(held)
                     self.chains.append(Dot(*stream, number), content, author.key)
+        self.chains.begin((own, self.identity.incarnation), author.key)
 
     def trust(self, name: str, key: bytes, rank: int) -> None:
         """A key of an author is known; what a member says of itself goes before what others say of it."""
@@ -306,7 +310,7 @@ def _encode_authors(state: ReplicaState) -> list[Any] | None:
         [*state.author, state.unsigned],
         [[name, key, rank] for name, keys in state.authors.items() for key, rank in keys.items()],
         [[*s.stream, s.first, s.before, bytes(s.leaves), s.key, s.signature] for s in state.chains.all()],
-        state.forks,
+        [*state.forks.values()],
         [[*stream, number] for stream, number in state.ledger.closed.items()],
     ]
 
@@ -316,7 +320,7 @@ def _decode_authors(state: ReplicaState, value: Any) -> None:
     state.author, state.unsigned, state.ledger.signed = Author(seed, key), unsigned, True
     for replica, incarnation, *rest in segments:
         state.chains.add(Segment((replica, incarnation), *rest))
-    state.forks = list(forks)
+    state.forks = {read_proof(content).stream: content for content in forks}
     state.ledger.closed = {(replica, incarnation): number for replica, incarnation, number in closed}
     for name, known, rank in authors:
         state.trust(name, known, rank)
