@@ -8,7 +8,7 @@ true of messages (`Givens.messages`).
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, count, repeat
 from operator import add, mul
@@ -46,7 +46,7 @@ class MessageColumns:
     """
 
     order: Sequence[int]
-    kind: Sequence[Literal["send", "receive", ""]]
+    kind: Sequence[str]
     event: Sequence[str]
     message: Sequence[str]
     process: Sequence[str]
@@ -62,9 +62,9 @@ class MessageColumns:
 
     def messages(self) -> list[Message]:
         """One by one. Cost: linear, in one pass over each column."""
-        return [*map(tuple.__new__, repeat(Message), zip(*self.columns(), repeat(()), strict=False))]
+        return messages_of(self.columns())
 
-    def columns(self) -> tuple[list[Literal["send", "receive", ""]], list[str], list[str], list[str]]:
+    def columns(self) -> tuple[Sequence[str], ...]:
         """The kind, the event, the message and the process of each message. Cost: linear."""
         rows = [*self._rows()]
         names = (self.event, self.message, self.process)
@@ -73,6 +73,46 @@ class MessageColumns:
 
     def _rows(self) -> Iterator[int]:
         return compress(self.order, map(self.kind.__getitem__, self.order))
+
+
+def messages_of(columns: Iterable[Sequence[str]]) -> list[Message]:
+    """Messages of columns of kinds, events, messages and processes; none has receivers.
+
+    >>> messages_of([["send"], ["a"], ["m"], ["p"]])
+    [Message(kind='send', event='a', message='m', process='p', receivers=())]
+    """
+    return [*map(tuple.__new__, repeat(Message), zip(*columns, repeat(()), strict=False))]
+
+
+class MessageBuilder:
+    """Messages without receivers, as columns come.
+
+    >>> told = MessageBuilder()
+    >>> told.extend([["send"], ["a"], ["m"], ["p"]]); [*told.told(["a"]).events()], told.told(["a"]).apart
+    (['a'], [])
+    """
+
+    def __init__(self) -> None:
+        self._columns = tuple[list[str], list[str], list[str], list[str]](([], [], [], []))
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def extend(self, columns: Iterable[Sequence[str]]) -> None:
+        """Add columns of kinds, events, messages and processes."""
+        for column, values in zip(self._columns, columns, strict=True):
+            column.extend(values)
+
+    def messages(self) -> list[Message]:
+        """All of them one by one. Cost: linear."""
+        return messages_of(self._columns)
+
+    def told(self, linked: Collection[str]) -> MessageColumns:
+        """All of them, where links name these events. Cost: linear."""
+        kinds, events, messages, processes = self._columns
+        known = {*linked}
+        apart = [at for at, event in enumerate(events) if event not in known]
+        return MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
 
 
 Facts = dict[tuple[str, str, str], Correspondence]

@@ -5,7 +5,7 @@ of message a is ⊲ before one of another message b, also of their sends. **Theo
 execution is Fifo n-n iff ⊲ is irreflexive. If it is: place any send all of whose ⊲-predecessors are
 placed, and where there is none receive the message at the head of the queue. Something of it can always
 be received: what it waits for begins with receptions that wait for nothing, and the message of such a
-one was sent before the head, or is the head. `docs/theory/reading-orderings.md` has the proof, and why no
+one was sent before the head, or is the head. `docs/theory/fifo-n-n.md` has the proof, and why no
 bounded pattern exists.
 
 The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or

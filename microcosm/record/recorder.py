@@ -330,6 +330,13 @@ class Recorder:
             with self._lines.lock:
                 self._strands.joined(owner, by)
 
+    def ended(self, owner: Any) -> tuple[Point, ...]:
+        """For `returns`: what is before the end of a task."""
+        if self._strands is None:
+            return ()
+        with self._lines.lock:
+            return self._strands.ended(owner)
+
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""
         if self._strands is not None:

@@ -205,6 +205,8 @@ class Authored(Epochs):
                 if contents:
                     yield segment, contents
                 segment, contents, size = chains.of(dot), {}, 0
+            if segment is None and dot in self._state.unproved:
+                continue  # its author tells it with a head
             if segment is not None and segment.leaf(dot.number) != leaf(content):
                 continue  # somebody else has what was signed
             bound = largest if segment is None or segment.key == self._own_key else RELAYED * largest
@@ -345,6 +347,7 @@ class Authored(Epochs):
         found: dict[int, Evolution] = {}
         for number, content in contents.items():
             dot = Dot(*segment.stream, number)
+            self._told_by(peer, dot)
             if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
                 continue
             try:
@@ -386,6 +389,7 @@ class Authored(Epochs):
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
             elif evolution.dot not in self._state.ledger.seen:
+                self._told_by(peer, evolution.dot)
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:
@@ -394,6 +398,9 @@ class Authored(Epochs):
 
     def strike(self, runs: Iterable[DotRun]) -> None:
         """See `Replica`."""
+        raise NotImplementedError
+
+    def _told_by(self, peer: str, dot: Dot) -> None:
         raise NotImplementedError
 
     def _let_be(self, peer: str, dot: Dot) -> None:

@@ -22,14 +22,14 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.errors import TextError
-from microcosm.givens.columns import OrderBuilder
+from microcosm.givens.columns import MessageBuilder, OrderBuilder, messages_of
 from microcosm.givens.event_table import EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
 from microcosm.text.mc_writer import iter_mc, write_mc
-from microcosm.text.names import KEYWORDS, OPERAND, SIGN, STRING, quote, shown, unquote
+from microcosm.text.names import KEYWORDS, OPERAND, PLAIN, SIGN, STRING, quote, shown, unquote
 from microcosm.text.statement import (
     WORD,
     BadStatement,
@@ -42,6 +42,7 @@ from microcosm.text.statement import (
     text_of,
 )
 from microcosm.text.statement_reader import read_statement
+from microcosm.text.told_lines import BEGINNINGS, read_events, read_messages
 from microcosm.tuning import gc_paused
 
 __all__ = [
@@ -117,32 +118,68 @@ class _McReader:
         self.linking: OrderBuilder | None = OrderBuilder()
         """What is external, as long as all of it is `<`."""
 
+        self.told: MessageBuilder | None = None
+        """The messages, as long as all of them are of runs."""
+
     def read(self, text: str) -> Givens:
         if not text.endswith("\n"):
             text += "\n"
         at, number = 0, 1
         while at < len(text):
             end, run = read_run(text, at, self.file, number)
+            lines = 0
             if run is not None:
                 if self.linking is not None and run.links:
                     self.linking.extend(run.ends, run.sources)
                 else:
                     self._add(run.facts())
-                number += len(run.signs)
-            else:
+                lines = len(run.signs)
+            elif text.startswith(BEGINNINGS, at):
+                end, lines = self._read_told(text, at)
+            if not lines:
                 end = end if end > at else text.index("\n", at) + 1
-                for line in text[at : end - 1].split("\n"):
-                    self._read_line(line, number)
-                    number += 1
-            at = end
+                for lines, line in enumerate(text[at : end - 1].split("\n"), 1):
+                    self._read_line(line, number + lines - 1)
+            at, number = end, number + lines
         if self.linking is not None:
             if len(self.linking.ends) < 2 * tuning.COLUMNS_FROM or self.linking.repeated:
                 self.givens.external = self.linking.facts()
             else:
                 self.givens.link(self.linking.links())
+        if self.told is not None:
+            linked = self.givens.links
+            if linked is None:
+                self._settle_messages(self.told)
+            else:
+                self.givens.tell(self.told.told(linked.names))
         if self.events is not None:
             self.givens.events = self.events.table()
         return self.givens
+
+    def _read_told(self, text: str, at: int) -> tuple[int, int]:
+        """Take in the messages, or what is said of events, on the lines from a place on: up to where, and
+        how many lines that is; none where they are to be read one by one."""
+        if (messages := read_messages(text, at)) is not None:
+            end, columns = messages
+            if self.told is None and not self.givens.messages:
+                self.told = MessageBuilder()
+            if self.told is not None:
+                self.told.extend(columns)
+            else:
+                self.givens.messages += messages_of(columns)
+            return end, len(columns[0])
+        if (events := read_events(text, at)) is not None:
+            end, table = events
+            into = EventTableBuilder() if self.events is None else self.events
+            if len(set(table.names)) == len(table) and not any(map(into.__contains__, table.names)):
+                into.extend(table)
+                self.events = into
+                return end, len(table)
+        return at, 0
+
+    def _settle_messages(self, told: MessageBuilder) -> None:
+        """Give up the columns of messages."""
+        self.givens.messages, self.told = told.messages(), None
 
     def _settle(self, linking: OrderBuilder) -> None:
         """Give up the columns."""
@@ -185,6 +222,8 @@ class _McReader:
                 _first_time(event, givens.stamps, "the stamp of")
                 givens.stamps[event] = stamp
             case st.Messaged(message):
+                if self.told is not None:
+                    self._settle_messages(self.told)
                 givens.messages.append(message)
             case st.Internal(events):
                 for event in events:
@@ -249,8 +288,10 @@ def _mention(line: str, name: str, nth: int) -> int | None:
     return None
 
 
-_WORD = r"(?!-)[\w.:@/-]++(?<!-)"
-_plain_lines = re.compile(rf"(?:[ \t]*+{_WORD}[ \t]++(?:<>?|>|\|\|)[ \t]++{_WORD}[ \t]*+\n){{2,1000}}").match
+_plain_lines = re.compile(rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}").match
+_sourced_lines = re.compile(
+    rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
+).match
 
 
 def _line(group: str) -> str:
@@ -307,6 +348,16 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
         del words[1::3]
         names: Sequence[str] = words
         sources: Iterable[str | None] = LineSources(file, range(line, line + len(signs)))
+    elif sourced := _sourced_lines(text, at):
+        end, parts = sourced.end(), sourced.group().split('"')
+        words = " ".join(parts[0:-1:2]).split()
+        del words[3::4]
+        signs = words[1::3]
+        del words[1::3]
+        if not KEYWORDS.isdisjoint(words):
+            return end, None
+        names, texts = words, parts[1::2]
+        sources = [*map({text: stated(text) for text in set(texts)}.__getitem__, texts)]
     elif linked := _linked_lines(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)

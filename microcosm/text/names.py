@@ -19,7 +19,10 @@ NAME = r"(?!-)[\w.:@/-]*[\w.:@/]"
 STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 """A quoted text, its escapes unchecked. Possessive throughout, so that length costs no memory."""
 
-OPERAND = rf"(?:{STRING}|(?!-)[\w.:@/-]++(?<!-))"
+PLAIN = r"(?!-)[\w.:@/-]++(?<!-)"
+"""A plain name where a blank must follow: nothing of it is given back when none does."""
+
+OPERAND = rf"(?:{STRING}|{PLAIN})"
 """A name where blanks or a sign must follow: nothing of it is given back when they do not."""
 
 SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"

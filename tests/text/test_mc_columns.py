@@ -10,13 +10,35 @@ from microcosm import tuning
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
+from microcosm.text import mc_reader
 from microcosm.text.mc_reader import read_givens, write_mc
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
+TOLD = [
+    *("", " process p", ' process ""', " seq 12", " kind send", " kind sent", " message m", ' message "a b"'),
+    *(
+        ' "log in"',
+        ' "log \\" in"',
+        ' ""',
+        " at f:3",
+        " at f:x",
+        ' at "my f:3"',
+        " time 3",
+        "  seq 3",
+        " # no",
+    ),
+]
+told = st.one_of(
+    st.builds("send {} = {} {}".format, events, events, events),
+    st.builds("receive {} = {} {}".format, events, events, events),
+    st.builds("event {}{}{}".format, events, st.sampled_from(TOLD), st.sampled_from(TOLD)),
+    st.sampled_from(["send a = m p -> q", 'event x1 n=3 at "f g:3"', 'event x2 "\\u0061" at f:1']),
+)
 lines = st.one_of(
     st.builds("{} < {}".format, events, events),
     st.builds("{} < {} < {}".format, events, events, events),
     st.builds('{} < {} from "{}"'.format, events, events, st.sampled_from(["m1", "x:3"])),
+    st.lists(told, min_size=2, max_size=4).map("\n".join),
     st.sampled_from(["", "# a comment", "internal i1 < i2", "b > a", "a || b", "a !< b", "c <> a", "name n"]),
 )
 
@@ -24,6 +46,8 @@ lines = st.one_of(
 def read(text: str, columns: int) -> Givens | str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "COLUMNS_FROM", columns)
+        if columns:
+            patch.setattr(mc_reader, "BEGINNINGS", ())
         try:
             return read_givens(text, "file.mc")
         except TextError as error:
@@ -41,6 +65,7 @@ def test_columns_are_what_is_read_one_by_one(text: str) -> None:
     assert mine.externals == theirs.externals
     assert write_mc(mine) == write_mc(theirs)
     assert mine == theirs
+    assert mine.events == theirs.events
     assert [f.source for f in mine.external.values()] == [f.source for f in theirs.external.values()]
 
 
