@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import repeat
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -64,8 +63,9 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
         for at, event in enumerate(events):
             kind, _, rest = event.partition(":")
             if kind == "c":
-                to = [each for each in map(bound, world.to[rest], repeat(rest)) if each is not None]
-                steps.append(("sent", f"{rest} {' '.join(to)}" if to else rest))
+                meant = world.to[rest] if process in excused else world.to[rest][-1:]
+                to = {bound(each, rest) for receivers in meant for each in receivers} - {None}
+                steps.append(("sent", f"{rest} {' '.join(map(str, sorted(to, key=str)))}" if to else rest))
             elif kind == "d":
                 message = rest.partition(":")[2]
                 if message not in sent and sender_of(world, message) in excused:

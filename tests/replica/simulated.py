@@ -51,8 +51,8 @@ class World(Clockwork):
         self.limits = limits or Limits()
         self.limit = 0
         self.sent = self.busy = self.kills = 0
-        self.to: dict[str, tuple[str, ...]] = {}
-        """The receivers of each message, as it was sent last under that name."""
+        self.to: dict[str, list[tuple[str, ...]]] = {}
+        """The receivers of each message, each time that one was sent under that name."""
         self.nodes = {name: Node(self, name, at) for at, name in enumerate(names)}
         """By their places, which are their names, but for clones."""
         self.places = {name: node.address for name, node in self.nodes.items()}
@@ -72,7 +72,9 @@ class World(Clockwork):
 
     def looked(self, node: Node) -> None:
         """A step of a node is done."""
-        self.epochs.setdefault(node.replica.stream, f"{node.name}.{node.replica.known_as}")
+        for stream in (*node.replica._state.ledger.chains, node.replica.stream):
+            if stream[0] == node.name:
+                self.epochs.setdefault(stream, f"{node.name}.{node.replica.known_as}")
 
     # -- what happens --------------------------------------------------------------------------------------
 
@@ -148,7 +150,9 @@ class World(Clockwork):
         message = str(node.replica._next())
         named = node.endpoint.durable.process.membership.named
         bound = {name: named[name].incarnation for name in to}
-        self.to[message] = tuple(f"{name}.{bound[name]}" if bound[name] else name for name in to)
+        self.to.setdefault(message, []).append(
+            tuple(f"{name}.{bound[name]}" if bound[name] else name for name in to)
+        )
         try:
             assert node.replica.send(to, payload) == message
         except Busy:
