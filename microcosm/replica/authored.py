@@ -347,7 +347,6 @@ class Authored(Epochs):
         found: dict[int, Evolution] = {}
         for number, content in contents.items():
             dot = Dot(*segment.stream, number)
-            self._told_by(peer, dot)
             if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
                 continue
             try:
@@ -389,7 +388,6 @@ class Authored(Epochs):
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
             elif evolution.dot not in self._state.ledger.seen:
-                self._told_by(peer, evolution.dot)
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:
@@ -398,9 +396,6 @@ class Authored(Epochs):
 
     def strike(self, runs: Iterable[DotRun]) -> None:
         """See `Replica`."""
-        raise NotImplementedError
-
-    def _told_by(self, peer: str, dot: Dot) -> None:
         raise NotImplementedError
 
     def _let_be(self, peer: str, dot: Dot) -> None:
