@@ -29,7 +29,7 @@ from benchmarks import (
 )
 from benchmarks.measure import Line, machine
 
-DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks" / "results.md"
 ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
@@ -59,7 +59,7 @@ def main() -> int:
     option("--quick", action="store_true", help="small inputs and few rounds: does it run at all?")
     option("--only", choices=ALL, action="append", help="one of the benchmarks (may be repeated)")
     option("--json", metavar="FILE", help="write the results there as well; - is standard output")
-    option("--write-docs", action="store_true", help="write docs/benchmarks.md, as far as this run goes")
+    option("--write-docs", action="store_true", help="write docs/benchmarks/results.md as far as this goes")
     asked = parser.parse_args()
     lines: list[Line] = []
     for name in asked.only or ALL:
@@ -111,9 +111,9 @@ def show(lines: list[Line]) -> None:
 
 
 def page(lines: list[Line], before: str = "") -> str:
-    """The page `docs/benchmarks.md`; what was not measured now stays as it was before."""
+    """The page `docs/benchmarks/results.md`; what was not measured now stays as it was before."""
     text = [
-        "# Benchmarks",
+        "# Results",
         "",
         "Written by `python -m benchmarks --write-docs`; do not edit. Medians of paired runs: in each round",
         "all subjects of a case take their turn, and their answers are compared. *Ratio* is to the first",

@@ -1,4 +1,4 @@
-"""The evaluation that seed 001 leaves as future work, knowledge per integer, and the long run.
+"""The evaluation that Hybrid Buffering leaves as future work, knowledge per integer, and the long run.
 
     python -m benchmarks.evaluation latency [--largest N]    patterns of communication, 10 to 10,000 processes
     python -m benchmarks.evaluation knowledge                what a replica can decide, against metadata

@@ -3,7 +3,7 @@
 Ten thousand events, and ten thousand messages between two of 64 processes (a sending, its header, a
 reception), written to a file or nowhere. Beside it: a line of `logging`, a span of the OpenTelemetry SDK that
 nobody exports, and a vector clock kept by hand, which goes with each message and whose line is written, as
-GoVector does. Each seconds are those of all events; `docs/record.md` names the command.
+GoVector does. Each seconds are those of all events; `docs/guides/record.md` names the command.
 """
 
 from __future__ import annotations

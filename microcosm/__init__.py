@@ -91,7 +91,9 @@ def _version() -> str:
     """The version of the installed distribution; a bare checkout has none."""
     from importlib.metadata import PackageNotFoundError, version
 
+    from microcosm.errors import DISTRIBUTION
+
     try:
-        return version("microcosm")
+        return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "0+checkout"

@@ -8,6 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+DISTRIBUTION = "causal-microcosm"
+"""What `pip` knows this package by; `microcosm` there is another project."""
+
+
+def installing(*extras: str) -> str:
+    """The command that installs some extras, for hints.
+
+    >>> print(installing("spark", "java"))
+    pip install 'causal-microcosm[spark,java]'
+    """
+    return f"pip install '{DISTRIBUTION}[{','.join(extras)}]'"
+
 
 def printable(text: str) -> str:
     r"""`text` on one line, with escapes for what a terminal would not show, or would obey.
@@ -143,11 +155,11 @@ class MissingLibrary(MicrocosmError, ImportError):
     """An optional library is not installed: `packages` are to be installed, which the extra `extra` brings.
 
     >>> print(MissingLibrary("Spark jobs", ("pyspark", "numpy"), "spark"))
-    Spark jobs need pyspark, numpy: pip install 'microcosm[spark]'
+    Spark jobs need pyspark, numpy: pip install 'causal-microcosm[spark]'
     """
 
     def __init__(self, what: str, packages: tuple[str, ...], extra: str) -> None:
-        super().__init__(f"{what} need {', '.join(packages)}: pip install 'microcosm[{extra}]'")
+        super().__init__(f"{what} need {', '.join(packages)}: {installing(extra)}")
         self.packages = packages
         self.extra = extra
 

@@ -233,3 +233,19 @@ def shipped(folder: str) -> Path:
     package = Path(__file__).parent
     inside = package / folder
     return inside if inside.is_dir() else package.parent / folder
+
+
+def other_project(folder: str | os.PathLike[str] | None = None) -> str | None:
+    """The version of the other project that pip calls `microcosm`, where it is installed over this one.
+
+    Both write into one package, so that one has overwritten files of the other. `folder` is where this
+    package stands, if not said. Cost: a listing of it.
+    """
+    home = Path(__file__).parents[1] if folder is None else Path(folder)
+    with suppress(OSError):
+        for name in os.listdir(home):
+            if name.startswith("microcosm-") and name.endswith(".dist-info"):
+                entries = home / name / "entry_points.txt"  # this project once had that name, too
+                if not entries.is_file() or "microcosm.cli.app" not in entries.read_text(encoding="utf-8"):
+                    return name.removeprefix("microcosm-").removesuffix(".dist-info")
+    return None

@@ -1,7 +1,7 @@
 """Evolution by hand: which changes of a microcosm are defined, and what is given after them.
 
-A `Givens` changed after seed 003, sections 2 and 6, with the oracle as the judge of contradictions; nothing
-of the state or the engine is used.
+A `Givens` changed after Worlds of Events, sections 2 and 6, with the oracle as the judge of contradictions;
+nothing of the state or the engine is used.
 """
 
 from __future__ import annotations

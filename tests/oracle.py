@@ -1,4 +1,4 @@
-"""A second opinion: the calculus of seed 003 worked out by hand, from its definitions, with plain sets.
+"""A second opinion: the calculus of Worlds of Events worked out by hand, from its definitions, with sets.
 
 Nothing here reads a rule file or imports the engine, the naive evaluator, the kernel or the state: only
 the dataclass of the givens is shared. Signs are strings, None is silence.

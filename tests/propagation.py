@@ -1,6 +1,6 @@
 """Offline decision making at depth 0, on sets of pairs, by hand: nothing of the package is used.
 
-Seed 003, Figure 5, without assumptions; `<>` stands for all that is not concurrent.
+Worlds of Events, Figure 5, without assumptions; `<>` stands for all that is not concurrent.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 
 TEN = ("Init", "In-Tr", "Co-Sym", "CR-Sym", "In-OK", "Un-Sym", "Un-1", "Un-2", "Un-3", "Un-4")
-"""The rules of ⊢₀ and ⊢ (seed 003, Figures 1 and 3)."""
+"""The rules of ⊢₀ and ⊢ (Worlds of Events, Figures 1 and 3)."""
 
 ADDED = {
     # Three premises in a row against the arrow, a negative one, and recursion through the last.

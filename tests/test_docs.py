@@ -26,9 +26,10 @@ import pytest
 from microcosm.cli.app import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
+NAMED = re.compile(r"`(?P<file>(?:tests|benchmarks|examples)/[\w/.-]+?\.py)(?:::(?P<test>\w+))?`")
 LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 
 
@@ -111,6 +112,42 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
 def test_the_links_lead_somewhere(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
     assert [path for path in links if not (page.parent / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_tests_that_are_named_exist(page: Path) -> None:
+    for file, test in NAMED.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / file).is_file(), file
+        if test:
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{test}"
+
+
+def test_each_statement_of_the_theory_names_a_test() -> None:
+    proved = [
+        page for page in (ROOT / "docs" / "theory").glob("*.md") if "*Proof.*" in page.read_text("utf-8")
+    ]
+    assert len(proved) >= 8
+    for page in proved:
+        assert any(test for _, test in NAMED.findall(page.read_text(encoding="utf-8"))), page.name
+
+
+@pytest.mark.slow
+def test_nothing_is_misspelt() -> None:
+    """codespell finds nothing in what people read; `pyproject.toml` has the words that are meant."""
+    pytest.importorskip("codespell_lib", reason="no codespell: pip install 'causal-microcosm[dev]'")
+    read = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        ".github",
+        "docs",
+        "rules",
+        "examples",
+        "microcosm",
+    ]
+    command = [sys.executable, "-m", "codespell_lib", *read]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
 
 
 def test_the_readme_shows_both_commands_and_a_proof() -> None:

@@ -1,4 +1,4 @@
-"""The errata of docs/errata.md: each claim by its smallest example, and that no smaller one exists."""
+"""The errata of theory/errata-worlds.md: each claim by its smallest example, and that no smaller exists."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def impossible(facts: Facts, a: str, b: str) -> bool:
 
 
 def test_the_guard_on_assumptions_loses_a_refutation() -> None:
-    """Section 8: of a ? b the seed refutes nothing, though b < a is true in no world."""
+    """Section 8: of a ? b the paper refutes nothing, though b < a is true in no world."""
     known = Microcosm(as_givens(GUARDED), strict=True)
     assert known.online("a", "b") is Relation.UNKNOWN
     assert impossible(GUARDED, "a", "b")

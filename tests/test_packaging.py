@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+
+from microcosm.cli.app import main
+from microcosm.errors import DISTRIBUTION, installing
+from microcosm.files import other_project
+
+pytest.importorskip("hatch_vcs", reason="no hatch-vcs: the version comes of the tag by it")
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ("rules", "examples")
@@ -48,7 +57,7 @@ def test_what_ships_is_what_stands_in_the_checkout(wheel: ZipFile, folder: str) 
 def test_the_metadata(wheel: ZipFile) -> None:
     (record,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     metadata = Parser().parsestr(wheel.read(record).decode())
-    assert (metadata["Name"], metadata["License-Expression"]) == ("microcosm", "Apache-2.0")
+    assert (metadata["Name"], metadata["License-Expression"]) == (DISTRIBUTION, "Apache-2.0")
     assert metadata["Requires-Python"] == ">=3.11"
     core = {line.split(">=")[0] for line in metadata.get_all("Requires-Dist", []) if "extra" not in line}
     assert core == {"lark", "msgpack", "networkx", "prompt-toolkit", "rich", "starlette", "typer", "uvicorn"}
@@ -58,7 +67,7 @@ def test_the_metadata(wheel: ZipFile) -> None:
 
 def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
     inside = build(tmp_path, "editable").namelist()
-    assert [name for name in inside if ".dist-info/" not in name] == ["_microcosm.pth"]
+    assert [name for name in inside if ".dist-info/" not in name] == ["_causal_microcosm.pth"]
 
 
 def test_the_package_exports_what_it_says_and_loads_it_when_asked() -> None:
@@ -87,3 +96,78 @@ for folder in {SHIPPED!r}:
     command = [sys.executable, "-P", "-c", program]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == [str(tmp_path / "microcosm" / folder) for folder in SHIPPED]
+
+
+def test_what_is_built_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte for byte, whenever it is built: no time of day gets in but SOURCE_DATE_EPOCH."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1763856000")
+    builders = (WheelBuilder, ["standard"]), (SdistBuilder, ["standard"])
+    for builder, versions in builders:
+        one, other = (
+            Path(*builder(str(ROOT)).build(directory=str(tmp_path / n), versions=versions)) for n in "ab"
+        )
+        assert one.name == other.name
+        assert one.read_bytes() == other.read_bytes()
+    with ZipFile(next((tmp_path / "a").glob("*.whl"))) as again:
+        assert {member.date_time for member in again.infolist()} == {(2025, 11, 23, 0, 0, 0)}
+
+
+HINT = re.compile(r"pip install\b[^\n`]*?(?<![-\w/.])microcosm(?![-\w./(])")
+"""A hint that installs the other project."""
+
+
+def test_no_hint_installs_the_other_project() -> None:
+    assert HINT.search("pip install 'microcosm[spark]'")
+    assert HINT.search("pip install microcosm")
+    assert not HINT.search(installing("spark"))
+    program = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert program["name"] == DISTRIBUTION
+    own = [
+        each for extra in program["optional-dependencies"].values() for each in extra if "microcosm" in each
+    ]
+    assert own
+    assert all(each.startswith(f"{DISTRIBUTION}[") for each in own)
+    asked = {extra for each in own for extra in each[len(DISTRIBUTION) + 1 : -1].split(",")}
+    assert asked <= set(program["optional-dependencies"])
+    pages = [
+        file
+        for folder in ("microcosm", "docs", "examples", "benchmarks")
+        for file in (ROOT / folder).rglob("*.*")
+    ]
+    for file in [*pages, *ROOT.glob("*.md")]:
+        if file.suffix in {".py", ".md", ".sh", ".ipynb", ".json"} and "_build" not in file.parts:
+            said = HINT.search(file.read_text(encoding="utf-8"))
+            assert said is None, (file, said)
+
+
+def test_where_the_other_project_is_installed_as_well_the_program_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert other_project(tmp_path) is None
+    record = tmp_path / "microcosm-4.1.0.dist-info"
+    record.mkdir()
+    (record / "entry_points.txt").write_text(
+        "[console_scripts]\ncreateall = another:main\n", encoding="utf-8"
+    )
+    assert other_project(tmp_path) == "4.1.0"
+    monkeypatch.setattr("microcosm.cli.app.other_project", lambda: other_project(tmp_path))
+    assert main(["rules", "check"]) == 0
+    assert f"--force-reinstall {DISTRIBUTION}" in capsys.readouterr().err
+    assert main(["rules", "check", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    (record / "entry_points.txt").write_text("microcosm = microcosm.cli.app:main\n", encoding="utf-8")
+    assert other_project(tmp_path) is None
+
+
+def test_the_licences_of_what_the_package_needs_are_listed() -> None:
+    program = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = program["optional-dependencies"]
+    needed = [*program["dependencies"]]
+    for extra in extras.keys() - {"test", "docs", "dev", "browser"}:
+        needed += extras[extra]
+    names = {re.split(r"[<>=\[ ]", each)[0] for each in needed} - {DISTRIBUTION}
+    page = (ROOT / "docs" / "project" / "licences.md").read_text(encoding="utf-8")
+    listed = {
+        name for row in re.findall(r"^\| ([a-z][^|]*) \|", page, re.MULTILINE) for name in row.split(", ")
+    }
+    assert names == listed - {"package"}

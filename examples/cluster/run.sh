@@ -7,7 +7,7 @@
 #   examples/cluster/run.sh --packed environment.tar.gz INPUT OUT
 #                                                the same, and the workers run the Python in this archive
 #
-# INPUT and OUT are paths that every worker sees. PYTHON is the Python with `microcosm[spark]`: python3 if not
+# INPUT and OUT are paths that every worker sees. PYTHON is the Python with `causal-microcosm[spark]`: python3 if not
 # given. Each worker needs that Python too: here it is the same file system; elsewhere, install it at the same
 # path, or pack it once, `venv-pack -p ENVIRONMENT -o environment.tar.gz`, and let spark-submit bring it along
 # (--packed).

@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from microcosm.cli import exits, options, output
+from microcosm.errors import DISTRIBUTION
+from microcosm.files import other_project
 
 CLICK_EXCEPTION: type[Exception] = typer.BadParameter.__mro__[2]
 """What every complaint of the option parser is; typer keeps its name to itself."""
@@ -240,6 +242,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.prepare()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
+        _warn_of_the_other()
         output.finish()
     except (Exception, KeyboardInterrupt) as error:
         code = exits.failure(error, NAME)
@@ -247,6 +250,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code
+
+
+def _warn_of_the_other() -> None:
+    """Say so where another project's package of the same name was installed over this one."""
+    other = other_project()
+    if other is not None:
+        output.warn(
+            f"`microcosm` {other}, which is installed as well, is another project and writes into the same"
+            f" package: pip uninstall microcosm, then pip install --force-reinstall {DISTRIBUTION}"
+        )
 
 
 def _run(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, give_up_on, write_lines
-from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
+from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError, installing
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -90,7 +90,7 @@ def _lacking(module: str) -> str | None:
 
     for name, package in PACKAGES.items():
         if module == package.module or module.startswith(f"{package.module}."):
-            return f"this needs {name}: pip install 'microcosm[{package.extra}]'"
+            return f"this needs {name}: {installing(package.extra)}"
     return None
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from microcosm.collect import refused
 from microcosm.collect.refused import JSON, PROTOBUF, Refused
+from microcosm.errors import installing
 
 DEEPEST = 100
 """So deep may JSON be nested, as protobuf's own reader has it for its form."""
@@ -102,7 +103,7 @@ def has_protobuf() -> bool:
 
 def _of_protobuf(body: bytes) -> Spans:
     if not has_protobuf():
-        said = "protobuf needs opentelemetry-proto here: pip install 'microcosm[collect]'; JSON needs nothing"
+        said = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
         raise Refused(refused.NO_PROTOBUF, said)
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

@@ -1,11 +1,11 @@
-"""Bisimilarity: whether two microcosms will ever deduce differently (seed 003, Definitions 5.1 to 6.6).
+"""Bisimilarity: whether two microcosms will ever deduce differently (Worlds of Events, sections 5 and 6).
 
 Forward, both are told the same, additions and updates: analogous microcosms stay analogous (Theorem 5.10),
 and those that are not differ already. So forward bisimilarity is analogy. (Beyond the paper, a superseded
 `<>` may stand in one of them only and be updated there; that changes no verdict.)
 
 Backward, the same is removed from both. Then what is given counts, not what follows: backward bisimilarity
-is equality of the givens (docs/errata.md, 5 to 7).
+is equality of the givens (docs/theory/errata-worlds.md, 5 to 7).
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ their givens digests are equal (but for collisions of SHA-256). Both depend on n
 not on the order of arrival, the process, the machine or the version of this program, as long as the first
 byte of what is hashed stays as it is here.
 
-To be given the same is to have equal I and equal X, symmetric relations unordered (seed 003, Definition 6.1);
-and equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which are givens too.
-Names, provenance, the order in which things were told, and what a writer may leave out (zero entries of
-clocks, tokens without events) do not matter.
+To be given the same is to have equal I and equal X, symmetric relations unordered (Worlds of Events,
+Definition 6.1); and equal clocks, tokens, refutations, stamps, messages, processes, orderings and
+completeness, which are givens too. Names, provenance, the order in which things were told, and what a writer
+may leave out (zero entries of clocks, tokens without events) do not matter.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def analogy_digest(known: Microcosm) -> str:
 def analogy_digest_of(givens: Givens, rules: RuleBook | None = None) -> str:
     """`analogy_digest` of the microcosm with these givens, many times faster where it is small.
 
-    Raises `Contradiction` where it cannot be a microcosm. Cost: under the rules of the seed that of one
+    Raises `Contradiction` where it cannot be a microcosm. Cost: under the rules of the paper that of one
     closure; no engine is built.
     """
     rows = known_rows(givens) if seeds_own(rules if rules is not None else read_rules()) else None
@@ -196,6 +196,9 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
     yield from _clocks(givens.clocks)
     for message, times in Counter(map(_message, givens.messages)).items():
         yield ("message", times, *message)
+    for process, events in givens.processes.items():
+        if events:
+            yield ("process", process, *sorted(set(events)))
     yield from (("ordering", ordering) for ordering in set(givens.orderings))
     if givens.complete:
         yield ("complete", *(sorted(givens.complete) if isinstance(givens.complete, tuple) else ()))
@@ -238,6 +241,8 @@ def said(item: GivenItem, givens: Givens) -> str:
             alone.clocks = {str(rest[0]): givens.clocks[str(rest[0])]}
         case "message":
             alone.messages = [m for m in givens.messages if _message(m) == tuple(rest[1:])][:1]
+        case "process":
+            alone.processes = {str(rest[0]): givens.processes[str(rest[0])]}
         case "ordering":
             alone.orderings = [str(rest[0])]
         case "complete":

@@ -1,4 +1,4 @@
-"""The shortest way to tell two analogous microcosms apart by removals (seed 003, Definition 6.1).
+"""The shortest way to tell two analogous microcosms apart by removals (Worlds of Events, Definition 6.1).
 
 Analogous microcosms that are given different things may come to differ when the same is removed from both:
 where one is given `a < b` and the other infers it, removing what the inference rests on leaves `a < b` in

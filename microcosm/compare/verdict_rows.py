@@ -3,7 +3,7 @@
 The engine numbers events as it met them. Here event k is the k-th of a list of names, so that the rows of
 two microcosms can be compared, and hashed, as they are.
 
-Of `?` and silence nothing is kept unless asked for: under the rules of the seed the relations that are known
+Of `?` and silence nothing is kept unless asked for: under the rules of the paper the relations that are known
 decide which is which. The rules for `?` (Un-1 to Un-4) ask for relations of `|-`, for `_` of `|-0`, and
 whether an event is in M. A pair has some relation of `|-0` exactly where it has one of `|-`, for what
 In-OK holds back is outranked on the same pair; and an event of which nothing is known is `?` to every
@@ -25,9 +25,9 @@ from hashlib import sha256
 from itertools import pairwise, permutations
 
 from microcosm import tuning
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
@@ -60,12 +60,12 @@ class VerdictRows:
 
 
 PROVED = "e6b74ba1df4256cccd24a171843057b71a05aa4ddf1d14d84c9f2c835aba7ad1"
-"""The fingerprint of the rules of which the above is proved: those of the seed, as shipped."""
+"""The fingerprint of the rules of which the above is proved: those of the paper, as shipped."""
 
 
 @lru_cache(maxsize=16)
 def seeds_own(rules: RuleBook) -> bool:
-    """Whether the rules of `|-0` and `|-` are those of the seed, so that what is said above holds of them.
+    """Whether the rules of `|-0` and `|-` are those of the paper, so that what is said above holds of them.
 
     Rules that differ in anything but comments and names, even to the same effect, are taken as others: then
     everything is derived and compared, silent pairs too.

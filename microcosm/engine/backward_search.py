@@ -42,6 +42,8 @@ class BackwardSearch:
         self._reach = Reachability(rules, scope)
         self.steps = 0
         """How many events all searches have met since the ground changed."""
+        self.searches = 0
+        """How many of them there were."""
         self._decided: dict[Ends, bool] = {}
         self._trails: dict[Ends, Climb] = {}
         self._listed: dict[int, dict[int, list[int]] | None] = {}
@@ -59,7 +61,7 @@ class BackwardSearch:
 
     def forget(self) -> None:
         """The ground changed."""
-        self.steps = 0
+        self.steps = self.searches = 0
         self._decided.clear()
         self._trails.clear()
         self._listed.clear()
@@ -85,6 +87,7 @@ class BackwardSearch:
 
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
+        self.searches += 1
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0

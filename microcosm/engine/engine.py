@@ -19,6 +19,7 @@ from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
+from microcosm.engine.relations import all_rows
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -44,6 +45,7 @@ VERDICTS = (
 """All that an online question may be answered with, the most accurate first."""
 
 _BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
+_SILENT = Relation.SILENT
 _GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
 
@@ -79,6 +81,7 @@ class Engine:
         with gc_paused() if large else nullcontext():
             self.ground = ground = Ground(givens)
             self.universe = universe = ground.universe
+            self._position, self._vacant = universe.position, universe.vacant
             # Only labels ask whose an event is.
             many = len(universe.names) > tuning.ROWS_UP_TO
             self._processes = Processes(givens, universe) if many else None
@@ -136,16 +139,20 @@ class Engine:
 
         Cost: for `<` a search over the edges or a bit test; for another verdict its rows, once.
         """
-        memo, x, y = self.locate(a, b)
-        before = memo.before
-        if before(x, y):
-            return Relation.BEFORE
-        if before(y, x):
-            return Relation.AFTER
+        if self._vacant:
+            memo, x, y = self.locate(a, b)
+        else:
+            try:  # the fast path: `locate` written out, for a call takes longer than this
+                memo, x, y = self.memo, self._position[a], self._position[b]
+            except KeyError:
+                memo, x, y = self.locate(a, b)
+        ordered = memo.ordered(x, y)
+        if ordered is not None:
+            return ordered
         for relation, holds in memo.others:
             if holds(x, y):
                 return relation
-        return Relation.SILENT
+        return _SILENT
 
     def order(self, pred: Pred) -> HappensBefore:
         """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
@@ -207,10 +214,8 @@ class Engine:
         for pred in ONLINE.values():
             if (tables := self.memo.tables(pred)) is not None:
                 tables.saturate()
-                continue
-            row = self.memo.judged(pred).row
-            for a in bits(self.universe.named):
-                row(a)
+            elif len(self.universe) <= tuning.TABLE_UP_TO:
+                all_rows(self.memo.judged(pred), self.universe.named.bit_length())
 
     # -- evolution ---------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 A wildcard that may read its own stratum is spelled out, and what nothing is given of can be left out. Nothing
 here knows a microcosm: it is done once a rule book.
 
-Some questions have quick answers because of what the seed's rules say of happens-before. Whether the rules in
-force say it too is asked here, by their form, whatever they are called; where they do not, a question is
+Some questions have quick answers because of what the paper's rules say of happens-before. Whether the rules
+in force say it too is asked here, by their form, whatever they are called; where they do not, a question is
 answered by its definition, or refused.
 """
 
@@ -135,7 +135,7 @@ def _is_order(rules: RuleBook, pred: Pred) -> bool:
 
 
 ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
-"""Verdicts, most accurate first (Theorem 3.6: with the rules of the seed at most one holds)."""
+"""Verdicts, most accurate first (Theorem 3.6: with the rules of the paper at most one holds)."""
 
 
 def online(relation: Relation) -> Pred:

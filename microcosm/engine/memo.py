@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import LiteralSource, Pred
+from microcosm.engine.closure import Closure
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
 from microcosm.engine.plan import PlanShape, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
-from microcosm.engine.views import AnyOf, Closure, Union, View
+from microcosm.engine.views import AnyOf, Union, View
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
 from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore
 
+BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 Holds = Callable[[int, int], bool]
 
 
@@ -87,9 +89,13 @@ class Memo:
         return found
 
     @cached_property
-    def before(self) -> Holds:
-        """What says whether `<` is judged online."""
-        return self.judged(ONLINE[Relation.BEFORE]).holds
+    def ordered(self) -> Callable[[int, int], Relation | None]:
+        """What says whether `<` is judged online of two, or `>`: where it is an order, that itself."""
+        relation = self.judged(ONLINE[Relation.BEFORE])
+        if isinstance(relation, Closure):
+            return relation.order.ordered
+        holds = relation.holds
+        return lambda a, b: BEFORE if holds(a, b) else AFTER if holds(b, a) else None
 
     @cached_property
     def others(self) -> list[tuple[Relation, Holds]]:
@@ -119,6 +125,7 @@ class Memo:
     def refresh(self, domain: int) -> None:
         """The ground changed: drop what was derived from it, keep what is kept up to date."""
         self.domain = domain
+        self.__dict__.pop("ordered", None)  # the order may be another one
         for relation in self._forgetting:
             relation.forget()
         for pred, closure in self._closures.items():

@@ -1,7 +1,7 @@
 """Refutation by assumption: depth by depth, or exactly, by splitting what is related in no known direction.
 
 Assumptions nest: under one, others are refuted in their turn. Splitting every `<>` ends where propagation
-alone is exact, so the search is complete for the rules of the seed; it is exponential in the `<>` at worst.
+alone is exact, so the search is complete for the rules of the paper; it is exponential in the `<>` at worst.
 """
 
 from __future__ import annotations

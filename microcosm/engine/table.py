@@ -2,8 +2,7 @@
 
 Saturation goes row by row and in place. A row is only ever asked for what it lacks within its *bound* (what
 the rules could at most give it, judging by the two events alone), and tried again only for what changed since
-(semi-naive). What is kept is what stayed lacking: of the `?` of online decision making, the silent pairs,
-which are few.
+(semi-naive).
 
 One pair is decided without saturating, by a search from the goal (`microcosm.engine.backward_search`).
 """
@@ -12,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from math import inf
-from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
@@ -40,8 +38,7 @@ class Tables:
     """The predicates of one recursive stratum, saturated together and on demand.
 
     Cost of saturation: at most one row operation per row, rule and
-    related event, much less where rows fill early. Memory: n²/8 bytes while it runs, then the
-    exceptions only.
+    related event, much less where rows fill early. Memory: n²/8 bytes a predicate.
     """
 
     def __init__(self, plan: Plan, scope: Remembering) -> None:
@@ -57,32 +54,21 @@ class Tables:
             if key not in shared:
                 shared[key] = Pointwise(here.ones, here.pairs, scope)
             self.rules.append(TableRule(rule.head, rule, shared[key], rest, reads))
-        self.bounds = {
-            pred: list(dict.fromkeys(rule.bound for rule in self.rules if rule.pred == pred))
-            for pred in self.preds
-        }
-        self._lacking: dict[Pred, dict[int, int]] | None = None
+        self.settled: list[list[int]] = []
+        """Of each predicate every row, once they are known."""
         self._columns: dict[Pred, list[int]] = {}
         self._log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = None
-        self._bound_rows: dict[Pred, dict[int, int]] = {p: {} for p in self.preds}
-
-    @property
-    def saturated(self) -> bool:
-        """Whether every row is known."""
-        return self._lacking is not None
 
     def forget(self) -> None:
         """Drop all that was remembered; the ground has changed."""
-        self._lacking = self._log = None
+        self._log = None
+        self.settled.clear()
         self._columns.clear()
-        for rows in self._bound_rows.values():
-            rows.clear()
 
     def row(self, pred: Pred, a: int) -> int:
         """Every b with `a pred b`."""
         self.saturate()
-        assert self._lacking is not None
-        return self._bound(pred, a) & ~self._lacking[pred].get(a, 0)
+        return self.settled[self.preds.index(pred)][a]
 
     def col(self, pred: Pred, b: int) -> int:
         """Every a with `a pred b`."""
@@ -102,40 +88,25 @@ class Tables:
 
         Cost: that of the class, once; again where a log is asked for that was not kept.
         """
-        if self._lacking is not None and (self._log is not None or not log):
+        if self.settled and (self._log is not None or not log):
             return
         with self.scope.laid_out():
             run = Fixpoint(self.preds, self.symmetric, self.rules, self.scope, log)
             run.run()
-        lacking: dict[Pred, dict[int, int]] = {pred: {} for pred in self.preds}
-        self._bound_rows = run.bounds
-        for pred, rows in run.rows.items():
-            missing_of = lacking[pred]
-            for a in bits(self.scope.domain):
-                if missing := self._bound(pred, a) & ~rows[a]:
-                    missing_of[a] = missing
-        self._lacking, self._log = lacking, run.log
+        self._log = run.log
+        self.settled[:] = run.rows.values()
 
     def found_at(self, pred: Pred, a: int, b: int) -> int | None:
         """When saturation found the pair, as a number that grows; None where it does not hold."""
         assert self._log is not None
         return next((time for time, row in self._log[pred].get(a, ()) if row >> b & 1), None)
 
-    def _bound(self, pred: Pred, a: int) -> int:
-        row = self._bound_rows[pred].get(a)
-        if row is None:
-            row, domain = 0, self.scope.domain & ~(1 << a)
-            for bound in self.bounds[pred]:
-                row |= bound.row(a, domain)
-            self._bound_rows[pred][a] = row
-        return row
-
 
 class Table:
     """One predicate of a recursive stratum as a relation.
 
-    Cost: a bit test once saturated; before that a search for each pair, until searching has cost as much as
-    saturation would.
+    Cost: a bit test once saturated; before that a search for each pair, until searching has cost as much
+    as saturation would: a search is some row operations, and saturation some for each event.
     """
 
     SEARCH, WORTH, MOST = tuning.SEARCHED, tuning.PAIRS_A_STEP, tuning.TABLE_UP_TO
@@ -143,6 +114,7 @@ class Table:
     def __init__(self, pred: Pred, tables: Tables) -> None:
         self.pred = pred
         self.tables = tables
+        self._settled, self._number = tables.settled, tables.preds.index(pred)
 
     @cached_property
     def _search(self) -> BackwardSearch | None:
@@ -156,15 +128,19 @@ class Table:
         return self.tables.col(self.pred, b)
 
     def holds(self, a: int, b: int) -> bool:
+        if self._settled:  # the fast path
+            return self._settled[self._number][a] >> b & 1 == 1
         if a == b:
             return False
-        if not self.tables.saturated and self._search is not None:
+        search = self._search
+        if search is not None:
             events = self.tables.scope.domain.bit_length()
             pairs = min(events, self.WORTH) ** 2
             limit = inf if events > self.MOST else self.SEARCH + pairs // self.WORTH
-            answer = self._search.decide(a, b, limit - self._search.steps)
-            if answer is not None:
-                return answer
+            if search.searches <= events or limit is inf:
+                answer = search.decide(a, b, limit - search.steps)
+                if answer is not None:
+                    return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
     def trail(self, a: int, b: int) -> Climb | None:
@@ -201,8 +177,8 @@ class Settling:
         return -1, -1
 
 
-_Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | None]
-"""A rule without recursion: its predicate, the rows of that, what bounds it, what bars it or solves it."""
+_Base = tuple[Pred, list[int], list[int], Callable[[int], int] | None, Join | None]
+"""A rule without recursion: its predicate, the rows of that and of its bound, what bars it or solves it."""
 
 
 class Fixpoint:
@@ -228,7 +204,6 @@ class Fixpoint:
         self.log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = (
             {p: {} for p in preds} if log else None
         )
-        self.bounds: dict[Pred, dict[int, int]] = {pred: {} for pred in preds}
         self._time = 0
         self._settling: dict[LiteralSource, RowRelation] = {
             LiteralSource("judged", *pred): Settling(self.rows[pred], self.columns.get(pred))
@@ -236,16 +211,13 @@ class Fixpoint:
         }
         recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
-        self._bounds = {
-            pred: list(dict.fromkeys(rule.bound for rule in rules if rule.pred == pred)) for pred in preds
-        }
-        self._limits = [(bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in rules}]
+        self._masks = {rule.bound: rule.bound.all_rows(width) for rule in rules}
         self._base: list[_Base] = []
         for rule in rules:
             if not rule.reads:
                 barred = gathered(rule.rest, self) if rule.rest else None
                 join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
-                self._base.append((rule.pred, self.rows[rule.pred], rule.bound, barred, join))
+                self._base.append((rule.pred, self.rows[rule.pred], self._masks[rule.bound], barred, join))
         self._base.sort(key=lambda base: base[3] is None)  # the cheap ones first: often they leave nothing
         self._steps = [
             (
@@ -280,27 +252,22 @@ class Fixpoint:
         wanting: dict[int, int] = {}
         passed_rows, *_ = self.rows.values()
         for a in bits(self.domain):
-            others = self.domain & ~(1 << a)
-            masks = {
-                bound: bound.related(a, others & rights) if lefts >> a & 1 else 0
-                for bound, lefts, rights in self._limits
-            }
-            for pred, rows, bound, barred, join in self._base:
-                if lacking := masks[bound] & ~rows[a]:
+            for pred, rows, masks, barred, join in self._base:
+                lacking = masks[a] ^ (masks[a] & rows[a])
+                if lacking:
                     if barred is not None:
-                        gained = lacking & ~barred(a)
+                        gained = lacking ^ (lacking & barred(a))
                     else:
                         gained = lacking if join is None else join.solve({LEFT: a}, lacking)
                     if gained:
                         self._gain(pred, a, gained)
                         changed |= 1 << a
-            for pred, bounds in self._bounds.items():
-                self.bounds[pred][a] = reduce(or_, [masks[bound] for bound in bounds], 0)
             if self._passed_on is not None:
-                if left := masks[self._passed_on.bound] & ~passed_rows[a]:
+                mask = self._masks[self._passed_on.bound][a]
+                if left := mask ^ (mask & passed_rows[a]):
                     wanting[a] = left
                 continue
-            found = [(number, masks[step[2]]) for number, step in enumerate(self._steps)]
+            found = [(number, self._masks[step[2]][a]) for number, step in enumerate(self._steps)]
             if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
                 pending.append((a, steps))
         if self._passed_on is not None:

@@ -1,11 +1,11 @@
-"""What clocks recorded: vector times, up to n² givens in few words, and stamps (docs/reading-003.md).
+"""What clocks recorded: vector times, up to n² givens in few words, and stamps (theory/reading-worlds.md).
 
 A clock is kept as recorded. What it says about another clock is decided by comparing two numbers;
 an absent entry is 0. Clocks of different executions say nothing of each other: neither counted the other's
 events.
 
 A stamp, a Lamport time or an interval of a physical clock, proves no order; it only says of some pairs that
-the first event is not before the second (calculus of seed 003, extended by negative givens).
+the first event is not before the second (calculus of Worlds of Events, extended by negative givens).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Relations between two events, and correspondences: facts `a R b` (seed 003, Definitions 2.1, 2.3, 3.8)."""
+"""Relations between two events, and correspondences: facts `a R b` (Worlds of Events, 2.1, 2.3, 3.8)."""
 
 from __future__ import annotations
 

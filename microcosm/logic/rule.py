@@ -17,7 +17,7 @@ from microcosm.givens.relation import MORE_ACCURATE, Relation
 
 
 class Judgement(Enum):
-    """The three judgements of seed 003: Definitions 2.5, 3.1 and 4.1; strata in this order."""
+    """The three judgements of Worlds of Events: Definitions 2.5, 3.1 and 4.1; strata in this order."""
 
     INITIAL = "initial"
     ONLINE = "online"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterable,
 from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
+from microcosm.givens.relation import Relation
 from microcosm.tuning import gc_paused
 
 
@@ -33,6 +34,9 @@ class HappensBefore(Protocol):
 
     def before(self, a: int, b: int) -> bool:
         """Whether a < b. Cost: a bit test once the row is known."""
+
+    def ordered(self, a: int, b: int) -> Relation | None:
+        """`<` or `>`, as the two are ordered, else None. Cost: that of two questions, in one call."""
 
     def future(self, a: int) -> int:
         """The row of all b with a < b."""

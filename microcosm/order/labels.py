@@ -15,6 +15,7 @@ from itertools import pairwise
 from struct import unpack
 
 from microcosm import tuning
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions
 from microcosm.order.chain_cover import (
     COMPONENT,
@@ -29,6 +30,8 @@ from microcosm.order.chain_cover import (
 )
 from microcosm.order.happens_before import Cycle
 from microcosm.tuning import gc_paused
+
+BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 
 
 def staircase(
@@ -118,6 +121,15 @@ class Labels:
         if number == chain[b]:
             return index[a] < index[b]
         return index[a] < self._vector[b] >> number * FIELD & COMPONENT
+
+    def ordered(self, a: int, b: int) -> Relation | None:
+        chain, index = self._chain, self._index
+        number, other, one, two = chain[a], chain[b], index[a], index[b]
+        if number == other:
+            return BEFORE if one < two else AFTER if two < one else None
+        if one < self._vector[b] >> number * FIELD & COMPONENT:
+            return BEFORE
+        return AFTER if two < self._vector[a] >> other * FIELD & COMPONENT else None
 
     def past(self, b: int) -> int:
         vector, own, index = self.cover.vector[b], self.cover.chain[b], self.cover.index[b]

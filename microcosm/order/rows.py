@@ -15,9 +15,12 @@ from collections import deque
 from collections.abc import Iterable
 
 from microcosm import tuning
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions, marks
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
+
+BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 
 
 class Rows:
@@ -61,6 +64,14 @@ class Rows:
         if row >> a & 1:
             return True
         return self._pending is not None and self._pending.before(a, b)
+
+    def ordered(self, a: int, b: int) -> Relation | None:
+        past = self._past
+        if past is None or self._pending is not None:
+            return BEFORE if self.before(a, b) else AFTER if self.before(b, a) else None
+        if past[b] >> a & 1:
+            return BEFORE
+        return AFTER if past[a] >> b & 1 else None
 
     def past(self, b: int) -> int:
         if self._past is None:
@@ -281,6 +292,10 @@ class Rows:
             for b in sorted(successors):
                 yield a, b
 
+    def links(self) -> tuple[list[int], list[set[int]], list[set[int]]]:
+        """The positions in causal order, what each leads to, and what leads to each; not to be changed."""
+        return self._causal_order(), self._successors, self._predecessors
+
     def chain(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of edges. Cost: a breadth-first search within future(a) ∩ past(b)."""
         if a == b or not self.before(a, b):
@@ -318,7 +333,7 @@ class Rows:
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
         """All rows, given an order in which each position comes after its neighbours."""
         rows = [0] * self.size
-        one = [1 << v for v in range(self.size)] if self.size < 4096 else None
+        one = [1 << v for v in range(self.size)] if self.size <= tuning.ONES_UP_TO else None
         for v in order:
             row = 0
             for w in neighbours[v]:

@@ -1,7 +1,7 @@
 """Event stamps as orders of numbers: what they rule out is a comparison, never a list of pairs.
 
 A Lamport time rules `a < b` out where L(a) >= L(b), a physical interval where a begins after b has
-ended (calculus of seed 003, extended by negative givens). A stamp proves no order.
+ended (calculus of Worlds of Events, extended by negative givens). A stamp proves no order.
 """
 
 from __future__ import annotations

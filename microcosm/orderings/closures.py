@@ -1,7 +1,8 @@
 """Closures of Fifo n-1, Fifo 1-n and RSC: is there an execution that keeps the ordering?
 
 Each asks for more edges than the causal ones; where they close no cycle, any order that extends them
-all is an answer (seed 004, Lemmas 16 and 29 with "acyclic" for "antisymmetric", Theorem 13).
+all is an answer (Orderings Beyond Causality, Lemmas 16 and 29 with "acyclic" for "antisymmetric", Theorem
+13).
 
 Where there is none, the reason is a short cycle of what its executions would have to obey, found in linear
 time. A path goes along peers at no cost and jumps along messages and along edges that an ordering adds. One

@@ -1,7 +1,7 @@
 """A computation: the events of each peer in order, and which reception answers which send.
 
-Seed 004, Definition 2, with one thing beyond it: a message may have several receivers (multicast).
-Events, peers and messages are numbers; their names are kept for reports.
+Orderings Beyond Causality, Definition 2, with one thing beyond it: a message may have several receivers
+(multicast). Events, peers and messages are numbers; their names are kept for reports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Interiors: does every causally equivalent execution keep the ordering?
 
-Seed 004, section 4, by local conditions that are equivalent to its chains (Theorems 23 to 27). Each function
-returns None where the ordering must hold, or the edges to add to the causal order so that every execution
-that extends them breaks it.
+Orderings Beyond Causality, section 4, by local conditions that are equivalent to its chains (Theorems 23 to
+27). Each function returns None where the ordering must hold, or the edges to add to the causal order so that
+every execution that extends them breaks it.
 
 `necessary` tells what a known ordering makes necessary: the real-time order that all executions which keep it
 agree on. This is an order in real time, not of causality: of two events of different peers it only says that

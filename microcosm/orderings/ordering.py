@@ -1,4 +1,4 @@
-"""The six message orderings (seed 004, Table 1, in its corrected form), and their monitors.
+"""The six message orderings (Orderings Beyond Causality, Table 1, in its corrected form), and their monitors.
 
 Orders are strict, and messages distinct.
 

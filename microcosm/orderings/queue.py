@@ -1,12 +1,12 @@
-"""Closure of Fifo n-n, one queue for all: the question that seed 004 leaves open (its section 3.3).
+"""Closure of Fifo n-n, one queue for all: left open by Orderings Beyond Causality (section 3.3).
 
 Let ⊲ be the least transitive relation that holds of causally ordered events and, whenever a reception
 of message a is ⊲ before one of another message b, also of their sends. **Theorem.** Some causally equivalent
 execution is Fifo n-n iff ⊲ is irreflexive. If it is: place any send all of whose ⊲-predecessors are
 placed, and where there is none receive the message at the head of the queue. Something of it can always
 be received: what it waits for begins with receptions that wait for nothing, and the message of such a
-one was sent before the head, or is the head. `docs/reading-004.md` has the proof, and why no bounded
-pattern exists.
+one was sent before the head, or is the head. `docs/theory/fifo-n-n.md` has the proof, and why no
+bounded pattern exists.
 
 The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or
 ⊲-after e. The send of m is ready when all that follows it is done and, for each peer q, the send

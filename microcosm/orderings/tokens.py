@@ -1,4 +1,4 @@
-"""Token networks: what a system can do so that causality itself ensures an ordering (seed 004, section 4.5).
+"""Token networks: what a system does so that causality ensures an ordering (Orderings Beyond Causality, 4.5).
 
 Messages carry tokens. Without control messages, and although the network may delay whatever it likes, every
 computation of such a system is in the interior of its ordering:

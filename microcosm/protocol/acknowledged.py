@@ -91,7 +91,7 @@ class MF(Machine):
 
 
 class Cykas(Machine):
-    """Cykas, "can you keep a secret?" (Tong and Kuper 2024), as seed 001, section 4.3, describes it.
+    """Cykas, "can you keep a secret?" (Tong and Kuper 2024), as Hybrid Buffering, section 4.3, describes it.
 
     A message that goes out while earlier ones are unacknowledged is a secret: its receiver delivers it, and
     sends nothing until told that it can. One counter a process holds all secrets, so others' later secrets

@@ -1,8 +1,8 @@
 """What a delivery proves: correspondences that a process may conclude from what it received.
 
 Two worlds are kept apart. In the *application* world the events are causal sends and deliveries;
-happens-before is that of seed 001, Figure 1. The *network* world has network sends and the receptions of
-acks and permits besides, and knows more: that a permit came proves deliveries elsewhere, which are no part
+happens-before is that of Hybrid Buffering, Figure 1. The *network* world has network sends and the receptions
+of acks and permits besides, and knows more: that a permit came proves deliveries elsewhere, which are no part
 of the receiver's application past. A fact of one world may be false in the other: the lists are never
 merged.
 

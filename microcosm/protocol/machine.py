@@ -81,8 +81,8 @@ class Machine(ABC):
         """Send a message; its id, which counts the messages of this process to others, or 0 if it had none.
 
         A copy to oneself is delivered at once and never travels: an id of its own would break the
-        proof of seed 001, Proposition 4.2. Raises `ProtocolError` for receivers that cannot be. Cost: linear
-        in the receivers, and what the protocol says.
+        proof of Hybrid Buffering, Proposition 4.2. Raises `ProtocolError` for receivers that cannot be. Cost:
+        linear in the receivers, and what the protocol says.
         """
         receivers = self._receivers(to)
         mine = self.me in receivers

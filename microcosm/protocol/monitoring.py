@@ -1,15 +1,15 @@
-"""Causal delivery to monitors by vector clocks: seed 002, section 6.
+"""Causal delivery to monitors by vector clocks: Hoogerwoord's note, section 6.
 
 f_p.q counts the messages from q to the monitor in the causal past of process p. Message j carries e_j, the
 vector of its sender before it; the monitor accepts j when e_j <= k, its count of what it received, and
-then f = k there (the seed's invariant). One vector for each monitor; other processes deliver
+then f = k there (the paper's invariant). One vector for each monitor; other processes deliver
 at once, without any promise. With every process a monitor this is RST, column for column.
 
-Below the protocol stands its derivation: the abstract algorithm of seed 002, section 5, and its refinements,
-down to the vectors of section 6.
+Below the protocol stands its derivation: the abstract algorithm of Hoogerwoord's note, section 5, and its
+refinements, down to the vectors of section 6.
 
 A model to be compared with itself, not a protocol to be run:
-four programs for the same problem, each from the one before it by the step that the seed takes.
+four programs for the same problem, each from the one before it by the step that the paper takes.
 
     Histories   H_p, K, and B_j kept for ever: C_j is computed from all B when it is needed
     Pasts       G_p = H_p ∪ (∪ h : h ∈ H_p : C_h) instead of H_p; C_j travels with the message   (P1)
@@ -17,7 +17,7 @@ four programs for the same problem, each from the one before it by the step that
     Sizes       f_p, e_j, k instead of F_p, E_j, K: how many of them each process sent           (section 6)
 
 The monitor receives j when its causal predecessors that go to the monitor have been received; its guard is
-true then and only then, in all four. In the seed's notation `if guard → ... fi`, j waits until it is.
+true then and only then, in all four. In the paper's notation `if guard → ... fi`, j waits until it is.
 """
 
 from __future__ import annotations

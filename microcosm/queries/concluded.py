@@ -1,9 +1,9 @@
 """What is shown of each pair of a log that is said to be complete: concurrence, beside the online verdicts.
 
 That a log is complete lets offline decision making conclude that two events are concurrent, and is no online
-rule (docs/reading-004.md). So verdicts stay those of the paper, and whoever answers people asks here: where
-the online verdict is `?` or silence, and a rule about complete logs concludes `||`, that is shown, marked as
-concluded offline. No other offline rule is asked, so that a row of it is a few row operations.
+rule (theory/reading-orderings.md). So verdicts stay those of the paper, and whoever answers people asks here:
+where the online verdict is `?` or silence, and a rule about complete logs concludes `||`, that is shown,
+marked as concluded offline. No other offline rule is asked, so that a row of it is a few row operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Offline decision making: what cannot be and what must be of a pair (seed 003, Definition 4.1)."""
+"""Offline decision making: what cannot be and what must be of a pair (Worlds of Events, Definition 4.1)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A run adds the events of a world one by one, each after what is before it; a con
 has added at some time. n intervals can be seen at once iff none ends at or before the start of another: the
 least cut that has all the starts has none of the ends then. They are seen at once in each run iff each start
 is before each end of another. Of which neither can be so are left out by elimination (Garg and Waldecker,
-weak and strong conjunctive predicates); docs/questions.md, propositions 2 to 4.
+weak and strong conjunctive predicates); docs/reference/questions.md, propositions 2 to 4.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     causality.receive(header, "write x=1")                # at the store
 
 Nobody counts anything: the order within a process is that of its calls, and the header joins the two ends of
-a message. `docs/record.md` has the rest.
+a message. `docs/guides/record.md` has the rest.
 """
 
 from __future__ import annotations
@@ -329,6 +329,13 @@ class Recorder:
         if self._strands is not None:
             with self._lines.lock:
                 self._strands.joined(owner, by)
+
+    def ended(self, owner: Any) -> tuple[Point, ...]:
+        """For `returns`: what is before the end of a task."""
+        if self._strands is None:
+            return ()
+        with self._lines.lock:
+            return self._strands.ended(owner)
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""

@@ -5,10 +5,14 @@ worked, and there its last event is kept with the future: who reads the result c
 through a future of its own, which is made done by `call_soon_threadsafe`; so are those of anyio's threads, in
 which Starlette runs what is not `async`. There it is told which tasks wait for that very future. Of a task
 that waits in another way nothing is said.
+
+What the tasks of an `asyncio.TaskGroup` did is before what follows its block: where each of them ends, its
+last event is kept with the group, as it is with futures.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -18,7 +22,9 @@ if TYPE_CHECKING:
     from microcosm.record.strands import Point
 
 _KEPT = "microcosm_points"
-"""Under this name a future has the last event of who made it done, for each recorder."""
+"""Under this name a future has the last event of who made it done, and a group those of its tasks."""
+LATEST = 10_000
+"""Of so many events of its tasks a group knows: those that ended last."""
 
 _followers: WeakSet[Recorder] = WeakSet()
 
@@ -28,6 +34,7 @@ def follow_returns(recorder: Recorder) -> None:
     if not _followers:
         _follow_futures()
         _follow_loops()
+        _follow_groups()
     _followers.add(recorder)
 
 
@@ -91,6 +98,38 @@ def _follow_loops() -> None:
 
     call_soon_threadsafe.followed = True  # type: ignore[attr-defined]
     BaseEventLoop.call_soon_threadsafe = call_soon_threadsafe  # type: ignore[method-assign, assignment]
+
+
+def _follow_groups() -> None:
+    from asyncio import TaskGroup
+
+    create, leave = TaskGroup.create_task, TaskGroup.__aexit__
+    if hasattr(create, "followed"):
+        return
+
+    def created(group: Any, *arguments: Any, **more: Any) -> Any:
+        task = create(group, *arguments, **more)
+        kept = group.__dict__.setdefault(_KEPT, deque(maxlen=LATEST))
+
+        def over(task: Any) -> None:
+            kept.extend((each, point) for each in [*_followers] for point in each.ended(task))
+
+        if task.done():  # where tasks are eager
+            over(task)
+        else:
+            task.add_done_callback(over)
+        return task
+
+    async def left(group: Any, *fault: Any) -> Any:
+        try:
+            return await leave(group, *fault)
+        finally:
+            for each, point in group.__dict__.pop(_KEPT, ()):
+                each.waited_for(point)
+
+    created.followed = True  # type: ignore[attr-defined]
+    followed: Any = TaskGroup
+    followed.create_task, followed.__aexit__ = created, left
 
 
 def _tasks(future: Any) -> list[tuple[Any, Context]]:

@@ -6,8 +6,8 @@
     channel = grpc.aio.insecure_channel(address, interceptors=aio_client_interceptors(causality))
     server = grpc.aio.server(interceptors=aio_server_interceptors(causality))
 
-Of a stream the call and its end are recorded, not what goes through it; of one that answers a call of
-`grpc.aio` the call alone.
+Of a stream the call and its end are recorded, not what goes through it: whoever reads a streamed answer to
+its end has received it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,14 @@ def client_interceptors(recorder: Recorder) -> list[Any]:
             call.add_done_callback(lambda done: _answered(recorder, details.method, done.trailing_metadata()))
         return call
 
+    def begin(continuation: Any, details: Any, request: Any) -> Any:
+        call = continuation(_with_header(recorder, details), request)
+        return _Read(call, lambda: _answered(recorder, details.method, call.trailing_metadata()))
+
     kinds = [getattr(grpc, f"{_camel(shape)}ClientInterceptor") for shape in SHAPES]
-    methods = {f"intercept_{shape}": _method(intercept) for shape in SHAPES}
+    methods = {
+        f"intercept_{shape}": _method(begin if shape.endswith("stream") else intercept) for shape in SHAPES
+    }
     return [type("RecordedCalls", tuple(kinds), methods)()]
 
 
@@ -76,7 +82,18 @@ def aio_client_interceptors(recorder: Recorder) -> list[Any]:
         return call
 
     async def begin(continuation: Any, details: Any, request: Any) -> Any:
-        return await continuation(_with_header(recorder, details), request)
+        call = await continuation(_with_header(recorder, details), request)
+
+        async def read() -> Any:
+            try:
+                async for each in call:
+                    yield each
+            except grpc.aio.AioRpcError as fault:
+                _answered(recorder, details.method, fault.trailing_metadata())
+                raise
+            _answered(recorder, details.method, await call.trailing_metadata())
+
+        return read()
 
     def made(shape: str) -> Any:
         base = getattr(grpc.aio, f"{_camel(shape)}ClientInterceptor")
@@ -98,18 +115,20 @@ def aio_server_interceptors(recorder: Recorder) -> list[Any]:
     def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
         async def answer(request: Any, context: Any) -> Any:
             recorder.receive(extract(details.invocation_metadata), details.method)
+            told = _Context(context, recorder, details.method)
             try:
-                return await inner(request, context)
+                return await inner(request, told)
             finally:
-                _answer(recorder, details.method, context)
+                told.answer()
 
         async def answers(request: Any, context: Any) -> Any:
             recorder.receive(extract(details.invocation_metadata), details.method)
+            told = _Context(context, recorder, details.method)
             try:
-                async for each in inner(request, context):
+                async for each in inner(request, told):
                     yield each
             finally:
-                _answer(recorder, details.method, context)
+                told.answer()
 
         return answers if streams else answer
 
@@ -137,6 +156,54 @@ class _Details:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._details, name, None)
+
+
+class _Context:
+    """The context of a call at a server of `grpc.aio`, which sends what aborts it at once."""
+
+    def __init__(self, context: Any, recorder: Recorder, method: str) -> None:
+        self._context = context
+        self._recorder = recorder
+        self._method = method
+        self._aborted = False
+
+    async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
+        """Send the answer as one that failed."""
+        self._aborted = True
+        self._context.set_trailing_metadata(tuple(trailing_metadata))
+        _answer(self._recorder, self._method, self._context)
+        await self._context.abort(code, details, self._context.trailing_metadata())
+
+    def answer(self) -> None:
+        """The call is over: send the answer, if that is not done yet."""
+        if not self._aborted:
+            _answer(self._recorder, self._method, self._context)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+
+class _Read:
+    """A call whose answer is a stream, but that its end is told to who reads it."""
+
+    def __init__(self, call: Any, ended: Callable[[], None]) -> None:
+        self._call = call
+        self._ended: Callable[[], None] | None = ended
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._call)
+        except BaseException:
+            if self._call.done() and self._ended is not None:
+                ended, self._ended = self._ended, None
+                ended()
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._call, name)
 
 
 def _answered(recorder: Recorder, method: Any, trailers: Iterable[Any] | None) -> None:

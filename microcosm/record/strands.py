@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import suppress
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -136,10 +136,19 @@ class Strands:
 
     def joined(self, owner: Any, by: Any = None) -> None:
         """A thread or task is over, and who calls (or `by`) has waited for it."""
-        ended = self._of.get(owner)
-        if ended is not None:
-            for point in (*ended.pending, *([ended.point()] if ended.seq else ())):
-                self.waited_for(point, by, _context_of(by))
+        for point in self.ended(owner):
+            self.waited_for(point, by, _context_of(by))
+
+    def ended(self, owner: Any) -> tuple[Point, ...]:
+        """What is before the end of a thread or task: its last event, and what it waited for since; of one
+        that had none, what it was started after."""
+        strand = self._of.get(owner)
+        if strand is not None:
+            return (*strand.pending, *([strand.point()] if strand.seq else ()))
+        if (context := getattr(owner, "runs_in", None)) is not None:
+            told: tuple[Point, ...] = context.get(self._told, ())
+            return told
+        return self._started.get(owner, ())
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """Who calls, or the task `by` of a context, has waited for an event; whom it starts then knows it."""
@@ -221,9 +230,10 @@ def _kind_of_task() -> Any:
         class FollowedTask(Task):  # type: ignore[type-arg]
             """A task that knows who awaits it, or reads its result."""
 
-            def __init__(self, *arguments: Any, **more: Any) -> None:
+            def __init__(self, *arguments: Any, context: Context | None = None, **more: Any) -> None:
                 self.by = _current_task()[0]
-                super().__init__(*arguments, **more)
+                self.runs_in = copy_context() if context is None else context
+                super().__init__(*arguments, context=self.runs_in, **more)
 
             def __await__(self) -> Any:
                 try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from secrets import randbits
 
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import facts_of, fit
 from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, DotRun
+from microcosm.replica.ledger.dots import Dot, DotRun, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
 from microcosm.replica.ledger.ledger import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
@@ -118,29 +119,53 @@ class Changes(Epochs):
             dot = self._put(Append(self._next(), event, at)).dot
             if before := self.noted(AFTER):
                 self._write(AFTER, b"")
-                fact = Correspondence(before.decode(), Relation.BEFORE, event, f"events of {self.name}")
-                self._put(Add(self._next(), fact, (), self._places(fact), at))
+                self._link([before.decode()], event)
             return dot
 
     def _say_again(self) -> None:
-        """Say what was taken out for its dots were disputed, as far as it is not known by now."""
+        """Say what was taken out for its dots were disputed, as far as it is not known by now.
+
+        Its events stand in a chain of their own again, between those that were before and after them.
+        """
         disputed = self._disputed()
         if not disputed:
             return
         ledger = self._state.ledger
+        again: dict[Stream, list[str]] = {}
         with self.transaction():
             self._write(DISPUTED, b"")
             for content in disputed:
                 match evolutions.decode(content):
-                    case Append(_, event, at):
-                        if event not in ledger.places and not event.startswith("c:"):
-                            self._happen(event, at, admitted=False)
-                        elif self.stream not in ledger.chains:
-                            self._write(AFTER, event.encode())
+                    case Append(dot, event, at) if event not in ledger.places and not event.startswith("c:"):
+                        if dot.stream not in again:
+                            before = [
+                                each
+                                for n, each in ledger.chains.get(dot.stream, {}).items()
+                                if n < dot.number
+                            ]
+                            again[dot.stream] = before[-1:]
+                            stream = (self.name, randbits(32) | 1)
+                        number = ledger.seen.last(stream) + 1
+                        if number == 1:
+                            self._link(again[dot.stream], event)
+                        self._put(Append(Dot(*stream, number), event, at))
+                        again[dot.stream] = [event]
                     case Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
                         self._put(Add(self._next(), fact, replaces, self._places(fact), at))
                     case Remove(_, targets):
                         self._put(Remove(self._next(), targets))
+            first = ledger.chain(self.stream)[:1]
+            for last in again.values():
+                if first:
+                    self._link(last, first[0])
+                else:
+                    self._write(AFTER, "".join(last).encode())
+
+    def _link(self, before: list[str], event: str) -> None:
+        """An event came after another, if there is one, which is of another incarnation."""
+        for each in before:
+            fact = Correspondence(each, Relation.BEFORE, event, f"events of {self.name}")
+            self._put(Add(self._next(), fact, (), self._places(fact), None))
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):

@@ -239,8 +239,15 @@ class Core:
         self._view.own = self.stream
 
     def _next(self) -> Dot:
-        stream = self.stream
-        return Dot(*stream, self._state.ledger.seen.last(stream) + 1)
+        stream, ledger = self.stream, self._state.ledger
+        dot = Dot(*stream, ledger.seen.last(stream) + 1)
+        if (
+            dot in ledger.early
+        ):  # somebody has taken it away before there was one: it is of another incarnation
+            self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
+            ledger.changes.forgotten = True
+            return Dot(*self.stream, 1)
+        return dot
 
     def _put(self, evolution: Own) -> Own:
         """Take an evolution of this replica, within a transaction. Raises `Undefined` for one too large."""
@@ -250,7 +257,10 @@ class Core:
             raise Undefined(
                 f"an evolution of {len(content)} bytes is too large; {evolutions.LARGEST} is the most"
             )
-        self._state.ledger.take(evolution)
+        if self._state.author is None:
+            self._state.ledger.take(evolution)
+        else:
+            self._state.take(evolution, content)
         self._pending.append(("evolution", content))
         return evolution
 

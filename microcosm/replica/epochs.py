@@ -95,7 +95,10 @@ class Epochs(Core):
             self.note(DIVERGED, json.dumps(left).encode())
 
     def _note_divergence(self, said: dict[str, Any]) -> None:
-        self._write(DIVERGED, json.dumps([*self.divergences, said][-MOST_DIVERGENCES:]).encode())
+        found = self.divergences
+        if "fork" in said:  # one that is known better now
+            found = [each for each in found if each.get("fork", [])[:2] != said["fork"][:2]]
+        self._write(DIVERGED, json.dumps([*found, said][-MOST_DIVERGENCES:]).encode())
 
     @property
     def divergences(self) -> list[dict[str, Any]]:

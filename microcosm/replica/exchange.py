@@ -5,7 +5,7 @@ parts are compared, until a range has few runs, which are then told. So what is 
 difference (and the logarithm of the whole), not with what both have. There is no session: a message is
 answered from what the replica knows when it comes, so that lost, repeated, late or reordered messages do no
 harm, and an exchange that breaks off goes on wherever the next one begins. The order of arrival is irrelevant
-to what both may conclude (seed 003, Theorem 5.12).
+to what both may conclude (Worlds of Events, Theorem 5.12).
 
 Of what was removed both tell each other too, as bare dots, when they have seen the same: one of them may have
 it from a backup that is older than the removal, which nobody else holds any more.
@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from microcosm.errors import Malformed
 from microcosm.replica.exchange_messages import (
     Compare,
     ExchangeMessage,
     Gone,
+    Heads,
     Range,
     Removed,
     Same,
@@ -59,7 +60,36 @@ class Side(Protocol):
     """What an exchange needs of its replica."""
 
     def seen(self) -> Dots:
-        """Every dot that need not come again."""
+        """Every dot that is seen."""
+        ...
+
+    def proved(self) -> Dots:
+        """Every dot that need not come again: seen, and signed by its author."""
+        ...
+
+    @property
+    def signs(self) -> bool:
+        """Whether it signs, and takes only what is signed."""
+        ...
+
+    def heads(self) -> bytes:
+        """What stands for the newest heads that it knows."""
+        ...
+
+    def newest_heads(self) -> Heads:
+        """The newest heads that it knows."""
+        ...
+
+    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
+        """What to tell a peer of heads that it told."""
+        ...
+
+    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
+        """Evolutions that are held, with what vouches for them."""
+        ...
+
+    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
+        """Take what is signed by whom it ought to be, durably; what to tell the peer."""
         ...
 
     def held_of(self, dots: Dots) -> list[Evolution]:
@@ -113,20 +143,40 @@ class AntiEntropy:
         self._largest = largest
         self._most = most
         self._gone: dict[str, Dots] = {}
-        """What each peer has said it does not hold any more."""
-        self._tried: dict[str, tuple[tuple[bytes, bytes], int]] = {}
-        """The fingerprints of removals here and at each peer, and how often they were compared."""
+        """What each peer has seen and need not tell: it does not hold it any more, or it is not taken."""
+        self._tried: dict[tuple[str, str], tuple[tuple[bytes, bytes], int]] = {}
+        """What stands for removals, or for heads, here and at each peer, and how often they were compared."""
         self.malformed = 0
         """How many messages, or evolutions in them, could not be read; they were dropped."""
         self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
+        self.heard: Callable[[str, Iterable[Dot]], object] | None = None
+        """Told what a peer supplies, new or not, before it is taken."""
 
-    def begin(self, peer: str) -> list[bytes]:
-        """What to send to a peer so that both come to know what the other does."""
-        whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),), self._removals()))]
+    def let_be(self, peer: str, dot: Dot) -> None:
+        """What a peer has seen of a dot is not taken from it: it is not asked for again."""
+        self._gone.setdefault(peer, Dots()).add(dot)
+
+    def ask_again(self) -> None:
+        """What was let be may be taken now."""
+        self._gone.clear()
+
+    def begin(self, peer: str, *, plainly: bool = False) -> list[bytes]:
+        """What to send to a peer so that both come to know what the other does.
+
+        `plainly`: not a fingerprint but all runs, for a peer that is sure to have seen something else.
+        """
+        seen = self._view(peer).within(FIRST, None)
+        if plainly:
+            return [encode(Compare((Range(FIRST, None, tuple(seen)),)))]
+        whole = Range(FIRST, None, fingerprint(seen))
+        return [encode(Compare((whole,), self._removals(), self._side.heads()))]
+
+    def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
+        """What to send to a peer that has not asked: what is held of some dots."""
+        return [encode(message) for message in self._supplied(runs)]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
@@ -140,17 +190,25 @@ class AntiEntropy:
 
     def _answers(self, peer: str, message: ExchangeMessage) -> Iterator[ExchangeMessage]:
         match message:
-            case Compare(ranges, removed):
-                yield from self._compared(peer, ranges, removed)
+            case Compare(ranges, removed, heads):
+                yield from self._compared(peer, ranges, removed, heads)
+            case Heads() if self._side.signs:
+                yield from self._side.compare_heads(peer, message)
             case Removed(ranges, answer):
                 yield from self._removed(ranges, answer)
             case Same(told):
                 if told == fingerprint(self._view(peer).within(FIRST, None)):
                     self._side.level_with(peer)
             case Want(runs):
+                if peer in self._gone:
+                    self._gone[peer] -= Dots(runs)
                 yield from self._supplied(runs)
-            case Supply(contents):
-                self._take(peer, contents)
+            case Supply() if self._side.signs:
+                if self.heard is not None:
+                    self.heard(peer, _told(message.signed))
+                yield from self._side.accept(peer, message)
+            case Supply(contents, signed):
+                self._take(peer, [*contents, *_contents(signed)])
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
@@ -174,7 +232,9 @@ class AntiEntropy:
         if answer:
             yield from (Removed(tuple(some), answer=False) for some in self._batches(lacking, _size))
 
-    def _compared(self, peer: str, ranges: Iterable[Range], removed: bytes) -> Iterator[ExchangeMessage]:
+    def _compared(
+        self, peer: str, ranges: Iterable[Range], removed: bytes, heads: bytes
+    ) -> Iterator[ExchangeMessage]:
         view = self._view(peer)
         parts: list[Range] = []
         wanted: list[DotRun] = []
@@ -185,20 +245,27 @@ class AntiEntropy:
                 if fingerprint(mine) != each.seen:
                     parts += _parts(each.low, each.high, mine)
                 elif each.low == FIRST and each.high is None:
-                    if self._removals_differ(peer, removed):
+                    if self._differ(peer, "removals", self._removals(), removed):
                         whole = self._side.struck().within(FIRST, None)
                         yield Removed(tuple(_parts(FIRST, None, whole)))
+                        continue
+                    mine_too = self._side.heads()
+                    if heads and mine_too and self._differ(peer, "heads", mine_too, heads):
+                        yield self._side.newest_heads()
                         continue
                     self._side.level_with(peer)
                     yield Same(each.seen)
                 continue
-            theirs = Dots(each.seen)
-            lacking += Dots(mine) - theirs
-            beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
-            if self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
-                wanted += theirs - Dots(mine)
+            here, theirs = Dots(mine), Dots(each.seen)
+            fewer, missing = here - theirs, list(theirs - here)
+            lacking += fewer
+            if peer in self._gone:
+                self._gone[peer] -= fewer
+            beyond = [run for run in missing if run[:2] == self._side.stream]
+            if self._side.signs or self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
+                wanted += missing
             else:
-                wanted += theirs - Dots(mine) - Dots(beyond)
+                wanted += [run for run in missing if run not in beyond]
         yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
@@ -208,31 +275,27 @@ class AntiEntropy:
         struck = self._side.struck()
         return fingerprint(struck) if struck else NONE_REMOVED
 
-    def _removals_differ(self, peer: str, removed: bytes) -> bool:
-        """Whether what a peer knows to be removed is to be compared with what is known here.
+    def _differ(self, peer: str, what: str, mine: bytes, theirs: bytes) -> bool:
+        """Whether what a peer knows to be removed, or of heads, is to be compared with what is known here.
 
         What one of them has never seen it does not strike: so what is different after some tries may stay so.
         """
-        pair = (self._removals(), removed)
-        before, tries = self._tried.get(peer, (pair, 0))
+        pair = (mine, theirs)
+        before, tries = self._tried.get((peer, what), (pair, 0))
         tries = tries + 1 if before == pair else 1
-        self._tried[peer] = (pair, tries)
-        return pair[0] != removed and (tries <= TRIES or tries % AGAIN == 0)
+        self._tried[peer, what] = (pair, tries)
+        return mine != theirs and (tries <= TRIES or tries % AGAIN == 0)
 
     def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
         asked = Dots(runs)
         found = self._side.held_of(asked)
-        contents: list[bytes] = []
-        size = 0
-        for evolution in found:
-            content = evolutions.encode(evolution)
-            if contents and size + len(content) > self._largest:
-                yield Supply(tuple(contents))
-                contents, size = [], 0
-            contents.append(content)
-            size += len(content)
-        if contents:
-            yield Supply(tuple(contents))
+        if self._side.signs:
+            yield from self._side.supplies(found, self._largest)
+        else:
+            for some in self._batches([evolutions.encode(each) for each in found], len):
+                yield Supply(tuple(some))
+        if len(found) == len(asked):
+            return
         here = asked - (asked - self._side.seen())
         gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
@@ -254,6 +317,8 @@ class AntiEntropy:
                 peer, self._side.unknown_own(evolution)
             ):
                 found.append(evolution)
+        if self.heard is not None:
+            self.heard(peer, [evolution.dot for evolution in found])
         self._side.take(found)
 
     def _mine(self, peer: str, unknown: list[Dot]) -> bool:
@@ -266,7 +331,8 @@ class AntiEntropy:
     def _view(self, peer: str) -> Dots:
         """What counts as seen between this replica and a peer."""
         gone = self._gone.get(peer)
-        return self._side.seen() | gone if gone else self._side.seen()
+        proved = self._side.proved()
+        return proved | gone if gone else proved
 
     def _batches(self, members: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
         some: list[Item] = []
@@ -279,6 +345,23 @@ class AntiEntropy:
             total += size(member)
         if some:
             yield some
+
+
+def _contents(signed: Iterable[Any]) -> Iterator[bytes]:
+    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
+    for part in signed:
+        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
+            yield from (each for each in part[4] if isinstance(each, bytes))
+
+
+def _told(signed: Iterable[Any]) -> Iterator[Dot]:
+    """The dots of the evolutions in parts of streams, whatever they are worth."""
+    for part in signed:
+        match part:
+            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
+                for number, item in enumerate(items, first):
+                    if isinstance(item, bytes):
+                        yield Dot(name, incarnation, number)
 
 
 def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:

@@ -11,7 +11,7 @@ from microcosm.errors import Malformed
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import dot_of, read, run_of
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Compare:
     ranges: tuple[Range, ...]
     removed: bytes = b""
     """The fingerprint of all dots that I know to be removed, where the ranges are all that I have seen."""
+    heads: bytes = b""
+    """What stands for the newest heads of all streams that I know, likewise; empty if I sign nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,23 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Evolutions, as bytes."""
+    """Evolutions, as bytes; and parts of streams, as `Segment.written` has them, with evolutions in them.
+
+    `struck` are dots among them that are known to be removed.
+    """
 
     evolutions: tuple[bytes, ...]
+    signed: tuple[Any, ...] = ()
+    struck: tuple[DotRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The newest heads of streams, as segments without numbers, and proofs that authors said two things."""
+
+    heads: tuple[Any, ...]
+    proofs: tuple[bytes, ...]
+    answer: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +87,26 @@ class Gone:
     runs: tuple[DotRun, ...]
 
 
-ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed
+ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed | Heads
 
-_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed)
+_CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed, Heads)
 
 
 def encode(message: ExchangeMessage) -> bytes:
     """The bytes of a message."""
     match message:
-        case Compare(ranges, more) | Removed(ranges, more):
-            content: Any = [[_written(each) for each in ranges], more]
+        case Compare(ranges, removed, heads):
+            content: Any = [[_written(each) for each in ranges], removed, heads]
+        case Removed(ranges, answer):
+            content = [[_written(each) for each in ranges], answer]
         case Same(fingerprint):
             content = fingerprint
         case Want(runs) | Gone(runs):
             content = [list(run) for run in runs]
-        case Supply(evolutions):
-            content = list(evolutions)
+        case Supply(evolutions, signed, struck):
+            content = [evolutions, signed, struck]
+        case Heads(heads, proofs, answer):
+            content = [heads, proofs, answer]
     written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
     return written
 
@@ -100,19 +120,25 @@ def decode(content: bytes) -> ExchangeMessage:
     match read(content):
         case (version, *_) if version != VERSION:
             raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
-        case (_, 0, (tuple(ranges), bytes(removed))):
-            return Compare(tuple(_range(each) for each in ranges), removed)
+        case (_, 0, (tuple(ranges), bytes(removed), bytes(heads))):
+            return Compare(tuple(_range(each) for each in ranges), removed, heads)
         case (_, 5, (tuple(ranges), bool(answer))):
             return Removed(tuple(_range(each) for each in ranges), answer)
         case (_, 1, bytes(fingerprint)):
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
             return Want(tuple(run_of(run) for run in runs))
-        case (_, 3, tuple(evolutions)) if all(isinstance(each, bytes) for each in evolutions):
-            return Supply(evolutions)
+        case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck))) if _all_bytes(evolutions):
+            return Supply(evolutions, signed, tuple(run_of(run) for run in struck))
+        case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
+            return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
             return Gone(tuple(run_of(run) for run in runs))
     raise Malformed("no message: its parts are not those of any kind")
+
+
+def _all_bytes(values: tuple[object, ...]) -> bool:
+    return all(isinstance(each, bytes) for each in values)
 
 
 def _written(part: Range) -> list[Any]:

@@ -37,11 +37,11 @@ from microcosm.replica.store import Store
 
 Answer = TypeVar("Answer")
 
-SOON = 0.02
-"""Seconds from a change to the exchange that tells of it."""
-
 PACKET_ROOM = 900
 """About how many bytes a message of an exchange has; what is larger goes in pieces."""
+
+LOOK = 1.0
+"""Seconds after which the time of day is looked at again."""
 
 JUMP = 300.0
 """By so many seconds the time of day may drift from the clock that never jumps before it is said."""
@@ -61,9 +61,6 @@ class ReplicaNode:
         self.jumps = 0
         """How often the time of day jumped. Nothing but the keys' beginnings and ends depends on it."""
         self._carrier = Carrier(replica, store)
-        self._seen = 0
-        self._interval = 1.0
-        self._soon: asyncio.TimerHandle | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -86,7 +83,8 @@ class ReplicaNode:
     ) -> ReplicaNode:
         """Open the replica of a store, with a name make it if need be, and go on where it stopped.
 
-        `members` are added to those that it knows. `interval`: seconds between exchanges with each member.
+        `members` are added to those that it knows. `interval`: seconds between two rounds in which members,
+        each in its turn, are asked what they know.
         `with_commit` is asked before each commit of what has come for a note to keep with it (see
         `Replica.note`), if there is something new to note.
         Raises `MicrocosmError` where a part cannot be had; nothing stays open then. A journal is read in a
@@ -102,7 +100,7 @@ class ReplicaNode:
             begin = partial(Replica, shared, name, largest=PACKET_ROOM, forgetting=forgetting)
             replica = await run_in_thread(begin, _nothing) if shared.slow else begin()
             self = cls(replica, shared)
-            self._interval = interval
+            self._carrier.gossip.interval = interval
             self._carrier.noting = with_commit
             if on_deliver is not None:
                 replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
@@ -119,7 +117,6 @@ class ReplicaNode:
         return self
 
     async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
-        self._seen = len(self.replica.seen())
         self.transport = await self._carrier.open(ring, address, limits, self._flushed)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
         self._ticking.add_done_callback(self._ended)
@@ -287,9 +284,8 @@ class ReplicaNode:
 
     def close(self) -> None:
         """Stop. What was committed goes on with the next `open`; a second call does nothing."""
-        for waiting in (self._ticking, self._soon):
-            if waiting is not None:
-                waiting.cancel()
+        if self._ticking is not None:
+            self._ticking.cancel()
         if self.fault is None and not self._stopped.is_set():
             with suppress(Exception):  # what was not durable, nobody was told of
                 self.transport.flush()
@@ -302,23 +298,9 @@ class ReplicaNode:
 
     def _flushed(self) -> None:
         """After each commit."""
-        seen = len(self.replica.seen())
-        if seen != self._seen and self._soon is None:
-            self._soon = asyncio.get_running_loop().call_later(SOON, self._exchange)
-        self._seen = seen
+        if self._carrier.durable.process.evicted:
+            self._stopped.set()
         self._changed.set()
-
-    def _exchange(self) -> None:
-        """Begin to find out what each member knows."""
-        self._soon = None
-        if self.fault is not None or self._stopped.is_set():
-            return
-        try:
-            for name in self.members:
-                self._carrier.ask(name)
-            self.transport.flush_soon()
-        except Exception as error:
-            self.fail(error)
 
     def fail(self, error: BaseException) -> None:
         """Something that goes on beside has failed: that is the fault of this node, which stops."""
@@ -332,15 +314,13 @@ class ReplicaNode:
             self.fail(error)
 
     async def _tick(self) -> None:
-        while self.fault is None and not self._carrier.durable.process.evicted:
+        while self.fault is None:
             drift = time.time() - time.monotonic()
             if abs(drift - self._drift) > JUMP:
                 self.jumps += 1
             self._drift = drift
-            if self._soon is None:
-                self._exchange()
             try:
-                async with asyncio.timeout(self._interval):
+                async with asyncio.timeout(LOOK):
                     await self._stopped.wait()
                     return
             except TimeoutError:

@@ -26,6 +26,7 @@ from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
+from microcosm.replica.authored import Authored
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
@@ -153,7 +154,7 @@ RENEWALS = 16
 """So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
 
 
-class Replica(Questions, Changes):
+class Replica(Questions, Changes, Authored):
     """One device's microcosm, kept in `store` (or in the journal at a path).
 
     A new store needs a `name`; one that is there belongs to a name, and asking for another raises
@@ -296,6 +297,18 @@ class Replica(Questions, Changes):
         self.begin_anew(peer, dot)
         return True
 
+    def _let_be(self, peer: str, dot: Dot) -> None:
+        self.exchange.let_be(peer, dot)
+
+    def _ask_again(self) -> None:
+        self.exchange.ask_again()
+
+    def _blame(self, peer: str, why: str) -> None:
+        self.exchange.blamed.append((peer, why))
+
+    def _doubt(self, peer: str, why: str) -> None:
+        self.exchange.doubted.append((peer, why))
+
     def take(self, some: Iterable[Evolution]) -> int:
         """Take evolutions of other replicas, in one transaction; how many were new.
 
@@ -309,8 +322,9 @@ class Replica(Questions, Changes):
                         f"{evolution.dot} is an evolution of this replica that it does not know: another "
                         f"one has the name {self.name}, or this store is an old copy (then `renew` it)"
                     )
-                if self._state.ledger.take(evolution):
-                    self._pending.append(("evolution", evolutions.encode(evolution)))
+                content = evolutions.encode(evolution)
+                if self._state.take(evolution, content):
+                    self._pending.append(("evolution", content))
                     new += 1
         return new
 
@@ -320,6 +334,8 @@ class Replica(Questions, Changes):
         Cost: the dots since a member was known to have all of them.
         """
         stream = self.stream
+        if self.signs and other.signs:
+            return  # signed heads say it
         for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
             mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
             if said(mine) and said(theirs) and said(mine) != said(theirs):

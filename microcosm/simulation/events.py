@@ -9,11 +9,11 @@ Acks, permits and nulls are no messages, and no events here.
 
 From the events alone two observers judge a run: whether it is causally delivered, exactly once, and complete;
 and whether every message went to the network in time (SPS and CSPS). Happens-before between messages is that
-of the application (seed 001, section 4.1): a message happens before those that its sender sends later, and
-before those that a receiver sends after *delivering* it.
+of the application (Hybrid Buffering, section 4.1): a message happens before those that its sender sends
+later, and before those that a receiver sends after *delivering* it.
 
-SPS (seed 001, Definition 4.1): process i gives the copy of m for j to the network only when every copy of
-a message before m, to others than i, from a process k other than j (and i) that sent to i, has been
+SPS (Hybrid Buffering, Definition 4.1): process i gives the copy of m for j to the network only when every
+copy of a message before m, to others than i, from a process k other than j (and i) that sent to i, has been
 delivered. CSPS (Definition 4.3) makes no exception for j, nor for copies to i. With FIFO either implies
 causal delivery (Propositions 4.2 and 4.4); what one sender sent before is a matter of FIFO, not of these.
 """

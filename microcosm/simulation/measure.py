@@ -1,4 +1,4 @@
-"""Table 1 of seed 001, measured: how the costs of each protocol grow with the number of processes.
+"""Table 1 of Hybrid Buffering, measured: how the costs of each protocol grow with the number of processes.
 
 All protocols get the same work on the same network of constant delays, a round trip being 1. Growth is
 the exponent k of n^k between the smallest and the largest number of processes.

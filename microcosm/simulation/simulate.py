@@ -224,7 +224,7 @@ class SimulationResult:
 
 
 def outside_the_model(protocol: Protocol, faults: set[str]) -> list[str]:
-    """The faults of a network for which a protocol is not made (seed 001, Table 1), sorted."""
+    """The faults of a network for which a protocol is not made (Hybrid Buffering, Table 1), sorted."""
     return sorted(faults - protocol.machine.TOLERATES)
 
 

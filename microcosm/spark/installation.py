@@ -19,14 +19,14 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, installing
 
 OLDEST = 17
 """The first Java that Spark 4 runs on."""
 
 WAYS = (
     f"Install Java {OLDEST} or newer (Debian: `apt install openjdk-{OLDEST}-jre-headless`) and put `java` on "
-    "the PATH, or set JAVA_HOME to one, or `pip install 'microcosm[java]'`."
+    f"the PATH, or set JAVA_HOME to one, or `{installing('java')}`."
 )
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
@@ -150,6 +150,7 @@ PACKAGES = {
     "googleapis-common-protos": Package("google.rpc", CONNECT, "connect"),
     "zstandard": Package("zstandard", f"logs packed by zstd are not read; {CONNECT}", "zstd"),
     "python-sat": Package("pysat", SLOWER, "sat"),
+    "gmpy2": Package("gmpy2", "tables of many pairs take longer; the answers are the same", "fast"),
     "cryptography": Package("cryptography", f"`microcosm replica serve` {ALONE}", "replica"),
 }
 """The optional packages, by the names under which they are installed."""
@@ -181,7 +182,7 @@ def parts() -> Iterator[Part]:
         if is_installed(package.module):
             yield Part(name, True, _version(name), "")
         else:
-            yield Part(name, False, "", "", package.disables, f"`pip install 'microcosm[{package.extra}]'`")
+            yield Part(name, False, "", "", package.disables, f"`{installing(package.extra)}`")
 
 
 def _version(package: str) -> str:

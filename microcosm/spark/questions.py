@@ -115,9 +115,6 @@ def rows_of(path: str, text: str, questions: str, exact: bool) -> Iterator[dict[
     """The rows of one file: for each execution in it, and each question, the answer of this process."""
     from microcosm.state.microcosm import Microcosm
 
-    nothing = dict.fromkeys(
-        ("trace", "line", "text", "verdict", "exact", "vacuous", "true", "false", "open", "fault")
-    )
     try:
         known = Microcosm.read(path)
         table = known.givens.events
@@ -127,28 +124,40 @@ def rows_of(path: str, text: str, questions: str, exact: bool) -> Iterator[dict[
         for trace in [*several] or alone:
             one = Microcosm.from_trace(path, trace=trace) if several else known
             answered: Answered = one.assert_(read_questions(text, questions), exact=exact, proved=0)  # noqa: PT009
-            for answer in answered:
-                yield {
-                    "file": path,
-                    "trace": trace,
-                    "line": answer.question.place.line,
-                    "text": answer.question.text,
-                    "verdict": answer.verdict,
-                    "exact": answer.exact,
-                    "vacuous": answer.vacuous,
-                    **answer.counts,
-                    "fault": None,
-                    "witnesses": json.dumps(
-                        [
-                            {
-                                "verdict": witness.verdict,
-                                "events": json.dumps({**witness.events, **witness.intervals}),
-                                "parameters": json.dumps(witness.parameters),
-                                "atoms": json.dumps([str(said) for said in witness.atoms]),
-                            }
-                            for witness in answer.witnesses
-                        ]
-                    ),
-                }
+            yield from answer_rows(answered, path, trace)
     except (MicrocosmError, OSError) as error:
-        yield {"file": path, **nothing, "fault": str(error).splitlines()[0], "witnesses": "[]"}
+        yield fault_row(error, path, None)
+
+
+def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iterator[dict[str, Any]]:
+    """The rows of the answers about one execution."""
+    for answer in answered:
+        yield {
+            "file": file,
+            "trace": trace,
+            "line": answer.question.place.line,
+            "text": answer.question.text,
+            "verdict": answer.verdict,
+            "exact": answer.exact,
+            "vacuous": answer.vacuous,
+            **answer.counts,
+            "fault": None,
+            "witnesses": json.dumps(
+                [
+                    {
+                        "verdict": witness.verdict,
+                        "events": json.dumps({**witness.events, **witness.intervals}),
+                        "parameters": json.dumps(witness.parameters),
+                        "atoms": json.dumps([str(said) for said in witness.atoms]),
+                    }
+                    for witness in answer.witnesses
+                ]
+            ),
+        }
+
+
+def fault_row(error: Exception, file: str | None, trace: str | None) -> dict[str, Any]:
+    """The row of an execution that could not be read or asked."""
+    nothing = dict.fromkeys(column.split(" ")[0] for column in CHECKED.split(", "))
+    fault = str(error).splitlines()[0]
+    return {**nothing, "file": file, "trace": trace, "fault": fault, "witnesses": "[]"}

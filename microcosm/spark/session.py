@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, installing
 from microcosm.spark.installation import find_java, lacking
 
 if TYPE_CHECKING:
@@ -125,13 +125,13 @@ def require_packages() -> None:
     """Raise `NoSpark` unless every package that the jobs need is there."""
     missing = lacking(NEEDED)
     if missing:
-        raise NoSpark(f"Spark jobs need {', '.join(missing)}: `pip install 'microcosm[spark]'`.")
+        raise NoSpark(f"Spark jobs need {', '.join(missing)}: `{installing('spark')}`.")
 
 
 def require_streams() -> None:
     """Raise `NoSpark` unless what streams need besides is there."""
     if lacking(["google.protobuf"]):
-        raise NoSpark("Streams need protobuf: `pip install 'microcosm[spark]'`.")
+        raise NoSpark(f"Streams need protobuf: `{installing('spark')}`.")
 
 
 def _running() -> SparkSession | None:
@@ -180,7 +180,7 @@ def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
 
     missing = [CONNECT[name] for name in lacking(CONNECT)]
     if missing:
-        raise NoSpark(f"Spark Connect needs {', '.join(missing)}: `pip install 'microcosm[connect]'`.")
+        raise NoSpark(f"Spark Connect needs {', '.join(missing)}: `{installing('connect')}`.")
     _hush()
     address = urlsplit(server)
     try:

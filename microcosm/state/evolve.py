@@ -1,9 +1,9 @@
 """How knowledge evolves: additions, updates and removals, and verdicts as what one of them brought.
 
-Seed 003, section 3 (definedness of evolutions), section 6 (removals), and Figure 3 (rules Strng, Weak, Up-S
-and Up-W). The functions change an engine and its givens together. One that raises leaves both as they were,
-but for `append`, after which the engine is to be built anew, and `update` and a strict `remove`, which may
-refuse what comes after they took something away. What is refused for what is known already is a
+Worlds of Events, section 3 (definedness of evolutions), section 6 (removals), and Figure 3 (rules Strng,
+Weak, Up-S and Up-W). The functions change an engine and its givens together. One that raises leaves both as
+they were, but for `append`, after which the engine is to be built anew, and `update` and a strict `remove`,
+which may refuse what comes after they took something away. What is refused for what is known already is a
 `Contradiction`, in words and with a derivation of each side; it costs what these derivations cost.
 """
 

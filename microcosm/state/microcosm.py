@@ -1,7 +1,7 @@
 """A microcosm: what one device knows about causality, what follows from it, and how it evolves.
 
-Seed 003, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one keeps
-the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
+Worlds of Events, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one
+keeps the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Microcosm:
         files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
 
     def page(self, path: files.AnyPath, **how: Any) -> None:
-        """Write a page that shows this in any browser, without a network (docs/page.md), whole or not at all.
+        """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
         `how` are the options of `microcosm.page.write.page`: `title`, `pairs` of events to begin with,
         `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
@@ -169,7 +169,7 @@ class Microcosm:
         import_module(_PAGES).write(self, path, **how)
 
     def view(self, *, port: int = 0, browser: bool = True, read_only: bool = False) -> None:
-        """Show this in a browser, with a session behind the page (docs/view.md), until interrupted (Ctrl-C).
+        """Show this in a browser, with a session behind the page (view.md), until interrupted (Ctrl-C).
 
         What is changed there is changed in a copy. To be called in the main thread. Raises `MicrocosmError`
         where the port is in use.
@@ -466,7 +466,7 @@ class Microcosm:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
         `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone).
-        Profile `paper` reads the rules as the seed does. `stop` is asked now and then whether to give up:
+        Profile `paper` reads the rules as the paper does. `stop` is asked now and then whether to give up:
         then `exact` is false. Raises `Inconsistent` where no world fits the givens. Cost: exponential in
         the `<>` at worst.
         """
@@ -535,9 +535,9 @@ class Microcosm:
     ) -> Found:
         """The events that a pattern matches, or tuples of which a formula is true, and those it is open of.
 
-        `sought` is a condition, a pattern, a pair or a question (docs/questions.md), which may name the
-        patterns of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row operation
-        a tuple but its last variable.
+        `sought` is a condition, a pattern, a pair or a question (docs/reference/questions.md), which may name
+        the patterns of `known`; all are counted, `limit` of each kept. Raises `TextError`. Cost: a row
+        operation a tuple but its last variable.
 
         >>> [one.events for one in Microcosm.parse("a < b").find('[name = "a"] < [name = "b"]').true]
         [{'event.1': 'a', 'event.2': 'b'}]

@@ -2,7 +2,7 @@
 
 A world fits `Constraints` if it orders all of `before`, orders nothing that is refuted, and leaves no
 `related` pair unordered. Concurrent pairs are refuted both ways. (Partially ordered time: each pair has
-one of `<`, `>`, `||`; seed 003, section 4.)
+one of `<`, `>`, `||`; Worlds of Events, section 4.)
 """
 
 from __future__ import annotations
@@ -199,10 +199,10 @@ def refutations(known: Constraints, graph: AcyclicGraph, past: list[int]) -> lis
 def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Constraints:
     """The constraints of some givens, given the position of each named event (below `size`).
 
-    Clocks become a cover and rows of what they refute (seed 003 with clocks: a !< b where b's clock has
-    not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be complete leaves
-    unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and clocks of some
-    thousand events (of more they are asked one by one).
+    Clocks become a cover and rows of what they refute (Worlds of Events with clocks: a !< b where
+    b's clock has not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be
+    complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
+    clocks of some thousand events (of more they are asked one by one).
     """
     known = constrained(
         position,

@@ -1,7 +1,7 @@
 """What follows by propagation alone: of constraints whose `<>` are ordered one by one, of those without `<>`.
 
-Three rows an event are enough for every rule of offline propagation (seed 003, section 4 and Figure 5):
-what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
+Three rows an event are enough for every rule of offline propagation (Worlds of Events, section 4 and Figure
+5): what is at or after it (`future`), at or before it (`past`), and what is refuted of something at or before
 it (`beyond`; `||` refutes both ways). Then a !< b iff b ≤ a, or `beyond[a]` meets `future[b]`: all of
 No-Tr-L, No-Tr-R, Ref-< and Ref-|| in one operation, and nothing else need be propagated.
 

@@ -1,4 +1,4 @@
-"""Worlds of events: every pair of distinct events is before, after or concurrent (seed 003, Definition 2.1).
+"""Worlds of events: every pair of distinct events is before, after or concurrent (Definition 2.1).
 
 A world is what a microcosm knows only a part of. Here it is finite, and serves as the source of
 material that is consistent by construction: whatever is drawn from a world can be true together.

@@ -93,7 +93,7 @@ def test_without_a_library(package: str, tmp_path: Path) -> None:
         code, _, err = told[" ".join(command)]
         assert (code, "fault of this program" in err) == (4, False), (command, err)
         assert package in err
-        assert "pip install 'microcosm[" in err
+        assert "pip install 'causal-microcosm[" in err
     found = {part["name"]: part for part in json.loads(told["doctor --json"][1])["parts"]}
     assert not found[package]["present"]
     assert found[package]["disables"]

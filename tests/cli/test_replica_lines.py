@@ -223,7 +223,7 @@ def test_a_journal_that_is_gone_is_the_end_and_its_line_is_answered(tmp_path: Pa
 
 
 def test_a_backup_is_restored_while_the_others_go_on(tmp_path: Path, run: Run) -> None:
-    """As docs/replica.md says: restore, start, replace; what was removed stays so, what is lost is told."""
+    """As guides/replica.md says: restore, start, replace; what was removed stays so, what is lost is told."""
 
     async def scene() -> None:
         write_keys(tmp_path / "keys", new_ring())

@@ -151,7 +151,7 @@ def test_people_see_a_table(run: Run) -> None:
 def test_table_1_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Metadata: RST n², KS between n and n², hybrids 3; throughput: MF and Cykas follow the RTT.
 
-    What replicas know is worked out of fewer messages than usual; docs/protocols.md shows as many.
+    What replicas know is worked out of fewer messages than usual; docs/guides/protocols.md shows as many.
     """
     monkeypatch.setattr("microcosm.cli.commands.simulate_knowledge.MESSAGES", 20)
     result = run("simulate", "--compare", "--json", "--plots", "plots")

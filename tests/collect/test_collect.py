@@ -201,7 +201,7 @@ def test_without_the_library_of_protobuf_json_is_taken(
         async with httpx.AsyncClient(transport=door, base_url="http://here") as client:
             refused = await client.post("/v1/traces", content=b"", headers={"content-type": PROTOBUF})
             assert refused.status_code == 415
-            assert b"pip install 'microcosm[collect]'" in refused.content
+            assert b"pip install 'causal-microcosm[collect]'" in refused.content
             assert (await client.post("/v1/traces", json=request(1))).status_code == 200
 
     asyncio.run(ask())

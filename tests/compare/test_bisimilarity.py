@@ -1,4 +1,4 @@
-"""The statements of seed 003, section 5 and 6, on all microcosms of three events and samples of more.
+"""The statements of Worlds of Events, section 5 and 6, on all microcosms of three events and samples of more.
 
 What they say of bisimilarity is held to greatest fixpoints over whole graphs of evolutions.
 """
@@ -144,7 +144,7 @@ def test_theorem_5_14_forward_bisimilar_microcosms_are_analogous_with_updates() 
 
 
 def test_theorem_5_14_fails_under_additions_alone() -> None:
-    """As docs/errata.md says: 50 classes, which are those of analogy if `<>` is read as `||`."""
+    """As theory/errata-worlds.md says: 50 classes, which are those of analogy if `<>` is read as `||`."""
     found = forward(updating=False)
     assert len(set(found.values())) == 50
     vague, beside = frozenset({("a", "<>", "b")}), frozenset({("a", "||", "b")})
@@ -207,7 +207,7 @@ def test_on_irredundant_microcosms_analogy_is_backward_bisimilarity() -> None:
         assert bisimilar(one, other).holds is bisimilar(one, other, backward=True).holds
 
 
-# Theorems 6.3, 6.4 and 6.6 are no theorems; docs/errata.md has what holds.
+# Theorems 6.3, 6.4 and 6.6 are no theorems; docs/theory/errata-worlds.md has what holds.
 
 SMALL, LARGE = "a < c \n c < b", "a < b \n a < c \n c < b"
 

@@ -140,7 +140,7 @@ ONE = [Message("send", "s", "m", "p", ("q",)), Message("receive", "r", "m", "q")
 
 
 def test_which_inclusions_survive_several_receivers() -> None:
-    """Theorems 19 and 27, and the table of docs/reading-004.md, in all small multicasts."""
+    """Theorems 19 and 27, and the table of docs/theory/reading-orderings.md, in all small multicasts."""
     chain = ["rsc", "fifo-n-n", "fifo-1-n", "causal", "fifo-1-1"], ["fifo-n-n", "fifo-n-1", "causal"]
     claims = {(a, b) for names in chain for i, a in enumerate(names) for b in names[i + 1 :]}
     same = {("fifo-n-1", "fifo-1-n"), ("fifo-1-n", "fifo-n-1")}  # of closures: Theorems 17 and 18

@@ -1,4 +1,4 @@
-"""The claims of seed 004 in their corrected form, each tested on all computations of up to four messages.
+"""The claims of Orderings Beyond Causality in their corrected form, on all computations up to four messages.
 
 Truth is what the oracle says; closures and interiors are asked for by name, `in_closure("rsc", chains)`.
 """

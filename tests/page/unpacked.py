@@ -1,4 +1,4 @@
-"""A reader of pages in Python, from what docs/page.md says of the file: it shares no code with the page."""
+"""A reader of pages in Python, from what guides/page.md says of the file: it shares no code with the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The algorithms that seed 001 compares with, and the monitor of seed 002."""
+"""The algorithms that Hybrid Buffering compares with, and the monitor of Hoogerwoord's note."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lockstep(machines: dict[str, list[Machine]], seed: int, messages: int, size:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_with_every_process_a_monitor_it_is_rst(seed: int) -> None:
-    """Seed 002 and RST, vector for vector."""
+    """Hoogerwoord's note and RST, vector for vector."""
     size = 4
     rst = [RST(me, size) for me in range(size)]
     monitors = [Monitored(me, size, range(size)) for me in range(size)]
@@ -61,7 +61,7 @@ def test_ks_delivers_as_early_as_rst(seed: int) -> None:
 
 
 def test_the_invariant_of_the_monitor() -> None:
-    """f = k at the monitor: what it has received is closed under causal precedence (seed 002, P0)."""
+    """f = k at the monitor: what it has received is closed under precedence (Hoogerwoord's note, P0)."""
     for seed in range(10):
         net = RandomNet(PROTOCOLS["monitor"], 4, seed)
         got = [0] * 4

@@ -1,4 +1,4 @@
-"""Seed 002, sections 1 to 6: its definitions, Lemma 0, the invariants P0 to P3, and each refinement."""
+"""Hoogerwoord's note, sections 1 to 6: its definitions, Lemma 0, invariants P0 to P3, and each refinement."""
 
 from __future__ import annotations
 

@@ -87,6 +87,54 @@ def test_a_gathering_and_a_result_that_is_read_are_waited_for_and_nothing_else(t
     assert [*found.values()] == ["<", "<", None, None, "<", None]
 
 
+def test_what_follows_a_group_comes_after_what_its_tasks_did(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        alone = asyncio.create_task(say(recorder, "alone"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(say(recorder, "a"))
+            group.create_task(nested(recorder))
+            await asyncio.sleep(0.01)
+            recorder.event("within")
+        recorder.event("after")
+        with pytest.raises(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fails(recorder))
+        recorder.event("caught")
+        assert alone.done()
+
+    async def nested(recorder: Recorder) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(say(recorder, "b"))
+
+    async def fails(recorder: Recorder) -> None:
+        recorder.event("failing")
+        raise ValueError("boom")
+
+    run(tmp_path / "log.jsonl", work)
+    after = ("a after", "b after", "after failing", "failing caught")
+    apart = ("a within", "b within", "a b", "alone after")
+    found = verdicts(tmp_path / "log.jsonl", *after, *apart)
+    assert found == {**dict.fromkeys(after, "<"), **dict.fromkeys(apart)}
+
+
+def test_tasks_and_threads_without_events_hand_on_what_was_before_them(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        made: asyncio.Queue[asyncio.Task[None]] = asyncio.Queue()
+
+        async def first() -> None:
+            recorder.event("a")
+            await made.put(asyncio.create_task(asyncio.sleep(0)))
+            recorder.event("b")
+
+        beside = asyncio.create_task(first())
+        await (await made.get())
+        recorder.event("c")
+        await beside
+
+    run(tmp_path / "log.jsonl", work)
+    assert [*verdicts(tmp_path / "log.jsonl", "a c", "b c").values()] == ["<", None]
+
+
 def test_what_a_thread_of_the_loop_is_given_comes_after_its_giving(tmp_path: Path) -> None:
     async def work(recorder: Recorder) -> None:
         recorder.event("a")

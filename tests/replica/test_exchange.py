@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
 from microcosm.replica.exchange import AntiEntropy
+from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.replica import Replica, level
@@ -136,6 +137,23 @@ class Counting:
         return 0
 
     stream = ("nobody", 1)
+    signs = False
+    proved = seen
+
+    def heads(self) -> bytes:
+        return b""
+
+    def newest_heads(self) -> Heads:
+        raise AssertionError
+
+    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
+        raise AssertionError
+
+    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
+        raise AssertionError
+
+    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
+        raise AssertionError
 
     def struck(self) -> Dots:
         return Dots()

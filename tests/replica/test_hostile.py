@@ -27,11 +27,11 @@ FACT = Correspondence("x", Relation.BEFORE, "y")
 
 def written(*some: Evolution) -> bytes:
     """A message that supplies evolutions, whatever they are."""
-    return msgpack.packb([1, 3, [evolutions.encode(one) for one in some]])  # type: ignore[no-any-return]
+    return encode(Supply(tuple(evolutions.encode(one) for one in some)))
 
 
 def runs(code: int, *some: DotRun) -> bytes:
-    return msgpack.packb([1, code, [list(run) for run in some]])  # type: ignore[no-any-return]
+    return msgpack.packb([2, code, [list(run) for run in some]])  # type: ignore[no-any-return]
 
 
 INVENTED = {
@@ -47,7 +47,7 @@ INVENTED = {
     "a delivery of another": written(Append(Dot("evil", 1, 1), "d:a:b.1.1")),
     "want of 2^63": runs(2, DotRun("evil", 1, 1, 1 << 63)),
     "gone of 2^63": runs(4, DotRun("evil", 1, 1, 1 << 63)),
-    "compare of 2^63": msgpack.packb([1, 0, [[["", 0, 0], None, [["evil", 1, 1, 1 << 63]]]]]),
+    "compare of 2^63": msgpack.packb([2, 0, [[["", 0, 0], None, [["evil", 1, 1, 1 << 63]]], b"", b""]]),
     "no message": b"nothing",
 }
 
@@ -203,11 +203,11 @@ def test_a_background_task_that_fails_is_the_fault_of_the_node(monkeypatch: pyte
     async def scene() -> None:
         async with serve(Memory(), "a", **OPTIONS) as a:
 
-            def failing(name: str) -> None:
+            def failing(members: list[str], now: float) -> None:
                 raise ZeroDivisionError("in the background")
 
             a.add_member("b", ("127.0.0.1", 9))
-            monkeypatch.setattr(a._carrier, "ask", failing)
+            monkeypatch.setattr(a._carrier.gossip, "poll", failing)
             await a.stopped()
             assert isinstance(a.fault, ZeroDivisionError)
             assert (a.health, a.metrics()["fault"]) == ("stopped", "in the background")

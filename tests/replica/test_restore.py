@@ -87,7 +87,7 @@ def test_a_removal_of_everything_that_may_come_is_none() -> None:
     one = Replica(Memory(), "a", incarnation=1)
     one.learn("x < y")
     everything = Removed((), answer=False)
-    assert decode(b"\x93\x01\x05\x92\x90\xc2") == everything
+    assert decode(b"\x93\x02\x05\x92\x90\xc2") == everything
     one.strike([DotRun("a", 1, 1, LAST_NUMBER + 1), DotRun("b", 1, 1, LAST_NUMBER + 1)])
     assert not one.is_given("x < y")
     one.learn("p < q")

@@ -1,4 +1,4 @@
-"""What seed 001 claims of its algorithms and of others, one test a claim; some do not hold."""
+"""What Hybrid Buffering claims of its algorithms and of others, one test a claim; some do not hold."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def deliveries(
 
 
 def test_the_optimal_algorithm_can_be_later_all_the_same() -> None:
-    """Not a claim of the seed, but read into it: earlier delivery adds dependencies, and they may wait."""
+    """Not a claim of the paper, but read into it: earlier delivery adds dependencies, and they may wait."""
     later = earlier = 0
     for seed in range(60):
         random = Random(seed)

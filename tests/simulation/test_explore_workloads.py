@@ -300,7 +300,7 @@ def test_a_survey_says_where_it_gave_up() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hybrid-multicast", "hybrid-multicast-sps"])
 def test_three_messages_to_any_receivers(name: str) -> None:
-    """docs/protocols.md has the larger scopes: four messages, and three with a loss and a double."""
+    """docs/guides/protocols.md has the larger scopes: four messages, and three with a loss and a double."""
     surveyed = survey(name, ExploreScope(messages=3))
     assert surveyed.fault is None, surveyed.scenario
     assert surveyed.complete

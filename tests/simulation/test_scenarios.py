@@ -43,7 +43,7 @@ def test_a_faulty_step_is_shown_with_its_place(text: str, line: int) -> None:
     assert f"some.txt:{line}:1" in str(caught.value)
 
 
-def test_figure_4_of_seed_001() -> None:
+def test_figure_4_of_hybrid_buffering() -> None:
     """The scenario `figure-4` is in the state of the figure before it settles, index by index."""
     scenario = Scenario("hybrid-sps", 6)
     output = False

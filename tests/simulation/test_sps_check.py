@@ -1,4 +1,4 @@
-"""Who sends when: Definitions 4.1 and 4.3 and Propositions 4.2, 4.4 and 5.2 of seed 001."""
+"""Who sends when: Definitions 4.1 and 4.3 and Propositions 4.2, 4.4 and 5.2 of Hybrid Buffering."""
 
 from __future__ import annotations
 

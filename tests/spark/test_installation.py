@@ -67,7 +67,7 @@ def test_without_java_spark_says_what_to_do(
     assert main(["spark", "bisim", str(tmp_path), "--out", str(tmp_path / "out")]) == 4
     said = capsys.readouterr().err
     assert "JAVA_HOME" in said
-    assert "microcosm[java]" in said
+    assert "causal-microcosm[java]" in said
     assert "PATH" in said
     assert not (tmp_path / "out").exists()
 
@@ -77,7 +77,7 @@ def test_without_pyspark_spark_says_what_to_do(
 ) -> None:
     monkeypatch.setattr("microcosm.spark.installation.find_spec", lambda name: None)
     assert main(["spark", "bisim", str(tmp_path), "--out", str(tmp_path / "out")]) == 4
-    assert "pip install 'microcosm[spark]'" in capsys.readouterr().err
+    assert "pip install 'causal-microcosm[spark]'" in capsys.readouterr().err
 
 
 def test_jobs_use_nothing_that_spark_connect_lacks() -> None:

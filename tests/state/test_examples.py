@@ -1,4 +1,4 @@
-"""The examples of seed 003, acted out: Example 2.4, Figures 2(a) and 2(b), and small cases beside them."""
+"""The examples of Worlds of Events, acted out: Example 2.4, Figures 2(a) and 2(b), and small cases."""
 
 from __future__ import annotations
 

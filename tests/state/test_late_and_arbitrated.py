@@ -1,6 +1,6 @@
-"""Seed 003, section 8: news that arrives late, relayed news, and arbitration beside visibility.
+"""Worlds of Events, section 8: news that arrives late, relayed news, and arbitration beside visibility.
 
-The seed leaves these for later. What a microcosm can say about them without a new rule is tried here.
+The paper leaves these for later. What a microcosm can say about them without a new rule is tried here.
 """
 
 from __future__ import annotations

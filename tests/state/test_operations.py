@@ -1,6 +1,6 @@
 """Each operation of evolution by itself: add, update, remove, append, forget, batch, copy, merge.
 
-Seed 003, sections 2, 3 and 6; and the evolution rules of Figure 3 as derivations.
+Worlds of Events, sections 2, 3 and 6; and the evolution rules of Figure 3 as derivations.
 """
 
 from __future__ import annotations

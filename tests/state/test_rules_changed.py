@@ -1,6 +1,6 @@
 """Every public question under edited rules is answered by its definition, over the naive judgements.
 
-What is quick because of what the seed's rules say of happens-before must not be taken for granted where the
+What is quick because of what the paper's rules say of happens-before must not be taken for granted where the
 rules in force do not say it: then the answer is that of the definition, or the question is refused.
 """
 

@@ -1,4 +1,4 @@
-"""The statements of seed 003, each by its number, on microcosms drawn from worlds.
+"""The statements of Worlds of Events, each by its number, on microcosms drawn from worlds.
 
 What the paper proves on paper is tried here on the engine; where it is a statement about judgements and
 not about verdicts, on the naive evaluator.

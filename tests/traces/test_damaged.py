@@ -62,7 +62,7 @@ UNDETECTABLE: dict[str, set[Damage]] = {
     },
     **{name: {damage.each_line_doubled} for name in PLAIN},
 }
-"""What cannot be told from the log, and is assumed not to have happened (docs/traces.md)."""
+"""What cannot be told from the log, and is assumed not to have happened (docs/reference/traces.md)."""
 
 
 def cases() -> list[object]:

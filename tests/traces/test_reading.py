@@ -138,7 +138,7 @@ def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_page_has_a_row_for_each_format() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "traces.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert set(formats.builtin()) <= named

@@ -1,4 +1,4 @@
-"""What docs/traces.md says of the orderings that real logs keep is what `microcosm order` says of them."""
+"""What reference/traces.md says of the orderings of real logs is what `microcosm order` says of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.traces.logs import REAL
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="no collection of real logs beside the checkout")
 
-PAGE = Path(__file__).parents[2] / "docs" / "traces.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "traces.md"
 
 ROWS: dict[str, dict[str, int]] = {
     "etcd_raft/*": {"etcd-raft, 3,312 lines": 1},

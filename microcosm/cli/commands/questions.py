@@ -63,8 +63,8 @@ def assert_that(
     """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
 
     What holds, holds in every world that fits what is known; what is violated, in none; what is open
-    depends on what the log does not tell. docs/questions.md has the language. Exit 0 if all hold, 1 if
-    some are violated, 3 if some are open and none is violated.
+    depends on what the log does not tell. docs/reference/questions.md has the language. Exit 0 if all hold, 1
+    if some are violated, 3 if some are open and none is violated.
 
     \b
     Examples:

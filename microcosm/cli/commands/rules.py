@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
 
 _PLACE = r"(?:Definition|Figure|Section|Theorem|Lemma|Example)s?"
-_CITATION = re.compile(rf"seed\s+\d+(?:,\s*{_PLACE}\s*\w+(?:\.\w+)*)*")
+_PAPER = r"(?:Worlds\s+of\s+Events|Orderings\s+Beyond\s+Causality)"
+_CITATION = re.compile(rf"{_PAPER}(?:,\s*{_PLACE}\s*\w+(?:\.\w+)*)*")
 
 
 @app.command("list")

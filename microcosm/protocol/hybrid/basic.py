@@ -1,4 +1,4 @@
-"""The basic hybrid protocol: seed 001, Algorithm 1, as corrected (E1, E2, E6 to E9, E12 to E14).
+"""The basic hybrid protocol: Hybrid Buffering, Algorithm 1, as corrected (E1, E2, E6 to E9, E12 to E14).
 
 It enforces CSPS: a message goes to the network only when everything that happened before it, sent by
 any process that sent to this one, has been delivered (Definition 4.3).

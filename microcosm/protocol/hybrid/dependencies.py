@@ -1,4 +1,4 @@
-"""The hybrid that trades metadata for latency, which seed 001 leaves to the future (section 6).
+"""The hybrid that trades metadata for latency, which Hybrid Buffering leaves to the future (section 6).
 
 SPS keeps a message at its sender while something before it may be undelivered. Here a message may go at
 once, and names what its receiver, and those who hear of it through that one, have to wait for: its

@@ -1,8 +1,8 @@
 """The SPS-optimal multicast for processes that may stop, come back, and be given up.
 
-Seed 001 excludes restarts (section 5). They are safe if nothing leaves a process that it can still forget:
-its host writes down every input that changes the state before any packet that follows from it leaves, and
-afterwards a process that stopped is one that was slow, and a packet that it forgot one that was lost. For
+Hybrid Buffering excludes restarts (section 5). They are safe if nothing leaves a process that it can still
+forget: its host writes down every input that changes the state before any packet that follows from it leaves,
+and afterwards a process that stopped is one that was slow, and a packet that it forgot one that was lost. For
 that a machine says here whether an input would change it (`changes`), gives its whole state as plain values
 (`state`, `restored`), and repeats on demand what it told one process (`repeat`).
 

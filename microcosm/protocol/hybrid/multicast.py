@@ -1,4 +1,4 @@
-"""The basic hybrid protocol for several receivers: seed 001, Algorithm 3, as corrected (E1, E6 to E14).
+"""The basic hybrid protocol for several receivers: Hybrid Buffering, Algorithm 3, corrected (E1, E6 to E14).
 
 As Algorithm 1, except that a message to several receivers is itself among what has to be delivered before
 they may act on it: it is always flagged, and its permits wait for its own acks. The optimisation that
@@ -152,7 +152,7 @@ class Copy:
 
 
 class HybridMulticastSPS(HybridOptimal[Copy]):
-    """SPS-optimal multicast, which seed 001 leaves to the reader (sections 5.6 and 5.7).
+    """SPS-optimal multicast, which Hybrid Buffering leaves to the reader (sections 5.6 and 5.7).
 
     The unit is a copy: message m to receiver j. Process i gives (m, j) to the network once every copy of an
     earlier message, to others than i, from a process other than i and j that sent to i, has been delivered.

@@ -1,4 +1,4 @@
-"""Sliding structures: a window over growing indexes, from `first` up to `next` (seed 001, section 5.3).
+"""Sliding structures: a window over growing indexes, from `first` up to `next` (Hybrid Buffering, 5.3).
 
 An element is added at `next` and keeps its index for good; what is before `first` is forgotten. Every
 operation takes amortised constant time, and memory follows the window, not the indexes.

@@ -1,4 +1,4 @@
-"""The SPS-optimal hybrid protocol: seed 001, Algorithm 2, as corrected (E1 to E9, E12 to E14).
+"""The SPS-optimal hybrid protocol: Hybrid Buffering, Algorithm 2, as corrected (E1 to E9, E12 to E14).
 
 A message to j goes to the network as soon as nothing is missing that processes other than j sent before it
 (Definition 4.1); it is flagged, and its permit waits, only for messages to processes other than j. When a
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=Sendable)
 
 
 class HybridOptimal(Hybrid, Generic[C]):
-    """What the two SPS-optimal protocols share: when a copy may go to the network (seed 001, Definition 4.1).
+    """What the two SPS-optimal protocols share: when a copy may go to the network (Definition 4.1).
 
     A copy to j waits for the missing permits before its index `waits`, but for those of j itself: what j sent
     before it, j has delivered. Four indexes keep every search amortised constant:

@@ -1,7 +1,7 @@
 """A tree that changes in operation: nodes join, leave and fail, and the rest keep causal delivery.
 
-Seed 000 leaves this open. Every node knows the whole tree as parents, so that all compute the same next
-hops. One change happens at a time: the host begins one when the one before is known to all.
+Tree Topologies leaves this open. Every node knows the whole tree as parents, so that all compute the same
+next hops. One change happens at a time: the host begins one when the one before is known to all.
 
 *Join.* A node that admits another tells all others along the tree. The news travel like a message, and
 trees deliver causally, so whoever hears from the new node, or of anything it caused, has heard of it.

@@ -1,6 +1,6 @@
-"""Actors that move from node to node of a tree, while messages to them are under way (seed 000, section 5).
+"""Actors that move from node to node of a tree, while messages to them are under way (Tree Topologies, 5).
 
-The seed leaves migration open. A message is addressed to an actor. Every node knows, for each actor, the
+The paper leaves migration open. A message is addressed to an actor. Every node knows, for each actor, the
 neighbour behind which it lives; no node need know more, and nothing is told to those whose side does not
 change.
 

@@ -1,9 +1,9 @@
-"""The formal model of seed 000, section 3: configurations of a tree of nodes, and the steps between them.
+"""The formal model of Tree Topologies, section 3: configurations of a tree of nodes, and their steps.
 
 A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a configuration
 is the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
-corrected (docs/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into the
-queue of the node that it reaches, and nobody sends to itself.
+corrected (theory/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into
+the queue of the node that it reaches, and nobody sends to itself.
 
 Cause and arrival: Figures 7 and 8, Definition 3.8. *Arrives before* (m ≺ m′) is to say that m is sure to
 arrive at its destination before m′ could arrive there. As printed (Figure 8) it does not: it is neither kept

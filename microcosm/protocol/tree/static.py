@@ -1,12 +1,12 @@
-"""Causal delivery along a tree of FIFO links, without any metadata: seed 000, Figure 3, as corrected.
+"""Causal delivery along a tree of FIFO links, without any metadata: Tree Topologies, Figure 3, as corrected.
 
 The four rules are: M-Send puts a new message on the way to its receiver; M-Forward is the link; M-Route
 passes a message on that has not arrived; M-Receive delivers one that has. A message to several
 receivers travels once along a link and is copied where their ways part. For reliable FIFO networks.
 
-Seed 000 leaves open how a tree is built. A topology is a word: `binary` (complete, root 0), `star` (all
-others are children of 0), `path` (each node's parent is the one before it), `K-ary` (complete, K children
-each) or the parents of all nodes in their order, as in `p2,p3,p3,p3`, where the root names itself.
+Tree Topologies leaves open how a tree is built. A topology is a word: `binary` (complete, root 0), `star`
+(all others are children of 0), `path` (each node's parent is the one before it), `K-ary` (complete, K
+children each) or the parents of all nodes in their order, as in `p2,p3,p3,p3`, where the root names itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from microcosm.protocol.packets import Marker, Routed
 
 
 def hops(me: int, parents: Mapping[int, int]) -> dict[int, int]:
-    """The neighbour of `me` towards every node (seed 000, Figure 4). The root is its own parent.
+    """The neighbour of `me` towards every node (Tree Topologies, Figure 4). The root is its own parent.
 
     Raises `ProtocolError` unless `parents` is a tree (Definition 3.2). Cost: linear.
 
@@ -140,7 +140,7 @@ def tree_of(topology: str, size: int) -> Parents:
 
 
 def check_tree(parents: Mapping[int, int]) -> None:
-    """Seed 000, Definition 3.2: every parent is a node, there is one root, and no circle. Cost: linear.
+    """Tree Topologies, Definition 3.2: every parent is a node, there is one root, no circle. Cost: linear.
 
     Raises `ProtocolError` where it is no tree.
     """
@@ -178,9 +178,9 @@ class Snapshot:
 
 
 class SnapshotNode(TreeNode):
-    """Snapshots of a tree: a consistent state of nodes and links, while messages go on (seed 000, section 5).
+    """Snapshots of a tree: a consistent state of nodes and links, while messages go on (Tree Topologies, 5).
 
-    The seed wants to draw on distributed snapshots for recovery. Links of the tree are FIFO, so markers do
+    The paper wants to draw on distributed snapshots for recovery. Links of the tree are FIFO, so markers do
     (Chandy and Lamport): who begins records its state and sends a marker to all neighbours. The first marker
     makes a node record its own state, and pass the marker on to all neighbours, before anything else is sent.
     What comes from a neighbour between the node's own record and that neighbour's marker was on the link: it

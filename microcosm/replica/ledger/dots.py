@@ -1,8 +1,9 @@
 """Dots, which name evolutions, and sets of them as runs of numbers.
 
 A dot is (replica, incarnation, number): a replica numbers its evolutions from 1, and takes a new incarnation
-where it may have lost some (seed 003 knows neither; they are what makes a removal and a restart harmless).
-A set of dots is small where it is nearly all of the first n of each stream, which is what a replica has seen.
+where it may have lost some (Worlds of Events knows neither; they are what makes a removal and a restart
+harmless). A set of dots is small where it is nearly all of the first n of each stream, which is what a
+replica has seen.
 """
 
 from __future__ import annotations
@@ -132,8 +133,11 @@ class Dots:
         """Put a run of dots in."""
         if run.first >= run.end:
             return
-        bounds = self._bounds.setdefault((run.replica, run.incarnation), [])
-        if bounds and bounds[-1] == run.first:
+        bounds = self._bounds.get((run[0], run[1]))
+        if bounds is None:
+            self._bounds[run[0], run[1]] = [run[2], run[3]]
+            return
+        if bounds[-1] == run.first:
             bounds[-1] = run.end
             return
         low, high = _low(bounds, run.first), bisect_right(bounds, run.end)
@@ -153,7 +157,10 @@ class Dots:
     def __sub__(self, other: Dots) -> Dots:
         left = Dots()
         for stream, bounds in self._bounds.items():
-            kept = _minus(bounds, other._bounds.get(stream, []))
+            theirs = other._bounds.get(stream)
+            if bounds == theirs:
+                continue
+            kept = _minus(bounds, theirs) if theirs else list(bounds)
             if kept:
                 left._bounds[stream] = kept
         return left
@@ -214,6 +221,8 @@ def _up_to(bounds: list[int], number: int) -> list[int]:
 
 def _minus(one: list[int], other: list[int]) -> list[int]:
     """The bounds of what is in the first set and not in the second."""
+    if len(one) == len(other) == 2 and one[0] == other[0]:  # most of what is compared has no gaps
+        return [other[1], one[1]] if one[1] > other[1] else []
     kept: list[int] = []
     places = sorted({*one, *other})
     at_one = at_other = 0

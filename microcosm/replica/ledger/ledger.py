@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
 
@@ -62,21 +62,33 @@ class Ledger:
         """Every dot whose correspondence was removed or superseded: who still holds one is told so."""
         self.marks: dict[Stream, int] = {}
         """Up to which number the events of each stream are forgotten here."""
+        self.settled: set[Dot] = set()
+        """Updates of which everybody knows what they took away."""
+        self.closed: dict[Stream, int] = {}
+        """From which number on nothing is taken of a stream, for its author has said two things."""
         self.theirs: dict[str, Forget] = {}
         """What each replica, this one included, has last said it has forgotten."""
+        self.signed = False
+        """Whether evolutions are signed: then nobody but its author says that there is a dot."""
+        self.early: set[Dot] = set()
+        """Dots that were struck before they came; they give nothing."""
         self.changes = Delta()
 
     # -- evolutions ----------------------------------------------------------------------------------
 
     def take(self, evolution: Evolution) -> bool:
         """Take an evolution; whether it was new."""
-        if not self.seen.add(evolution.dot):
+        if (self.closed and self.is_closed(evolution.dot)) or not self.seen.add(evolution.dot):
             return False
         match evolution:
             case Append():
                 self._append(evolution)
             case Add(dot, _, replaces, places):
-                if not (self.is_forgotten(places[0]) or self.is_forgotten(places[1])):
+                if dot in self.early:
+                    self.early.discard(dot)
+                    if replaces:
+                        self.held[dot] = evolution
+                elif not (self.is_forgotten(places[0]) or self.is_forgotten(places[1])):
                     self._give(evolution)
                 if replaces:
                     self._strike(replaces)
@@ -96,12 +108,19 @@ class Ledger:
         match evolution:
             case Add(dot):
                 self.seen.add(dot)
-                self._give(evolution)
+                if dot in self.struck:
+                    self.held[dot] = evolution
+                else:
+                    self._give(evolution)
             case Remove(dot):
                 self.seen.add(dot)
                 self.held[dot] = evolution
             case _:
                 self.take(evolution)
+
+    def is_closed(self, dot: Dot) -> bool:
+        """Whether it is not taken, for its author has said two things."""
+        return dot.number >= self.closed.get(dot.stream, dot.number + 1)
 
     def is_forgotten(self, place: Dot | None) -> bool:
         """Whether an event that was appended there is one of those that are forgotten here."""
@@ -128,6 +147,7 @@ class Ledger:
             for key in list(self.naming.get(event, ())):
                 for dot in list(self.facts[key]):
                     self._withdraw(dot, key)
+                    del self.held[dot]
         for stream in shorter:
             self.numbers[stream] = sorted(self.chains[stream])
             if not self.numbers[stream]:
@@ -153,10 +173,11 @@ class Ledger:
         stream = (run.replica, run.incarnation)
         for dot in [dot for dot in self.held if dot.stream == stream and run.first <= dot.number < run.end]:
             evolution = self.held[dot]
-            if isinstance(evolution, Add):
-                self._withdraw(dot, evolution.fact.key())
-                continue
             del self.held[dot]
+            if isinstance(evolution, Add):
+                if dot in self.facts.get(evolution.fact.key(), ()):
+                    self._withdraw(dot, evolution.fact.key())
+                continue
             if isinstance(evolution, Append):
                 del self.chains[stream][dot.number]
                 self.numbers[stream].remove(dot.number)
@@ -166,11 +187,19 @@ class Ledger:
         if stream in self.chains and not self.chains[stream]:
             del self.chains[stream], self.numbers[stream]
 
+    def close(self, stream: Stream, first: int) -> None:
+        """Take nothing of a stream from a number on, and take out what there is: it may be two things."""
+        self.closed[stream] = min(first, self.closed.get(stream, first))
+        last = self.seen.last(stream)
+        if last >= first:
+            self.disown(DotRun(*stream, first, last + 1))
+
     def settle(self, dot: Dot) -> None:
         """Drop a removal that everybody has: what it took away comes from nowhere any more."""
-        evolution = self.held.pop(dot)
-        if isinstance(evolution, Add):  # an update: what it gives stays
-            self.held[dot] = replace(evolution, replaces=())
+        if isinstance(self.held[dot], Add) and dot not in self.struck:  # an update: what it gives stays
+            self.settled.add(dot)
+        else:
+            del self.held[dot]
 
     def _append(self, append: Append) -> None:
         dot, event = append.dot, append.event
@@ -214,17 +243,21 @@ class Ledger:
 
     def _strike(self, targets: Iterable[Dot]) -> None:
         for dot in targets:
-            self.seen.add(dot)  # should it still come, it comes too late
-            self.struck.add(dot)
+            if not self.signed:
+                self.seen.add(dot)  # should it still come, it comes too late
+            elif dot not in self.seen:
+                self.early.add(dot)
+            if not self.struck.add(dot):
+                continue
             struck = self.held.get(dot)
             if isinstance(struck, Add):
                 self._withdraw(dot, struck.fact.key())
-                if struck.replaces:  # what an update took away is still to be taken away elsewhere
-                    self.held[dot] = Remove(dot, struck.replaces)
+                if not struck.replaces or dot in self.settled:
+                    del self.held[dot]  # else what an update took away is still to be taken away elsewhere
+                    self.settled.discard(dot)
 
     def _withdraw(self, dot: Dot, key: FactKey) -> None:
         """A dot no longer gives a correspondence."""
-        del self.held[dot]
         given = self.facts[key]
         del given[dot]
         if not given:
@@ -274,7 +307,7 @@ class Ledger:
         return [
             dot
             for dot, e in self.held.items()
-            if isinstance(e, Remove) or (isinstance(e, Add) and e.replaces)
+            if isinstance(e, Remove) or (isinstance(e, Add) and e.replaces and dot not in self.settled)
         ]
 
     def _check(self) -> None:
@@ -286,7 +319,7 @@ class Ledger:
             assert isinstance(held, Add)
             assert held.fact.key() == key
         for dot, held in self.held.items():
-            assert not isinstance(held, Add) or dot in given
+            assert not isinstance(held, Add) or dot in given or dot in self.struck
         for stream, numbers in self.numbers.items():
             assert numbers == sorted(self.chains[stream]) != []
         for event, places in self.places.items():

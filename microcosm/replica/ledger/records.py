@@ -6,6 +6,11 @@ forget      what was forgotten here: processes up to a number, and other events
 struck      dots whose correspondences somebody saw removed
 disown      dots of its own that may name two things: they are taken out
 confirmed   up to which number of its incarnation a member has what it has of itself
+author      its key as an author, and whether it takes what nobody signed
+key         the key of another author, and from where it is known
+signed      a part of a stream with the head that its author signed, and the evolutions that are new of it
+fork        a proof that an author has said two things
+cut         from which number on nothing of a stream is taken for that, and was taken out
 network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
 
@@ -15,20 +20,25 @@ aside, and who is known to have what.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgpack
 
 from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import DotRun, Dots
-from microcosm.replica.ledger.evolution import read, run_of
+from microcosm.replica.ledger.chain import Chains, Segment, leaf, read_segment
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
+from microcosm.replica.ledger.evolution import Evolution, read, run_of
 from microcosm.replica.ledger.ledger import Delta, Ledger
+from microcosm.replica.ledger.proof import read_proof
+from microcosm.replica.ledger.signing import Author
 from microcosm.replica.store import Store
 
 OWN = (
     *("replica", "evolution", "forget", "struck", "disown", "confirmed", "instance"),
+    *("author", "key", "signed", "fork", "cut"),
     *("network", "network start", "network state"),
 )
 """Kinds that no note may have."""
@@ -53,14 +63,30 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
     match kind:
         case "replica":
             state.identity = decode_identity(payload)
+            if state.author is not None:
+                state.chains.begin((state.identity.name, state.identity.incarnation), state.author.key)
         case "evolution":
-            state.ledger.take(evolutions.decode(payload))
+            state.take(evolutions.decode(payload), payload)
         case "forget":
             state.ledger.forget(*decode_forgotten(payload))
         case "struck":
             state.ledger.strike(map(evolutions.run_of, evolutions.read(payload)))
         case "disown":
-            state.ledger.disown(evolutions.run_of(evolutions.read(payload)))
+            state.disown(evolutions.run_of(evolutions.read(payload)))
+        case "author":
+            seed, key, unsigned = evolutions.read(payload)
+            state.become(Author(seed, key), unsigned)
+        case "key":
+            name, key, rank = evolutions.read(payload)
+            state.trust(name, key, rank)
+        case "signed":
+            segment, contents = read_segment(evolutions.read(payload))
+            state.take_signed(segment, {n: evolutions.decode(content) for n, content in contents.items()})
+        case "fork":
+            state.forks[read_proof(payload).stream] = payload
+        case "cut":
+            replica, incarnation, first = evolutions.read(payload)
+            state.ledger.close((replica, incarnation), first)
         case "confirmed":
             incarnation, number = evolutions.read(payload)
             state.confirmed = {incarnation: number}
@@ -90,8 +116,12 @@ def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
 VERSION = 2
 """Of an identity; those of version 1 were known by the incarnation of their dots."""
 
-STATE_VERSION = 4
-"""Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck."""
+STATE_VERSION = 5
+"""Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck, of 4 no
+authors."""
+
+HEARSAY, MEMBER, PINNED = 1, 2, 3
+"""From where the key of an author is known: a third party, the member itself, whoever runs the replica."""
 
 
 @dataclass(slots=True)
@@ -119,6 +149,91 @@ class ReplicaState:
     network: list[tuple[str, bytes]] = field(default_factory=list)
     confirmed: dict[int, int] = field(default_factory=dict)
     """By the incarnation: up to which number members have what the replica has of itself."""
+    author: Author | None = None
+    """The replica as an author; None if it signs nothing, and takes whatever it is told."""
+    unsigned: bool = False
+    """Whether it takes what nobody signed, in names of which no key is known."""
+    authors: dict[str, dict[bytes, int]] = field(default_factory=dict)
+    """The keys that authors are known by, each with `HEARSAY`, `MEMBER` or `PINNED`."""
+    chains: Chains = field(default_factory=Chains)
+    forks: dict[Stream, bytes] = field(default_factory=dict)
+    """Proofs that authors have said two things, the one with the least number of each stream."""
+    unproved: Dots = field(default_factory=Dots)
+    """Dots of known authors whose evolutions came without a signed head: in messages, or long ago."""
+
+    def take(self, evolution: Evolution, content: bytes) -> bool:
+        """Take an evolution: one's own, or one that nobody has signed yet; whether it was new."""
+        if not self.ledger.take(evolution):
+            return False
+        if self.author is not None and self.identity is not None:
+            dot = evolution.dot
+            if dot.replica == self.identity.name:
+                self.chains.append(dot, content, self.author.key)
+            elif dot.replica in self.authors and self.chains.of(dot) is None:
+                self.unproved.add(dot)
+        return True
+
+    def become(self, author: Author, unsigned: bool) -> None:
+        """The replica signs from now on, also what it said before. Cost: what it has said."""
+        assert self.identity is not None
+        self.author, self.unsigned, self.ledger.signed = author, unsigned, True
+        own = self.identity.name
+        for stream in self.ledger.seen.streams():
+            if stream[0] == own:
+                for number in range(1, self.ledger.seen.last(stream) + 1):
+                    held = self.ledger.held.get(Dot(*stream, number))
+                    content = b"" if held is None else evolutions.encode(held)
+                    self.chains.append(Dot(*stream, number), content, author.key)
+        self.chains.begin((own, self.identity.incarnation), author.key)
+
+    def trust(self, name: str, key: bytes, rank: int) -> None:
+        """A key of an author is known; what a member says of itself goes before what others say of it."""
+        known = self.authors.setdefault(name, {})
+        if rank > HEARSAY:
+            for other in [other for other, how in known.items() if how == HEARSAY and other != key]:
+                del known[other]
+                self._distrust(name, other)
+        if not known:
+            some = (dot for dot in self.ledger.held if dot.replica == name and self.chains.of(dot) is None)
+            self.unproved.update(DotRun(*dot, dot.number + 1) for dot in some)
+        known[key] = max(rank, known.get(key, 0))
+
+    def _distrust(self, name: str, key: bytes) -> None:
+        """What was signed with a key that is not the author's is taken out."""
+        streams = {each.stream for each in self.chains.all() if each.key == key and each.stream[0] == name}
+        for stream in streams:
+            self.ledger.disown(DotRun(*stream, 1, self.ledger.seen.last(stream) + 1))
+        self.chains.drop(streams)
+
+    def take_signed(self, segment: Segment, signed: Mapping[int, Evolution]) -> None:
+        """Keep a signed segment, and take what came with it."""
+        self.chains.add(segment)
+        for number, evolution in signed.items():
+            dot = Dot(*segment.stream, number)
+            if dot in self.unproved:
+                if self.ledger.held.get(dot, evolution) != evolution:
+                    self.ledger.disown(DotRun(*dot, number + 1))
+                self._prove(DotRun(*dot, number + 1))
+            self.ledger.take(evolution)
+        if self.unproved and segment.last >= segment.first:
+            for run in self.unproved.within(Dot(*segment.stream, segment.first), _after(segment)):
+                for number in range(run.first, run.end):
+                    held = self.ledger.held.get(Dot(*segment.stream, number))
+                    if held is None or leaf(evolutions.encode(held)) == segment.leaf(number):
+                        self._prove(DotRun(*segment.stream, number, number + 1))
+
+    def _prove(self, run: DotRun) -> None:
+        self.unproved = self.unproved - Dots([run])
+
+    def disown(self, run: DotRun) -> None:
+        """Take out evolutions of one's own that may be of two copies."""
+        self.ledger.disown(run)
+        if self.author is not None:
+            self.chains.cut((run.replica, run.incarnation), run.first)
+
+
+def _after(segment: Segment) -> Dot:
+    return Dot(*segment.stream, segment.last + 1)
 
 
 def encode_identity(identity: Identity) -> bytes:
@@ -145,6 +260,7 @@ def encode_state(state: ReplicaState) -> bytes:
     """The bytes of all of it. Cost: linear."""
     assert state.identity is not None
     ledger = state.ledger
+    state.chains.compact(ledger.held)
     written: bytes = msgpack.packb(
         [
             STATE_VERSION,
@@ -156,6 +272,7 @@ def encode_state(state: ReplicaState) -> bytes:
             state.network,
             list(state.confirmed.items()),
             [list(run) for run in ledger.struck],
+            _encode_authors(state),
         ]
     )
     return written
@@ -165,16 +282,45 @@ def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (int(version), bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), *rest) if (
-            len(rest) == version - 1 <= 3
+            len(rest) == version - 1 <= 4
         ):
-            network, confirmed, struck = (*rest, (), (), ())[:3]
+            none: list[Any] = [(), (), (), None]
+            network, confirmed, struck, authors = [*rest, *none[len(rest) :]]
         case _:
             raise Malformed("no snapshot of a replica that this program can read")
     ledger = Ledger()
+    ledger.struck = Dots(map(run_of, struck))
     for mark in map(run_of, marks):
         ledger.marks[mark.replica, mark.incarnation] = mark.first
     for each in held:
         ledger.hold(evolutions.decode(each))
-    ledger.seen, ledger.struck = Dots(map(run_of, seen)), Dots(map(run_of, struck))
+    ledger.seen = Dots(map(run_of, seen))
+    ledger.early = {*(ledger.struck - ledger.seen).dots()}
     ledger.changes = Delta()
-    return ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))
+    state = ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))
+    if authors is not None:
+        _decode_authors(state, authors)
+    return state
+
+
+def _encode_authors(state: ReplicaState) -> list[Any] | None:
+    if state.author is None:
+        return None
+    return [
+        [*state.author, state.unsigned],
+        [[name, key, rank] for name, keys in state.authors.items() for key, rank in keys.items()],
+        [[*s.stream, s.first, s.before, bytes(s.leaves), s.key, s.signature] for s in state.chains.all()],
+        [*state.forks.values()],
+        [[*stream, number] for stream, number in state.ledger.closed.items()],
+    ]
+
+
+def _decode_authors(state: ReplicaState, value: Any) -> None:
+    (seed, key, unsigned), authors, segments, forks, closed = value
+    state.author, state.unsigned, state.ledger.signed = Author(seed, key), unsigned, True
+    for replica, incarnation, *rest in segments:
+        state.chains.add(Segment((replica, incarnation), *rest))
+    state.forks = {read_proof(content).stream: content for content in forks}
+    state.ledger.closed = {(replica, incarnation): number for replica, incarnation, number in closed}
+    for name, known, rank in authors:
+        state.trust(name, known, rank)

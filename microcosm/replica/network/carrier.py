@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from random import Random
 from typing import Protocol
 
 from microcosm.errors import Busy, JournalError, ReplicaError
@@ -18,6 +19,7 @@ from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
+from microcosm.replica.network.gossip import Gossip
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating, Suspects
@@ -64,12 +66,13 @@ class Carriage(Protocol):
 class Carrier:
     """The `Outbox` of a replica whose store is a `ReplicaStore`; `open` puts it on the network."""
 
-    def __init__(self, replica: Replica, store: ReplicaStore) -> None:
+    def __init__(self, replica: Replica, store: ReplicaStore, random: Random | None = None) -> None:
         self.replica = replica
         self.transport: Carriage
         self._stating: Stating
         self.said: Counter[str] = Counter()
-        """What went on beside the messages: exchanges begun, and letters that made no sense."""
+        """What went on beside the messages: how often members were told or asked what is known, and letters
+        that made no sense."""
         self._store = store
         self._network = NetworkStore(store.store, replica)
         self.commits = self._network.commits
@@ -83,6 +86,7 @@ class Carrier:
         a transaction of it is open."""
         self._delivering = False
         self.suspects = Suspects()
+        self.gossip = Gossip(replica, self._reaches, random)
         self.noting: Callable[[], tuple[str, bytes] | None] | None = None
         """Asked for a note to be kept with the next commit of what has come."""
 
@@ -103,6 +107,7 @@ class Carrier:
     def begin(self) -> Durable:
         """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
+        replica.sign()
         name, incarnation = replica.name, replica.known_as
         durable = Durable.opened(
             *(self._network, name, incarnation, self._deliver),
@@ -141,12 +146,6 @@ class Carrier:
     def malformed(self) -> int:
         """Messages of exchanges, or pieces of them, that made no sense."""
         return self.replica.exchange.malformed + self.assembly.malformed
-
-    def ask(self, name: str) -> None:
-        """Begin to find out what a member knows, with the next flush."""
-        for message in self.replica.exchange.begin(name):
-            self.said["exchanges"] += 1
-            self._say(name, message)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -222,6 +221,8 @@ class Carrier:
         name = letter.id.name
         opened = wire.envelope_of(letter.payload, name)
         fault = "what is no envelope" if opened is None else self.replica.fault_in(opened.sent)
+        if opened is not None and self.replica.is_forged(opened.sent):
+            fault = f"{opened.sent.dot} is not what {name} has signed"
         if opened is None or fault is not None:
             self.suspects.blame(name, f"message {letter.id}: {fault}", self.transport.endpoint.now)
         if opened is None or fault or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
@@ -267,6 +268,13 @@ class Carrier:
             for answer in self._heard(name, message):
                 self._say(name, answer)
         self._stating.follow()
+        while endpoint.started:
+            self.gossip.met(endpoint.started.pop())
+        members = [member.name for member in self.durable.process.members]
+        for name, message in self.gossip.poll(members, endpoint.now):
+            self.said["told or asked"] += 1
+            self._say(name, message)
+        endpoint.wake_at = self.gossip.next_time()
 
     def _heard(self, name: str, message: bytes) -> list[bytes]:
         """What to answer a member. Whatever it says, it does not end this: it is blamed, and named."""
@@ -295,6 +303,9 @@ class Carrier:
         for fragment in fragments(message, endpoint.room):
             if not endpoint.say(name, fragment):
                 break
+
+    def _reaches(self, name: str) -> bool:
+        return self.transport.endpoint.reaches(name)
 
     def _compaction(self) -> None:
         """The replica asks for a snapshot: now, or with the flush that ends what goes on."""

@@ -52,6 +52,10 @@ Address = tuple[str, int]
 
 MOST_SAID = 512
 """So many fragments of messages of exchanges wait for a member at most; what is more is left out."""
+
+LOOK = 1.0
+"""Seconds after which each member is looked at, whether or not there is anything to send."""
+
 SILENCE = 3
 """After so many waits in vain a member is greeted again: it may have started anew."""
 
@@ -78,8 +82,12 @@ class Endpoint:
         """Packets and bytes, in and out."""
         self.exchanged: list[tuple[str, bytes]] = []
         """What members said beside their messages (`say`), for the host to take out after each packet."""
+        self.started: list[str] = []
+        """Members whom this start has met, or who have started since, for the host to take out."""
         self.snapshot: Callable[[], bytes | None] | None = None
         """Asked at each `cut`: what is to stand for all records from then on, if it is time for that."""
+        self.wake_at = NEVER
+        """When the host has something to say by itself."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
         durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
@@ -89,7 +97,7 @@ class Endpoint:
         self._tagged: dict[bytes, Peer] = {}
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
-        self._next_tick = now
+        self._next_tick = self._look_at = now
         self._now = now
         self._meet(now)
 
@@ -119,6 +127,11 @@ class Endpoint:
             return False
         peer.saying.append(content)
         return True
+
+    def reaches(self, name: str) -> bool:
+        """Whether a member has answered, so that something can be said to it."""
+        peer = self._tagged.get(tag(name))
+        return peer is not None and peer.session is not None
 
     @property
     def room(self) -> int:
@@ -219,21 +232,28 @@ class Endpoint:
         leaving: list[tuple[Address, bytes]] = []
         if self.durable.process.evicted or self.durable.changing:
             return leaving
+        membership, everybody = self.durable.process.membership, now >= self._look_at
+        fenced = bool(membership.fences)
+        if everybody:
+            self._look_at = now + LOOK
         for number, peer in self._peers.items():
-            try:
-                self._write(number, peer, now, wall, leaving)
-            except KeyFileError:
-                self.drops[NO_KEY] += 1
+            if everybody or peer.stirs(now) or (fenced and not membership.talks(number)):
+                try:
+                    self._write(number, peer, now, wall, leaving)
+                except KeyFileError:
+                    self.drops[NO_KEY] += 1
         self.counts["packets out"] += len(leaving)
         self.counts["bytes out"] += sum(len(packet) for _, packet in leaving)
         return leaving
 
     def next_time(self) -> float:
         """When `poll` and `flush` have something to do even if nothing happens; infinite if never."""
-        times = [NEVER]
+        times = [self.wake_at]
+        membership = self.durable.process.membership
+        fenced = bool(membership.fences)
         for number, peer in self._peers.items():
-            times += [peer.greet_at, peer.next_time()]
-            if peer.session is not None and self.durable.process.membership.unconfirmed(number):
+            times.append(peer.next_time())
+            if fenced and peer.session is not None and not membership.talks(number):
                 times.append(peer.fences_at)
         return min(times)
 
@@ -272,7 +292,11 @@ class Endpoint:
         if isinstance(found, str):
             return found
         if found.header.kind == GREETING:
+            before = found.peer.session
             refused = self._handshake.heard(found, now)
+            session = found.peer.session
+            if session is not before and session and (before is None or before.boot != session.boot):
+                self.started.append(found.peer.member.name)
             if not self._learn(found, source) and refused is None:
                 found.peer.greets_from = source
             return refused

@@ -2,11 +2,11 @@
 
 Copies wait in `_queue` until the congestion window has room, then for their ack; each has a timer of its own.
 Acks and permits go with the next packet, or in one of their own. Delivery is FIFO between two processes, and
-permits come in the order of the messages (seed 001, sections 5.4 and 5.5), so that one ack or permit stands
-for all before it: the last one is sent, and a lost one is made good by the next. A permit that is the last
-one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is the
-newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as sending
-does, and starts over whenever a permit comes.
+permits come in the order of the messages (Hybrid Buffering, sections 5.4 and 5.5), so that one ack or permit
+stands for all before it: the last one is sent, and a lost one is made good by the next. A permit that is the
+last one for a while is asked for, by an ack of the oldest message that lacks its permit, and the answer is
+the newest permit. Who waits for a permit may be waited for by others, so asking backs off only as far as
+sending does, and starts over whenever a permit comes.
 
 The window of the path grows by what is acknowledged, doubling at first, and is halved by a loss, at most once
 a round trip (Jacobson, *Congestion avoidance and control*, 1988); waiting times follow RFC 6298. An ack comes
@@ -210,12 +210,19 @@ class Peer:
                 self.congestion.lost(now)
                 self._give_up(mid, flying)
 
+    def stirs(self, now: float) -> bool:
+        """Whether there may be something to send to it, fences apart."""
+        answers = self._ack or self._permits or self._confirm or self._asking
+        return bool(now >= self.greet_at or answers or self.said or self._queue or self._again)
+
     def next_time(self) -> float:
-        """When `poll` will have something to do."""
+        """When there will be something to do, fences apart."""
         timers = self._timers
+        if not timers:
+            return self._ask_at if self._ask_at < self.greet_at else self.greet_at
         while timers and not self._valid(*timers[0]):
             heappop(timers)
-        return min(self._ask_at, timers[0][0] if timers else NEVER)
+        return min(self._ask_at, self.greet_at, timers[0][0] if timers else NEVER)
 
     def contents(self, now: float, fences: list[Fence]) -> Iterator[Content]:
         """What to send now, a packet at a time. `fences`: to tell the member of, when it is time."""

@@ -1,5 +1,5 @@
 """Packets that only their destination can open, and that nobody else could have sealed (but see
-docs/security.md).
+docs/reference/security.md).
 
 For each key and boot a sender draws a random salt of 128 bits and derives a key of its own,
 
@@ -20,7 +20,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from microcosm.errors import ReplicaError
+from microcosm.errors import ReplicaError, installing
 from microcosm.replica.network.keys import Key, Keyring
 
 GREETING, CONTENT, EXCHANGE = 0, 1, 2
@@ -61,7 +61,7 @@ def tag(name: str) -> bytes:
 def require_ciphers() -> None:
     """Raise `ReplicaError` unless packets can be sealed: before anything is opened."""
     if find_spec("cryptography") is None:
-        raise ReplicaError("packets are sealed by `cryptography`; `pip install 'microcosm[replica]'`")
+        raise ReplicaError(f"packets are sealed by `cryptography`; `{installing('replica')}`")
 
 
 def header_of(packet: bytes) -> Header | None:

@@ -60,6 +60,13 @@ def divergences(replica: Replica) -> list[dict[str, str]]:
 
 def _why(found: dict[str, Any]) -> str:
     member = found["member"]
+    if "fork" in found:
+        return (
+            f"{member} has signed two things under {Dot(*found['fork'])}: its journal runs twice, or was put"
+            f" back, or it lies; `replica proof` shows it to anybody. Nothing of it counts from there on. End"
+            f" the other process, `replica renew` there and `replica member replace` {member} here; or evict"
+            " it, and change the keys"
+        )
     if "dot" in found:
         return (
             f"{member} knows {Dot(*found['dot'])} of this replica, which had come to number {found['last']}"

@@ -299,9 +299,9 @@ class Transport:
         settled: list[WriteBatch] = []
         try:
             settled += self._finish(wait)
+            endpoint.poll(now)
             if self._before_flush is not None:
                 self._before_flush()
-            endpoint.poll(now)
             if not self._writing.busy:
                 settled += self._commit(now, wait)
             for address, packet in endpoint.leaving(now, time.time()):

@@ -1,7 +1,7 @@
 """Thousands of microcosms compared in one job: classes of analogous ones, and why some pairs differ.
 
 Two microcosms are analogous, and so forward bisimilar, exactly if their digests are equal; so a class is
-a digest, and comparing all with all costs one digest each (seed 003, Theorem 5.10).
+a digest, and comparing all with all costs one digest each (Worlds of Events, Theorem 5.10).
 """
 
 from __future__ import annotations

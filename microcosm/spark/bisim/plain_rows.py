@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_EMPTY = ("refuted", "stamps", "clocks", "messages", "orderings", "tokens")
+_EMPTY = ("refuted", "stamps", "clocks", "messages", "processes", "orderings", "tokens")
 
 
 def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
@@ -160,7 +160,7 @@ _FIELDS = {"external", "internal"}
 
 
 def plain_digest(record: Mapping[str, object]) -> str | None:
-    """The digest under the rules of the seed; None for what is not plain. Some world fits what is plain.
+    """The digest under the rules of the paper; None for what is not plain. Some world fits what is plain.
 
     Cost: that of a closure.
 
@@ -231,7 +231,7 @@ def _pasts(before: list[list[int]]) -> list[int] | None:
     return past if len(order) == len(before) else None
 
 
-_TABLES = ("stamps", "clocks", "tokens")
+_TABLES = ("stamps", "clocks", "processes", "tokens")
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")
 
 

@@ -143,7 +143,7 @@ class _Job:
             tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
         ]
         if foreign:
-            links, unknown = _linked(_all(foreign), _named(good, several))
+            links, unknown = linked(_all(foreign), _named(good, several))
             self._output.stage(self._spark, "unknown", lambda: unknown)
             odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
@@ -323,7 +323,7 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     return events.select(trace, id_of(several).alias("id"), *columns)
 
 
-def _linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Links from one execution to another as edges, and those that are not believed as irregularities.
 
     Only links to last events are believed: these close no cycle.

@@ -4,11 +4,11 @@
 
 `process` and one of `kind`, `message` and `label` are required; `seq` is the order of lines where it is left
 out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
-`attributes` and `after` are optional, and fields that are not known become attributes. `docs/log-format.md`
-and `microcosm/schemas/event.json` have all of it. A copy of a log of another format says in `counted` which
-of `seq` and `message` its reader counted, for want of them in the log, and any copy in `origin` from which
-file and line an event was read: there it still is said to stand. A line that is no event is reported and
-passed over.
+`attributes` and `after` are optional, and fields that are not known become attributes.
+`docs/reference/log-format.md` and `microcosm/schemas/event.json` have all of it. A copy of a log of another
+format says in `counted` which of `seq` and `message` its reader counted, for want of them in the log, and any
+copy in `origin` from which file and line an event was read: there it still is said to stand. A line that is
+no event is reported and passed over.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from functools import partial
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from microcosm.errors import TextError
+from microcosm.errors import TextError, installing
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
 from microcosm.traces.event import Counted, TraceEvent
@@ -242,5 +242,5 @@ def _arrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise TextError("Parquet needs pyarrow", hint="pip install 'microcosm[parquet]'") from None
+        raise TextError("Parquet needs pyarrow", hint=installing("parquet")) from None
     return pyarrow

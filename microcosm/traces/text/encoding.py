@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Protocol
 
-from microcosm.errors import TextError
+from microcosm.errors import TextError, installing
 from microcosm.traces.report import Report
 
 REPLACED = "microcosm.replaced"
@@ -246,7 +246,7 @@ def unpacked(blocks: Iterator[bytes], file: str, report: Report) -> tuple[Iterat
             try:
                 new()
             except ImportError:
-                hint = "Install it: pip install 'microcosm[zstd]', or unpack the file first."
+                hint = f"Install it: {installing('zstd')}, or unpack the file first."
                 raise TextError(
                     "is packed by zstd: `zstandard` is not installed", file=file, hint=hint
                 ) from None

@@ -1,4 +1,4 @@
-"""Section 6 of seed 001: metadata for latency, a message at a time, up to a budget."""
+"""Section 6 of Hybrid Buffering: metadata for latency, a message at a time, up to a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hybrid protocols of seed 001 step by step: its claims, and each correction of its algorithms."""
+"""The protocols of Hybrid Buffering step by step: its claims, and each correction of its algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 000: its theorem and lemmas, over every configuration that small trees can reach, and its errata."""
+"""Tree Topologies: its theorem and lemmas, over every configuration of small trees, and its errata."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_erratum_figure_8_does_not_follow_from_causality() -> None:
 
 
 def test_arrives_before_is_not_transitive() -> None:
-    """The seed's own example, in section 3.4: A ≺ B and B ≺ C, and not A ≺ C."""
+    """The paper's own example, in section 3.4: A ≺ B and B ≺ C, and not A ≺ C."""
     tree: ParentTree = (0, 0, 1, 1)
     found = False
     for now in reachable(tree, 3):

@@ -82,7 +82,7 @@ class Scene:
             await asyncio.sleep(0)
             under_way = self.count("packets out") + self._thrown != self.count("packets in")
             waits = any(about["missing permits"] for node in self.nodes for about in _members(node))
-            soon = any(node.blocked() or node._soon for node in self.nodes)
+            soon = any(node.blocked() or node._carrier.gossip.pushes for node in self.nodes)
             turns = 0 if under_way or waits or soon else turns + 1
 
     async def refused(self, node: ReplicaNode, packets: list[bytes], door: socket.socket) -> set[str]:

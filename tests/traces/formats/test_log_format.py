@@ -1,4 +1,4 @@
-"""`docs/log-format.md` and the schema say what the reader of the own format does."""
+"""`docs/reference/log-format.md` and the schema say what the reader of the own format does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from microcosm.traces.formats.left_out import FIELDS
 from tests.traces.formats.test_jsonl import EVENTS, FAULTS, GOOD, LINES, NOT_PLAIN
 from tests.traces.logs import read_text
 
-PAGE = (Path(__file__).parents[3] / "docs" / "log-format.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "log-format.md").read_text(encoding="utf-8")
 SCHEMA = json.loads(files("microcosm").joinpath("schemas/event.json").read_text(encoding="utf-8"))
 
 

@@ -197,7 +197,7 @@ def test_all_is_read_before_a_wrong_sum() -> None:
 
 def test_zstd_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(TextError, match=r"f: is packed by zstd.*\n.*pip install 'microcosm\[zstd\]'"):
+    with pytest.raises(TextError, match=r"f: is packed by zstd.*\n.*pip install 'causal-microcosm\[zstd\]'"):
         lines_of(b"(\xb5/\xfd and so on")
 
 

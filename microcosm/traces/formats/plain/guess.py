@@ -97,11 +97,11 @@ def _of_json(start: str) -> str:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        return "It looks like JSON; docs/log-format.md says what a log of one's own is."
+        return "It looks like JSON; docs/reference/log-format.md says what a log of one's own is."
     fields, wrong = ", ".join(map(str, list(record)[:8])), why_no_event(record)
     if start.startswith("[") and wrong == "nothing is wrong":
         return "It looks like an array of events; the own format has one a line: `jq -c '.[]'` makes them so."
     return (
         f"It looks like JSON lines with the fields {fields[:200]}; as an event of the own format "
-        f"(docs/log-format.md): {wrong}"
+        f"(docs/reference/log-format.md): {wrong}"
     )

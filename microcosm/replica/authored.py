@@ -1,0 +1,415 @@
+"""A replica that signs what it says, and takes from others what its author has signed: no more.
+
+Each replica on the network has an Ed25519 key of its own. The key of another is that which its operator was
+given (`trust`), or else the first one that is heard of: of the member itself before that of a third party.
+What a stream says stands in segments with a signed head (`ledger.chain`), which anybody can relay and nobody
+can make up. Where two segments of a stream cannot be of one chain, that is the proof (`ledger.proof`) that
+its journal runs twice, or was put back, or that its author lies:
+
+- the replica whose stream it is begins another one, and says again what is in doubt (`epochs`);
+- who hears it from the author takes neither more of it nor less, keeps the proof, and tells the author;
+- who hears it from somebody else takes out what may be two things, from the first number in doubt on, and
+  tells everybody. The least number that is told counts; so all take out the same, however they heard of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+from msgpack import packb
+
+from microcosm.errors import Malformed, Undefined
+from microcosm.replica.core import fit
+from microcosm.replica.epochs import DISPUTED, Epochs
+from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.chain import Segment, fork, leaf, read_segment
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.proof import ForkProof, read_proof
+from microcosm.replica.ledger.records import HEARSAY, MEMBER, PINNED
+from microcosm.replica.ledger.signing import KEY_BYTES, author_of, can_sign
+
+MOST_PROOFS = 64
+"""So many proofs are kept at most; that a stream is two, and from where on, is kept of all."""
+
+RELAYED = 8
+"""What is relayed ends where it was signed: so a message of it is as much larger as one's own at most."""
+
+
+class Authored(Epochs):
+    """A replica with an author. `_blame` and `fault_in` are those of `Replica`."""
+
+    _renewals = 0
+
+    # -- keys ----------------------------------------------------------------------------------------
+
+    def sign(self, seed: bytes | None = None, *, unsigned: bool | None = None) -> bytes:
+        """Sign from now on, with a new key or that of a seed; the public key. A second call changes nothing.
+
+        `unsigned`: also take what nobody signed in names of which no key is known; by itself so where there
+        is such in the store already, which was made before evolutions were signed. Raises `Undefined` where
+        the extra `replica` is not installed. Cost: what the replica has said.
+        """
+        if self._state.author is None:
+            if not can_sign():
+                raise Undefined("evolutions are signed by `cryptography`; `pip install 'microcosm[replica]'`")
+            if unsigned is None:
+                unsigned = any(name != self.name for name, _ in self._state.ledger.seen.streams())
+            author = author_of(seed)
+            with self.transaction():
+                self._write("author", packb([author.seed, author.key, unsigned]))
+        assert self._state.author is not None
+        return self._state.author.key
+
+    @property
+    def signs(self) -> bool:
+        """Whether it signs, and takes only what is signed."""
+        return self._state.author is not None
+
+    @property
+    def author_keys(self) -> dict[str, list[str]]:
+        """By name: the public keys of the authors, as hexadecimal digits, its own among them."""
+        found = {name: [key.hex() for key in keys] for name, keys in self._state.authors.items()}
+        if self._state.author is not None:
+            found[self.name] = [self._state.author.key.hex()]
+        return dict(sorted(found.items()))
+
+    def trust(self, name: str, key: str) -> None:
+        """A member has this public key (hexadecimal digits), whatever others say. Raises `Undefined`.
+
+        Several may be stated, one after another: for a member that lost its journal and has another key.
+        """
+        try:
+            found = bytes.fromhex(key)
+        except ValueError:
+            found = b""
+        if len(found) != KEY_BYTES:
+            raise Undefined(f"{key!r} is no key of an author: {2 * KEY_BYTES} hexadecimal digits")
+        if fit(name) == self.name:
+            raise Undefined(f"{name} is this replica itself; its key is in its journal")
+        with self.transaction():
+            self._write("key", packb([name, found, PINNED]))
+        self._ask_again()
+
+    def is_forged(self, evolution: Evolution) -> bool:
+        """Whether its author has signed something else under its dot. Cost: constant."""
+        return self._state.chains.vouches(evolution.dot, evolutions.encode(evolution)) is False
+
+    # -- proofs --------------------------------------------------------------------------------------
+
+    @property
+    def proofs(self) -> list[ForkProof]:
+        """The proofs that authors have said two things, the latest last. Cost: 0.1 ms each."""
+        return [read_proof(content) for content in self._state.forks.values()]
+
+    def _keep_proof(self, proof: ForkProof, *, cut: bool) -> bool:
+        """Keep a proof, and say so; with `cut`, take out what is in doubt. Whether it is news."""
+        stream, number, name = proof.stream, proof.number, proof.stream[0]
+        ledger, known = self._state.ledger, self._state.forks
+        if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
+            return False
+        with self.transaction():
+            if stream in known or len(known) < MOST_PROOFS:
+                self._write("fork", proof.written())
+            if cut:
+                self._dispute(DotRun(*stream, number, ledger.seen.last(stream) + 1))
+                self._write("cut", packb([*stream, number]))
+            self._note_divergence({"member": name, "fork": [*stream, number]})
+        return True
+
+    def _dispute(self, run: DotRun) -> None:
+        """What this replica itself has said in doubtful numbers is said again under others."""
+        if run.replica == self.name and run.first < run.end:
+            held = self._state.ledger.held
+            own = [held[dot] for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first]
+            if own:
+                said = [evolutions.encode(each) for each in own]
+                self._write(DISPUTED, packb([*self._disputed(), *said]))
+
+    # -- the side of an exchange -----------------------------------------------------------------------
+
+    def proved(self) -> Dots:
+        """The dots that need not come again, for they are signed; read only."""
+        state = self._state
+        return state.ledger.seen - state.unproved if state.unproved else state.ledger.seen
+
+    def unsigned_of(self, names: Collection[str]) -> list[DotRun]:
+        """The dots of some replicas that are known by messages alone, and that nobody has signed."""
+        return [run for run in self._state.unproved if run.replica in names]
+
+    def heads(self) -> bytes:
+        """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
+        if not self.signs:
+            return b""
+        closed, chains = self._state.ledger.closed, self._state.chains
+        ends = [[*s.stream, s.last, s.end] for s in chains.newest() if s.stream not in closed]
+        cuts = []
+        for stream, number in sorted(closed.items()):
+            segment = chains.of(Dot(*stream, number - 1))
+            cuts.append([*stream, number, None if segment is None else segment.head(number - 1)])
+        return blake2b(packb([ends, cuts]), digest_size=16).digest()
+
+    def newest_heads(self) -> Heads:
+        """The newest head of each stream, and of those that are cut the last segment and the proofs."""
+        closed, chains = self._state.ledger.closed, self._state.chains
+        newest = [
+            self._part(each, each.last + 1, each.last).written()
+            for each in chains.newest()
+            if each.stream not in closed
+        ]
+        left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
+        newest += [self._whole(each).written() for each in left if each is not None]
+        return Heads(tuple(newest), tuple(each.written() for each in self.proofs if each.stream in closed))
+
+    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
+        """Evolutions that are held, in the order of their dots, with the heads that vouch for them."""
+        signed: list[list[Any]] = []
+        loose: list[bytes] = []
+        size = 0
+        for segment, contents in self._parts(found, largest):
+            if segment is None:
+                loose += contents.values()
+                size += sum(map(len, contents.values()))
+            else:
+                part = self._part(segment, min(contents), max(contents))
+                signed.append(part.written(contents))
+                size += sum(map(len, contents.values())) + 24 * (part.last - max(contents)) + 150
+            if size > largest:
+                yield self._supply(signed, loose)
+                signed, loose, size = [], [], 0
+        if signed or loose:
+            yield self._supply(signed, loose)
+
+    def _supply(self, signed: list[list[Any]], loose: list[bytes]) -> Supply:
+        struck = self._state.ledger.struck
+        if not struck:
+            return Supply(tuple(loose), tuple(signed))
+        dots = (Dot(part[0], part[1], n) for part in signed for n in range(part[2], part[2] + len(part[4])))
+        told = Dots(DotRun(*dot, dot.number + 1) for dot in dots if dot in struck)
+        return Supply(tuple(loose), tuple(signed), tuple(told))
+
+    def _parts(
+        self, found: Iterable[Evolution], largest: int
+    ) -> Iterator[tuple[Segment | None, dict[int, bytes]]]:
+        """Evolutions by the segments that they are in, not too many at a time."""
+        chains = self._state.chains
+        segment: Segment | None = None
+        contents: dict[int, bytes] = {}
+        size = 0
+        for evolution in found:
+            dot, content = evolution.dot, evolutions.encode(evolution)
+            if (
+                segment is None
+                or segment.stream != dot.stream
+                or not segment.first <= dot.number <= segment.last
+            ):
+                if contents:
+                    yield segment, contents
+                segment, contents, size = chains.of(dot), {}, 0
+            if segment is None and dot in self._state.unproved:
+                continue  # its author tells it with a head
+            if segment is not None and segment.leaf(dot.number) != leaf(content):
+                continue  # somebody else has what was signed
+            bound = largest if segment is None or segment.key == self._own_key else RELAYED * largest
+            if contents and size + len(content) > bound:
+                yield segment, contents
+                contents, size = {}, 0
+            contents[dot.number] = content
+            size += len(content)
+        if contents:
+            yield segment, contents
+
+    def _part(self, segment: Segment, first: int, last: int) -> Segment:
+        author = self._state.author
+        assert author is not None
+        return segment.part(first, last, author.signed, author.key)
+
+    @property
+    def _own_key(self) -> bytes:
+        return b"" if self._state.author is None else self._state.author.key
+
+    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
+        """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
+        with self.transaction():
+            for value in supply.signed:
+                try:
+                    segment, contents = read_segment(value)
+                except Malformed as error:
+                    self._blame(peer, f"what cannot be read: {error}")
+                    continue
+                proof = self._admit_segment(peer, segment, contents)
+                if proof is not None:
+                    yield Heads((), (proof.written(),), answer=False)
+            self.take(self._loose(peer, supply.evolutions))
+            if supply.struck:
+                self.strike(supply.struck)
+
+    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
+        """A peer has seen the same dots, and tells what they are to it; what to tell it."""
+        for content in told.proofs:
+            try:
+                proof = read_proof(content)
+            except Malformed as error:
+                self._blame(peer, f"what cannot be read: {error}")
+                continue
+            self._heard_proof(peer, proof)
+        yield from self.accept(peer, Supply((), told.heads))
+        if told.answer:
+            mine = self.newest_heads()
+            yield Heads(mine.heads, mine.proofs, answer=False)
+
+    def _heard_proof(self, peer: str, proof: ForkProof) -> None:
+        """Somebody proves that an author has said two things."""
+        stream, name = proof.stream, proof.stream[0]
+        keys = self._state.authors.get(name, {}) if name != self.name else {self._own_key}
+        if fork(*proof) is None or proof.number >= self._state.ledger.closed.get(stream, proof.number + 1):
+            return
+        if proof.one.key not in keys:
+            return
+        if not proof.holds():
+            self._blame(peer, f"a proof against {name} that proves nothing")
+        elif stream == self.stream:
+            self._divided(peer, proof.number)
+        else:
+            self._keep_proof(proof, cut=True)
+
+    def _divided(self, peer: str, number: int) -> bool:
+        """Another copy of this journal has signed what this one has not: go on as another stream."""
+        return self.diverged(peer, Dot(*self.stream, max(1, number)))
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def _admit_segment(self, peer: str, segment: Segment, contents: dict[int, bytes]) -> ForkProof | None:
+        """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
+        name, stream, state = segment.stream[0], segment.stream, self._state
+        if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
+            return read_proof(state.forks[stream]) if stream in state.forks else None
+        rank = self._rank(peer, segment)
+        if rank is None:
+            return None
+        beside = [other for other in state.chains.beside(segment) if other.key == segment.key]
+        same = any(
+            each.first - 1 <= segment.last <= each.last and each.head(segment.last) == segment.end
+            for each in beside
+        )
+        if not same and not segment.is_signed():
+            self._blame(peer, f"a head in the name of {name} that it has not signed")
+            return None
+        if rank and rank > state.authors.get(name, {}).get(segment.key, 0):
+            self._write("key", packb([name, segment.key, rank]))
+        if stream == self.stream and segment.last > state.ledger.seen.last(stream):
+            if not self._divided(peer, segment.last):
+                return None
+            beside = [*state.chains.beside(segment)]
+        for other in beside:
+            number = fork(segment, other)
+            if number is None:
+                continue
+            if stream == self.stream:
+                if not self._divided(peer, number):
+                    return None
+                return self._admit_segment(peer, segment, contents)
+            one, two = (self._whole(each) for each in (segment, other))
+            proof = ForkProof(one, two)
+            if number < state.ledger.closed.get(stream, number + 1):
+                self._keep_proof(proof, cut=peer != name)
+                return proof
+        self._take_part(peer, segment, contents, same)
+        return None
+
+    def _whole(self, segment: Segment) -> Segment:
+        return self._part(segment, segment.first, segment.last)
+
+    def _rank(self, peer: str, segment: Segment) -> int | None:
+        """From where its key would be known, 0 if that is one's own; None if it is not the author's."""
+        name, key = segment.stream[0], segment.key
+        if name == self.name:
+            if key == self._own_key:
+                return 0
+            self._blame(peer, f"it speaks in the name of {name}, which is this replica")
+            return None
+        rank = MEMBER if peer == name else HEARSAY
+        known = self._state.authors.get(name, {})
+        if not known or key in known or (rank > HEARSAY and set(known.values()) == {HEARSAY}):
+            return rank
+        own = "its" if peer == name else f"{name}'s"
+        self._doubt(
+            peer,
+            f"{own} key is {key.hex()[:16]}…, and known by another one: if it lost its journal,"
+            f" `replica member key` states the new one",
+        )
+        return None
+
+    def _take_part(self, peer: str, segment: Segment, contents: dict[int, bytes], same: bool) -> None:
+        """Keep a segment that contradicts none, and take what is new of what came with it."""
+        state = self._state
+        found: dict[int, Evolution] = {}
+        for number, content in contents.items():
+            dot = Dot(*segment.stream, number)
+            if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
+                continue
+            try:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
+                self._blame(peer, f"an evolution that cannot be read: {error}")
+                continue
+            fault = (
+                f"{dot} is said to be {evolution.dot}" if evolution.dot != dot else self.fault_in(evolution)
+            )
+            if fault is not None:
+                self._blame(peer, fault)
+                continue
+            found[number] = evolution
+        new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
+        if found or new or not same:
+            state.take_signed(segment, found)
+            some = {number: contents[number] for number in found}
+            self._pending.append(("signed", packb(segment.written(some))))
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def _loose(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
+        """What nobody signed, as far as it is taken."""
+        for content in contents:
+            try:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
+                self._blame(peer, f"an evolution that cannot be read: {error}")
+                continue
+            name = evolution.dot.replica
+            if name == self.name or name in self._state.authors or not self._state.unsigned:
+                if name != self.name and name not in self._state.authors:
+                    self._let_be(peer, evolution.dot)  # of somebody who never signed anything
+                    continue
+                self._doubt(peer, f"evolutions of {name} that nobody has signed")
+            elif (fault := self.fault_in(evolution)) is not None:
+                self._blame(peer, fault)
+            elif evolution.dot not in self._state.ledger.seen:
+                yield evolution
+
+    def take(self, some: Iterable[Evolution]) -> int:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def _let_be(self, peer: str, dot: Dot) -> None:
+        raise NotImplementedError
+
+    def _ask_again(self) -> None:
+        raise NotImplementedError
+
+    def _blame(self, peer: str, why: str) -> None:
+        raise NotImplementedError
+
+    def _doubt(self, peer: str, why: str) -> None:
+        raise NotImplementedError

@@ -1,0 +1,284 @@
+"""Streams as chains of hashes, evolution by evolution, and the signed heads that vouch for them.
+
+The hash of number n is that of the hash of n - 1 and of the content of evolution n, and a *head* is a number,
+its hash, and the signature of the stream's author. Whoever holds a head and the contents (or only the hashes
+of the contents) from some number up to it can prove each of them to anybody: a `Segment`. A third party
+relays it as it is. Two segments of one stream that differ where both speak (`fork`) prove that their author
+has said two things.
+
+Segments end at multiples of `BLOCK` at the latest, so that to prove one evolution takes at most so many
+hashes; those of which nothing is held any more are dropped, but for the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgpack
+
+from microcosm.errors import Malformed
+from microcosm.replica.ledger.dots import Dot, Stream
+from microcosm.replica.ledger.evolution import dot_of
+from microcosm.replica.ledger.signing import KEY_BYTES, SIGNATURE_BYTES, head_bytes, is_signed
+
+HASH_BYTES = 24
+"""So that no author finds two contents of one hash: that would take some 2⁹⁶ tries."""
+
+BLOCK = 64
+"""So many numbers are in a block, and no segment is of two blocks."""
+
+NOBODY = bytes(KEY_BYTES)
+UNSIGNED = bytes(SIGNATURE_BYTES)
+
+
+def leaf(content: bytes) -> bytes:
+    """The hash of an evolution's bytes."""
+    return blake2b(content, digest_size=HASH_BYTES, person=b"microcosm leaf").digest()
+
+
+def origin(stream: Stream) -> bytes:
+    """The hash before the first evolution of a stream."""
+    said = msgpack.packb(list(stream))
+    return blake2b(said, digest_size=HASH_BYTES, person=b"microcosm chain").digest()
+
+
+def chained(before: bytes, leaves: bytes | bytearray) -> bytes:
+    """The hash after some evolutions, whose hashes stand one behind the other. Cost: their number."""
+    for at in range(0, len(leaves), HASH_BYTES):
+        before = blake2b(before + leaves[at : at + HASH_BYTES], digest_size=HASH_BYTES).digest()
+    return before
+
+
+def block_of(number: int) -> int:
+    """Which block a number is in."""
+    return (number - 1) // BLOCK
+
+
+class Segment:
+    """The numbers `first` to `last` of a stream: the hash before them, theirs, and a signed head at `last`.
+
+    One without numbers (`last` is `first` - 1) is the head alone. `signature` is `UNSIGNED` in a replica's
+    own stream, which it signs wherever somebody asks.
+    """
+
+    __slots__ = ("before", "end", "first", "key", "leaves", "signature", "stream")
+
+    def __init__(
+        self,
+        stream: Stream,
+        first: int,
+        before: bytes,
+        leaves: bytes | bytearray,
+        key: bytes = NOBODY,
+        signature: bytes = UNSIGNED,
+    ) -> None:
+        self.stream, self.first, self.before = stream, first, before
+        self.leaves = bytearray(leaves)
+        self.key, self.signature = key, signature
+        self.end = chained(before, leaves)
+        """The hash at `last`."""
+
+    def __contains__(self, dot: Dot) -> bool:
+        return dot.stream == self.stream and self.first <= dot.number <= self.last
+
+    @property
+    def last(self) -> int:
+        """The number of its head."""
+        return self.first + len(self.leaves) // HASH_BYTES - 1
+
+    def leaf(self, number: int) -> bytes:
+        """The hash of the content of a number of it."""
+        at = (number - self.first) * HASH_BYTES
+        return bytes(self.leaves[at : at + HASH_BYTES])
+
+    def head(self, number: int) -> bytes:
+        """The hash at a number, from `first` - 1 to `last`. Cost: up to `BLOCK` hashes."""
+        if number == self.last:
+            return self.end
+        return chained(self.before, self.leaves[: (number - self.first + 1) * HASH_BYTES])
+
+    def part(self, first: int, last: int, sign: Callable[[bytes], bytes], key: bytes) -> Segment:
+        """What proves the numbers from `first` on; up to `last` where it is one's own, and signed now."""
+        if self.signature != UNSIGNED:
+            key, signature, last = self.key, self.signature, self.last
+        else:
+            signature = sign(head_bytes(*self.stream, last, self.head(last)))
+        leaves = self.leaves[(first - self.first) * HASH_BYTES : (last - self.first + 1) * HASH_BYTES]
+        return Segment(self.stream, first, self.head(first - 1), leaves, key, signature)
+
+    def is_signed(self) -> bool:
+        """Whether its head was signed with its key."""
+        return is_signed(self.key, self.signature, head_bytes(*self.stream, self.last, self.end))
+
+    def written(self, contents: Mapping[int, bytes] | None = None) -> list[Any]:
+        """It as plain values, with the contents of some numbers in the place of their hashes."""
+        contents = contents or {}
+        items: list[object] = [
+            contents[n] if n in contents else [self.leaf(n)] for n in range(self.first, self.last + 1)
+        ]
+        return [*self.stream, self.first, self.before, items, self.key, self.signature]
+
+
+def read_segment(value: object) -> tuple[Segment, dict[int, bytes]]:
+    """A segment and the contents that came with it, from what `written` gave. Raises `Malformed`.
+
+    Nothing is known of its signature.
+    """
+    match value:
+        case (replica, incarnation, int(first), bytes(before), tuple(items), bytes(key), bytes(signature)):
+            pass
+        case _:
+            raise Malformed("no part of a stream")
+    stream = dot_of((replica, incarnation, max(1, first))).stream
+    leaves = bytearray()
+    contents = {}
+    for number, item in enumerate(items, first):
+        match item:
+            case bytes(content):
+                contents[number] = content
+                leaves += leaf(content)
+            case (bytes(hash_),) if len(hash_) == HASH_BYTES:
+                leaves += hash_
+            case _:
+                raise Malformed("no part of a stream: neither a content nor a hash")
+    sizes = (len(before), len(key), len(signature)) == (HASH_BYTES, KEY_BYTES, SIGNATURE_BYTES)
+    if not sizes or type(first) is not int or not first > 0 or len(items) > BLOCK:
+        raise Malformed("no part of a stream")
+    if items and block_of(first) != block_of(first + len(items) - 1):
+        raise Malformed("no part of a stream: it is of two blocks")
+    dot_of((replica, incarnation, first + max(0, len(items) - 1)))
+    if first == 1 and before != origin(stream):
+        raise Malformed("no part of a stream: it does not begin as one")
+    return Segment(stream, first, before, leaves, key, signature), contents
+
+
+def fork(one: Segment, other: Segment) -> int | None:
+    """From which number on two segments of a stream are of two chains; None where nothing says that they are.
+
+    The first number at which they differ, or where that is not known one that comes after it: what is before
+    that differs too, and will be compared. Cost: the hashes of both.
+    """
+    if one.stream != other.stream:
+        return None
+    meet = max(one.first, other.first) - 1
+    end = min(one.last, other.last)
+    if meet > end:
+        return None
+    if one.head(meet) != other.head(meet):
+        return meet + 1
+    return next((n for n in range(meet + 1, end + 1) if one.leaf(n) != other.leaf(n)), None)
+
+
+def joined(one: Segment, other: Segment) -> Segment | None:
+    """What two segments of a chain are together, the head being the later one; None if they do not touch."""
+    if one.first > other.first:
+        one, other = other, one
+    if other.first - 1 > one.last or block_of(one.first) != block_of(max(other.first, other.last)):
+        return None
+    later = other if other.last > one.last else one
+    if later is one:
+        return one
+    leaves = one.leaves[: (other.first - one.first) * HASH_BYTES] + other.leaves
+    return Segment(one.stream, one.first, one.before, leaves, later.key, later.signature)
+
+
+class Chains:
+    """The segments of all streams that are known, signed by whom they ought to be."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Stream, dict[int, list[Segment]]] = {}
+        self._newest: dict[Stream, Segment] = {}
+
+    def begin(self, stream: Stream, key: bytes) -> None:
+        """A stream of one's own, of which nothing may be said yet."""
+        if stream not in self._newest:
+            self.add(Segment(stream, 1, origin(stream), b"", key))
+
+    def append(self, dot: Dot, content: bytes, key: bytes) -> None:
+        """The next evolution of a stream of one's own. Constant time."""
+        newest = self._newest.get(dot.stream)
+        number = 1 if newest is None else newest.last + 1
+        while number < dot.number:  # what was not kept
+            newest = self._next(dot.stream, newest, leaf(b""), key)
+            number += 1
+        if number == dot.number:
+            self._next(dot.stream, newest, leaf(content), key)
+
+    def _next(self, stream: Stream, newest: Segment | None, hash_: bytes, key: bytes) -> Segment:
+        if newest is None or newest.last % BLOCK == 0 or newest.signature != UNSIGNED:
+            first, before = (1, origin(stream)) if newest is None else (newest.last + 1, newest.end)
+            newest = Segment(stream, first, before, b"", key)
+            self._blocks.setdefault(stream, {}).setdefault(block_of(first), []).append(newest)
+            self._newest[stream] = newest
+        newest.leaves += hash_
+        newest.end = chained(newest.end, hash_)
+        return newest
+
+    def add(self, segment: Segment) -> None:
+        """Keep a segment that contradicts none, joined with those that it touches."""
+        here = self._blocks.setdefault(segment.stream, {}).setdefault(block_of(segment.first), [])
+        for other in list(here):
+            if fork(segment, other) is None and (both := joined(segment, other)) is not None:
+                here.remove(other)
+                segment = both
+        here.append(segment)
+        newest = self._newest.get(segment.stream)
+        if newest is None or newest.last <= segment.last:
+            self._newest[segment.stream] = segment
+
+    def beside(self, segment: Segment) -> Iterator[Segment]:
+        """The segments that could contradict one."""
+        blocks = self._blocks.get(segment.stream, {})
+        first, last = block_of(segment.first), block_of(max(1, segment.last))
+        for block in range(min(first, last) - 1, first + 2):
+            yield from blocks.get(block, ())
+
+    def of(self, dot: Dot) -> Segment | None:
+        """The segment that a dot is in. Constant time."""
+        for segment in self._blocks.get(dot.stream, {}).get(block_of(dot.number), ()):
+            if segment.first <= dot.number <= segment.last:
+                return segment
+        return None
+
+    def vouches(self, dot: Dot, content: bytes) -> bool | None:
+        """Whether a dot has this content; None where nothing is known of it."""
+        segment = self.of(dot)
+        return None if segment is None else segment.leaf(dot.number) == leaf(content)
+
+    def newest(self) -> list[Segment]:
+        """The last segment of each stream, in the order of streams."""
+        return [self._newest[stream] for stream in sorted(self._newest)]
+
+    def all(self) -> Iterator[Segment]:
+        """All segments."""
+        for blocks in self._blocks.values():
+            for segments in blocks.values():
+                yield from segments
+
+    def cut(self, stream: Stream, first: int) -> None:
+        """Forget the segments of a stream of one's own from a number on: they are of another copy's."""
+        blocks, self._newest[stream] = self._blocks.pop(stream, {}), None  # type: ignore[assignment]
+        del self._newest[stream]
+        for segments in blocks.values():
+            for each in segments:
+                if each.last < first or each.signature != UNSIGNED:
+                    self.add(each)
+                elif each.first < first:
+                    leaves = each.leaves[: (first - each.first) * HASH_BYTES]
+                    self.add(Segment(stream, each.first, each.before, leaves, each.key))
+
+    def drop(self, streams: Iterable[Stream]) -> None:
+        """Forget all of some streams."""
+        for stream in streams:
+            self._blocks.pop(stream, None)
+            self._newest.pop(stream, None)
+
+    def compact(self, held: Iterable[Dot]) -> None:
+        """Drop the blocks of which nothing is held any more, but for the newest of each stream."""
+        kept = {(dot.stream, block_of(dot.number)) for dot in held}
+        for stream, blocks in self._blocks.items():
+            newest = max(blocks, default=0)
+            for block in [each for each in blocks if each < newest - 1 and (stream, each) not in kept]:
+                del blocks[block]

@@ -1,0 +1,243 @@
+"""DataFrames in, DataFrames out, and functions in SQL: what the jobs find, inside any pipeline of Spark's.
+
+Whatever Spark opens is an input: a Delta or Iceberg table, a topic of Kafka, a catalog, an object store. All
+that is returned is lazy, and made of the kernels that the jobs run (`microcosm.spark.extract.trace_kernel`,
+`microcosm.spark.bisim.microcosms`, `microcosm.spark.questions`); only the jobs do giant traces in slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from microcosm.errors import MicrocosmError
+from microcosm.givens.relation import Relation
+from microcosm.questions.reader import read_questions
+from microcosm.spark.bisim import microcosms
+from microcosm.spark.extract import trace_kernel
+from microcosm.spark.extract.job import linked
+from microcosm.spark.extract.plain_events import bounds, whole_traces
+from microcosm.spark.io import events as rows
+from microcosm.spark.io import source
+from microcosm.spark.io.odd import noting, report_rows
+from microcosm.spark.questions import CHECKED, answer_rows, fault_row
+from microcosm.state.microcosm import Microcosm
+from microcosm.text.mc_reader import read_givens
+from microcosm.traces.extract import extract as extraction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_BATCH = 4096
+_READ = f"at long, {rows.EVENT}, {rows.REPORTED}"
+_FRAME = "the DataFrame"
+_ROWS = 1 << 32
+"""More rows than a partition has."""
+
+DIGESTS = "id string, digest string, consistent boolean, fault string"
+_TRUTH: dict[str | None, bool] = {"<": True, ">": False, "||": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The tables of `microcosm spark extract`, each made anew when it is asked for.
+
+    `cache` what is used twice, and the input if its rows do not come in the same order each time.
+    """
+
+    events: DataFrame
+    edges: DataFrame
+    frontiers: DataFrame
+    reported: DataFrame
+
+
+def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
+    """The covering edges, frontiers and irregularities of events in a DataFrame.
+
+    `events` has the columns of the own format (docs/reference/log-format.md), of which `process`, `seq` and
+    `kind` are needed, in any types that mean them; others become attributes. A row that is no event is in
+    `reported`. Names of events that name a trace begin with it (`t/p:1`). Between rows of one position the
+    first counts, in the order of the columns `file` and `line` where the DataFrame has them.
+    Cost: one shuffle by trace; a trace has to fit into the memory of a worker.
+    """
+    from pyspark.sql import functions as F
+
+    read = _events_of(events)
+    good = read.where("reported is null").drop("reported", "fault", "count", "lost")
+    grouped = good.repartition("trace").sortWithinPartitions("trace", "file", "line", "at")
+
+    def table(name: str) -> DataFrame:
+        return grouped.mapInArrow(partial(_found, name, token), trace_kernel.TABLES[name])
+
+    # What the kernel sets apart, it names by `at`: so the events are those that it was given.
+    lost, renamed = table("lost"), table("renamed")
+    kept = good.join(lost, "at", "left_anti").join(renamed, "at", "left")
+    named = kept.withColumn("trace", F.coalesce("now", "trace")).withColumn("id", rows.id_of(True))
+    links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
+    odd = read.where("reported is not null").select(*rows.arrow_names(rows.ODD))
+    return Extracted(
+        named.select(*rows.arrow_names(rows.NAMED)),
+        table("edges").unionByName(links),
+        table("frontiers"),
+        odd.unionByName(table("odd")).unionByName(unknown),
+    )
+
+
+def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
+    """The classes of analogous microcosms, which are bisimilar: `id, class, digest, consistent, fault`.
+
+    `documents` has columns `id` and `document`, the text of a microcosm as `.mc` or JSON. `class` is the
+    least id of the class; microcosms whose givens exclude each other have no digest and no
+    class, and those that cannot be read a `fault`. Of an id that occurs again each row stands.
+    Cost: a digest each, and a shuffle.
+    Worlds of Events, Theorem 5.10.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    digested = documents.select(F.col("id").cast("string"), F.col("document").cast("string")).mapInArrow(
+        partial(_digests, rules), DIGESTS
+    )
+    least = F.min("id").over(Window.partitionBy("digest"))
+    return digested.select(
+        "id", F.when(F.col("digest").isNotNull(), least).alias("class"), "digest", "consistent", "fault"
+    )
+
+
+def ask(events: DataFrame, questions: str, *, exact: bool = False) -> DataFrame:
+    """The answers to questions, the text of an `.ask` file, about each trace: a row a trace and question.
+
+    Columns are those of `microcosm.spark.questions.CHECKED`. Events as for `extract`.
+    Raises `TextError` for questions that cannot be read. Cost: a shuffle by trace, and the answers.
+    """
+    read_questions(questions, "questions")
+    good = _events_of(events).where("reported is null")
+    grouped = good.repartition("trace").sortWithinPartitions("trace", "file", "line", "at")
+    return grouped.mapInArrow(partial(_answers, questions, exact), CHECKED)
+
+
+def register(spark: SparkSession, known: Microcosm | None = None) -> None:
+    """Let the session read `format("microcosm")` and, of a microcosm, ask in SQL.
+
+    `happens_before(a, b)` is true where `a < b`, false where `a > b` or `a || b`, and null where it is not
+    known; `verdict(a, b)` is the sign `<`, `>`, `||`, `<>` or `?`, null where the microcosm is silent;
+    `concurrent_pairs()` is a table of the pairs `a, b` that are concurrent, each once. The microcosm goes
+    to each worker once. Cost: that of `Microcosm.online_many`.
+    """
+    import pyarrow as pa
+    from pyspark.sql.functions import udtf
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    source.register(spark)
+    if known is None:
+        return
+
+    def verdict(a, b):  # type: ignore[no-untyped-def]  # Spark looks at the annotations as they run
+        return pa.array(_signs(known, a, b), pa.string())
+
+    def happens_before(a, b):  # type: ignore[no-untyped-def]
+        return pa.array([_TRUTH.get(sign) for sign in _signs(known, a, b)], pa.bool_())
+
+    for function in (verdict, happens_before):
+        function.__annotations__ = {"a": pa.Array, "b": pa.Array, "return": pa.Array}
+    pairs = partial(known.pairs, Relation.CONCURRENT)
+
+    class ConcurrentPairs:
+        def eval(self) -> Iterator[tuple[str, str]]:
+            yield from pairs()
+
+    made: Any = arrow_udf  # its overloads want annotations of other libraries
+    spark.udf.register("verdict", made(verdict, "string"))
+    spark.udf.register("happens_before", made(happens_before, "boolean"))
+    table: Any = udtf(ConcurrentPairs, returnType="a string, b string")
+    spark.udtf.register("concurrent_pairs", table)
+
+
+def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
+    """The verdicts on two columns of names: None for silence, where a name is null, and of one event."""
+    pairs = [*zip(a.to_pylist(), b.to_pylist(), strict=True)]
+    asked = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
+    found = dict(zip(asked, (verdict.value for verdict in known.online_many(asked)), strict=True))
+    return [found.get(pair) for pair in pairs]
+
+
+def _events_of(frame: DataFrame) -> DataFrame:
+    """The events that the rows of a DataFrame state, as rows of `_READ`; and what of them is odd."""
+    return frame.mapInArrow(partial(_stated, "file" in frame.columns), _READ)
+
+
+def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    schema = rows.arrow_schema(_READ)
+    context = TaskContext.get()
+    begin = (context.partitionId() if context is not None else 0) * _ROWS
+    before = 0
+    for batch in batches:
+        bad: list[Any] = []
+        report = noting(bad)
+        places = batch.select(["file", "line"]).to_pylist() if placed else None
+        without = batch.drop_columns(["file", "line"]) if placed else batch
+        events = [*rows.stated(without, _FRAME, before, report)]
+        made = [{**rows.row_of(event), "at": begin + event.line} for event in events]
+        made += report_rows(report, bad)
+        for row in made:
+            at = row["line"]
+            place = places[at - 1 - before] if places is not None and at is not None else {}
+            row["file"], row["line"] = place.get("file"), place.get("line")
+        before += batch.num_rows
+        yield pa.RecordBatch.from_pylist(made, schema=schema)
+
+
+def _found(name: str, token: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One table of what the kernel finds of each trace. The log has gaps, for all that it is known."""
+    return (made for table, made in trace_kernel.found(batches, True, token, False) if table == name)
+
+
+def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for table in whole_traces(batches, 1):
+        ends = bounds(table)
+        for begin, end in pairwise(ends.tolist()):
+            some = _placed(table.slice(begin, end - begin))
+            trace = some.column("trace")[0].as_py()
+            try:
+                known = Microcosm(extraction(rows.events_in(some)).givens)
+                answered = known.assert_(read_questions(questions, "questions"), exact=exact, proved=0)  # noqa: PT009
+                made = [*answer_rows(answered, None, trace)]
+            except MicrocosmError as error:
+                made = [fault_row(error, None, trace)]
+            yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(CHECKED))
+
+
+def _placed(table: pa.Table) -> pa.Table:
+    """The rows of a trace, in the places that they name, else by their number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pa.array(range(1, table.num_rows + 1), pa.int64())
+    for name, instead in (("file", _FRAME), ("line", numbers)):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, pc.coalesce(table.column(name), instead))
+    return table
+
+
+def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        made = []
+        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            digest, consistent, fault = None, None, None
+            try:
+                digest, consistent = microcosms.judged(read_givens(text or ""), rules)
+            except MicrocosmError as error:
+                fault = str(error).splitlines()[0]
+            made.append({"id": name, "digest": digest, "consistent": consistent, "fault": fault})
+        yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(DIGESTS))

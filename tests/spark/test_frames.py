@@ -1,0 +1,101 @@
+"""DataFrames in, DataFrames out: the rows are those of the engine in this process."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from microcosm import Microcosm, Relation
+from microcosm.errors import TextError
+from microcosm.spark import frames
+from microcosm.spark.io.events import EVENT, row_of
+from microcosm.traces.extract import extract
+from microcosm.traces.formats.jsonl import line_of
+from tests.spark.test_extract import in_process, traces
+
+pytestmark = pytest.mark.spark
+
+
+def collected(frame: Any) -> list[dict[str, Any]]:
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
+
+
+def test_what_is_found_of_rows_is_what_is_found_of_a_log(spark: Any) -> None:
+    events = list(traces(5, count=6, steps=20))
+    events = Random(1).sample(events, len(events))
+    rows = [{**row_of(event), "file": "log", "line": line} for line, event in enumerate(events)]
+    for row in rows:
+        row["clock"] = dict(row["clock"] or []) or None
+    bad = {**rows[0], "process": None}
+    frame = spark.createDataFrame([*rows[50:], bad, *rows[:50]], EVENT).repartition(2).cache()
+    found = frames.extract(frame, token="lock")
+    edges, frontiers, counts = in_process(events, True, "lock")
+    assert collected(found.edges) == edges
+    told = [{**row, "knows": [*row["knows"].items()]} for row in collected(found.frontiers)]
+    assert sorted(told, key=repr) == frontiers
+    assert {row["id"] for row in collected(found.events)} == {event.full_id for event in events}
+    odd = collected(found.reported)
+    assert sum(row["count"] for row in odd if row["reported"] == "bad-line") == 1
+    assert {row["reported"] for row in odd} == {*counts, "bad-line"}
+
+
+def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
+    rows = [("p", 7, "send", "m", 1), ("q", 1, "receive", "m", 2), ("q", 1, "receive", "n", 3)]
+    columns = "process string, seq short, kind string, message string, line long"
+    frame = spark.createDataFrame(rows, columns).selectExpr("*", "'log' as file").repartition(2)
+    found = frames.extract(frame)
+    assert [(row["left"], row["right"]) for row in collected(found.edges)] == [("p:7", "q:1")]
+    assert [row["message"] for row in collected(found.events)] == ["m", "m"]
+    (again,) = (row for row in collected(found.reported) if row["reported"] == "duplicate-event")
+    assert (again["file"], again["line"]) == ("log", 3)
+
+
+def test_analogous_documents_are_of_one_class(spark: Any) -> None:
+    texts = {"a": "x < y\ny < z", "b": "y < z\nx < z\nx < y", "c": "x < y\nx || y", "d": "x <", "e": "x < z"}
+    found = {
+        row["id"]: row
+        for row in collected(
+            frames.bisim(spark.createDataFrame([*texts.items()], "id string, document string"))
+        )
+    }
+    assert [found[name]["class"] for name in "abce"] == ["a", "a", None, "e"]
+    assert found["a"]["digest"] == found["b"]["digest"] is not None
+    assert found["d"]["fault"].startswith("1:")
+    assert not any(found[name]["fault"] for name in "abce")
+
+
+def test_questions_are_answered_for_each_trace(spark: Any, tmp_path: Path) -> None:
+    events = list(traces(6, count=3, steps=12))
+    text = 'never [kind = "send"] || [kind = "receive"]'
+    (tmp_path / "log.jsonl").write_text("".join(map(line_of, events)), encoding="utf-8")
+    frame = spark.read.json(str(tmp_path / "log.jsonl"))  # as Spark reads lines: clocks are structs
+    answers = {row["trace"]: row for row in collected(frames.ask(frame, text))}
+    for trace in dict.fromkeys(event.trace for event in events):
+        known = Microcosm(extract([event for event in events if event.trace == trace]).givens)
+        (expected,) = known.assert_(text)  # noqa: PT009
+        assert answers[trace]["verdict"] == expected.verdict
+        assert {name: answers[trace][name] for name in expected.counts} == expected.counts
+    with pytest.raises(TextError):
+        frames.ask(frame, "no question")
+
+
+def test_sql_asks_a_microcosm(spark: Any) -> None:
+    known = Microcosm.parse("a < b\nb < c\nc || d\ne <> f")
+    frames.register(spark, known)
+    names = [*"abcdef", None, "z"]
+    spark.createDataFrame([*product(names, names)], "a string, b string").createOrReplaceTempView("asked")
+    rows = spark.sql(
+        "select a, b, verdict(a, b) as verdict, happens_before(a, b) as before from asked"
+    ).collect()
+    assert len(rows) == len(names) ** 2
+    for row in rows:
+        nothing = None in (row.a, row.b) or row.a == row.b
+        expected = Relation.SILENT if nothing else known.online(row.a, row.b)
+        assert row.verdict == expected.value
+        assert row.before == {"<": True, ">": False, "||": False}.get(row.verdict)
+    pairs = {frozenset(row) for row in spark.sql("select * from concurrent_pairs()").collect()}
+    assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
