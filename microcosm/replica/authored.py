@@ -14,7 +14,7 @@ its journal runs twice, or was put back, or that its author lies:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -136,6 +136,10 @@ class Authored(Epochs):
         state = self._state
         return state.ledger.seen - state.unproved if state.unproved else state.ledger.seen
 
+    def unsigned_of(self, names: Collection[str]) -> list[DotRun]:
+        """The dots of some replicas that are known by messages alone, and that nobody has signed."""
+        return [run for run in self._state.unproved if run.replica in names]
+
     def heads(self) -> bytes:
         """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
         if not self.signs:
@@ -205,6 +209,8 @@ class Authored(Epochs):
                 if contents:
                     yield segment, contents
                 segment, contents, size = chains.of(dot), {}, 0
+            if segment is None and dot in self._state.unproved:
+                continue  # its author tells it with a head
             if segment is not None and segment.leaf(dot.number) != leaf(content):
                 continue  # somebody else has what was signed
             bound = largest if segment is None or segment.key == self._own_key else RELAYED * largest

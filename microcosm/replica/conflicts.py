@@ -117,6 +117,9 @@ def _together(facts: Iterable[Correspondence]) -> Givens:
     return givens
 
 
+Decided = dict[tuple[object, ...], list["Conflict"]]
+"""What is set aside of each group of correspondences, by the group and the chains that it touches."""
+
 ONE = 1 << 96
 """The length of a correspondence on a path, beside which the numbers that decide ties are nothing."""
 
@@ -160,23 +163,47 @@ class Conflict:
         return ", ".join(str(fact) for fact in self.facts)
 
 
-def quarantine(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence]) -> list[Conflict]:
+def quarantine(
+    chains: Iterable[Sequence[str]], facts: Iterable[Correspondence], before: Decided | None = None
+) -> list[Conflict]:
     """What is set aside of some correspondences, in the order of the last member of each set by key.
 
-    Cost: linear where nothing contradicts; else beside that, for each set, some log n passes over what lies
-    on contradictory paths.
+    `before` is what was found of each group the last time, and becomes what is found now: groups in which
+    nothing has changed are not looked at again. Cost: linear; beside that, for each set of a group that has
+    changed, some log n passes over the group.
 
     >>> found = quarantine([["a", "b"]], [Correspondence("b", Relation.BEFORE, "a")])
     >>> [(str(conflict), [str(order) for order in conflict.orders]) for conflict in found]
     [('b < a', ['a < b'])]
     """
-    chains = [list(chain) for chain in chains]
+    chains = lists = [list(chain) for chain in chains]
     stated = sorted({fact.key(): fact.normal() for fact in facts}.items())
-    graph = OrderGraph(chains, [fact for _, fact in stated])
-    rest = graph.suspects()
+    groups = OrderGraph(chains, [fact for _, fact in stated]).groups()
+    places: dict[str, list[tuple[int, int]]] = {}
+    for fact in (fact for group in groups for fact in group):
+        places[fact.left] = places[fact.right] = []
+    for chain, events in enumerate(chains):
+        for at, event in enumerate(events):
+            if event in places:
+                places[event] = [*places[event], (chain, at)]
+    found: Decided = {}
+    for group in groups:
+        touched = _touched(lists, places, group)
+        key = (tuple(fact.key() for fact in group), tuple(map(tuple, touched)))
+        known = None if before is None else before.get(key)
+        found[key] = _of_group(touched, group) if known is None else known
+    if before is not None:
+        before.clear()
+        before.update(found)
+    conflicts = [conflict for some in found.values() for conflict in some]
+    return sorted(conflicts, key=lambda conflict: conflict.facts[-1].key())
+
+
+def _of_group(chains: list[list[str]], rest: list[Correspondence]) -> list[Conflict]:
+    """What is set aside of a group of correspondences, with the chains of the events that they name."""
     chosen: list[Correspondence] = []
     conflicts = []
-    graph = OrderGraph(_touched(chains, rest), rest)
+    graph = OrderGraph(chains, rest)
     while rest and not graph.with_facts([*chosen, *rest]).consistent():
         low, high = (
             0,
@@ -196,10 +223,18 @@ def quarantine(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence])
     return conflicts
 
 
-def _touched(chains: Iterable[Sequence[str]], facts: Iterable[Correspondence]) -> list[list[str]]:
+def _touched(
+    chains: list[list[str]], standing: dict[str, list[tuple[int, int]]], facts: Iterable[Correspondence]
+) -> list[list[str]]:
     """The chains without events that no fact names."""
-    named = {event for fact in facts for event in (fact.left, fact.right)}
-    return [left for chain in chains if len(left := [event for event in chain if event in named]) > 1]
+    found: dict[int, set[int]] = {}
+    for fact in facts:
+        for event in (fact.left, fact.right):
+            for chain, at in standing[event]:
+                found.setdefault(chain, set()).add(at)
+    return [
+        [chains[chain][at] for at in sorted(found[chain])] for chain in sorted(found) if len(found[chain]) > 1
+    ]
 
 
 def _conflict(graph: OrderGraph, fact: Correspondence) -> Conflict:
@@ -216,13 +251,13 @@ def _conflict(graph: OrderGraph, fact: Correspondence) -> Conflict:
                 length = behind.length[left] + ahead.length[right] + _length(other)
                 found.append((length, [*behind.to(left), *ahead.to(right)], [other]))
     elif fact.relation is not Relation.RELATED:
-        for left, right in _excluded(fact):
+        for left, right in excluded(fact):
             ahead = _Paths(graph.after, left)
             if right in ahead.length:
                 found.append((ahead.length[right], ahead.to(right), []))
-    excluded = {Relation.RELATED: Relation.CONCURRENT, Relation.CONCURRENT: Relation.RELATED}
+    opposite = {Relation.RELATED: Relation.CONCURRENT, Relation.CONCURRENT: Relation.RELATED}
     for other in graph.facts:
-        if excluded.get(fact.relation) is other.relation and {other.left, other.right} == pair:
+        if opposite.get(fact.relation) is other.relation and {other.left, other.right} == pair:
             found.append((_length(other), [], [other]))
     _, edges, others = min(found, key=lambda each: each[0])
     facts = {f.key(): f for f in (fact, *others, *(edge.fact for edge in edges if edge.fact is not None))}
@@ -273,7 +308,10 @@ def _jumps(edges: Iterable[Edge]) -> list[Edge]:
     return found
 
 
-def _excluded(fact: Correspondence) -> list[tuple[str, str]]:
+def excluded(fact: Correspondence) -> list[tuple[str, str]]:
+    """The orders that a `||` or `!<` excludes; none for another."""
+    if fact.relation not in (Relation.CONCURRENT, Relation.NOT_BEFORE):
+        return []
     pairs = [(fact.left, fact.right)]
     return pairs if fact.relation is Relation.NOT_BEFORE else [*pairs, (fact.right, fact.left)]
 

@@ -152,8 +152,8 @@ class AntiEntropy:
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
-        self.heard: Callable[[str, Dot], object] | None = None
-        """Told of each evolution that a peer supplies, new or not."""
+        self.heard: Callable[[str, Iterable[Dot]], object] | None = None
+        """Told what a peer supplies, new or not, before it is taken."""
 
     def let_be(self, peer: str, dot: Dot) -> None:
         """What a peer has seen of a dot is not taken from it: it is not asked for again."""
@@ -163,10 +163,16 @@ class AntiEntropy:
         """What was let be may be taken now."""
         self._gone.clear()
 
-    def begin(self, peer: str) -> list[bytes]:
-        """What to send to a peer so that both come to know what the other does."""
-        whole = fingerprint(self._view(peer).within(FIRST, None))
-        return [encode(Compare((Range(FIRST, None, whole),), self._removals(), self._side.heads()))]
+    def begin(self, peer: str, *, plainly: bool = False) -> list[bytes]:
+        """What to send to a peer so that both come to know what the other does.
+
+        `plainly`: not a fingerprint but all runs, for a peer that is sure to have seen something else.
+        """
+        seen = self._view(peer).within(FIRST, None)
+        if plainly:
+            return [encode(Compare((Range(FIRST, None, tuple(seen)),)))]
+        whole = Range(FIRST, None, fingerprint(seen))
+        return [encode(Compare((whole,), self._removals(), self._side.heads()))]
 
     def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
         """What to send to a peer that has not asked: what is held of some dots."""
@@ -198,6 +204,8 @@ class AntiEntropy:
                     self._gone[peer] -= Dots(runs)
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
+                if self.heard is not None:
+                    self.heard(peer, _told(message.signed))
                 yield from self._side.accept(peer, message)
             case Supply(contents, signed):
                 self._take(peer, [*contents, *_contents(signed)])
@@ -248,16 +256,16 @@ class AntiEntropy:
                     self._side.level_with(peer)
                     yield Same(each.seen)
                 continue
-            theirs = Dots(each.seen)
-            fewer = Dots(mine) - theirs
+            here, theirs = Dots(mine), Dots(each.seen)
+            fewer, missing = here - theirs, list(theirs - here)
             lacking += fewer
             if peer in self._gone:
                 self._gone[peer] -= fewer
-            beyond = [run for run in theirs - Dots(mine) if run[:2] == self._side.stream]
+            beyond = [run for run in missing if run[:2] == self._side.stream]
             if self._side.signs or self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
-                wanted += theirs - Dots(mine)
+                wanted += missing
             else:
-                wanted += theirs - Dots(mine) - Dots(beyond)
+                wanted += [run for run in missing if run not in beyond]
         yield from (Want(tuple(some)) for some in self._batches(wanted, lambda run: RUN_BYTES))
         yield from self._supplied(lacking)
         yield from (Compare(tuple(some)) for some in self._batches(parts, _size))
@@ -286,6 +294,8 @@ class AntiEntropy:
         else:
             for some in self._batches([evolutions.encode(each) for each in found], len):
                 yield Supply(tuple(some))
+        if len(found) == len(asked):
+            return
         here = asked - (asked - self._side.seen())
         gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
@@ -307,8 +317,8 @@ class AntiEntropy:
                 peer, self._side.unknown_own(evolution)
             ):
                 found.append(evolution)
-                if self.heard is not None:
-                    self.heard(peer, evolution.dot)
+        if self.heard is not None:
+            self.heard(peer, [evolution.dot for evolution in found])
         self._side.take(found)
 
     def _mine(self, peer: str, unknown: list[Dot]) -> bool:
@@ -342,6 +352,16 @@ def _contents(signed: Iterable[Any]) -> Iterator[bytes]:
     for part in signed:
         if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
             yield from (each for each in part[4] if isinstance(each, bytes))
+
+
+def _told(signed: Iterable[Any]) -> Iterator[Dot]:
+    """The dots of the evolutions in parts of streams, whatever they are worth."""
+    for part in signed:
+        match part:
+            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
+                for number, item in enumerate(items, first):
+                    if isinstance(item, bytes):
+                        yield Dot(name, incarnation, number)
 
 
 def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:

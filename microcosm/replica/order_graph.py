@@ -55,28 +55,45 @@ class OrderGraph:
             return False
         return not self._both() and not any(True for _ in self._violated(component))
 
-    def suspects(self) -> list[Correspondence]:
-        """The correspondences that may be in a minimal contradictory set, in the order in which they stand.
+    def groups(self) -> list[list[Correspondence]]:
+        """The correspondences that may be in a minimal contradictory set, those that may be in one together.
 
-        All that is in one is among them. A `<` is where it lies on a cycle of chains and correspondences, or
-        on a path that some `||` or `!<` excludes.
+        Each such set is within one group, so that what is set aside of a group depends on nothing else. In a
+        group they are in the order in which they stand. A `<` is in one where it lies on a cycle of chains
+        and correspondences, or on a path that some `||` or `!<` excludes. Cost: as `consistent`, and the
+        excluded paths that each `<` lies on.
         """
         component = self._components()
-        found = self._both()
-        found |= {
-            fact.key()
-            for fact in self.facts
-            if fact.relation is Relation.BEFORE and component[fact.left] == component[fact.right]
-        }
-        for facts, ahead, behind in self._violated(component):
-            found |= {fact.key() for fact in facts}
-            found |= {
-                edge.fact.key()
-                for edges in self.after.values()
-                for edge in edges
-                if edge.fact is not None and ahead[component[edge.left]] & behind[component[edge.right]]
-            }
-        return [fact for fact in self.facts if fact.key() in found]
+        same: dict[object, object] = {}
+
+        def root(each: object) -> object:
+            while (up := same.setdefault(each, each)) != each:
+                same[each] = each = same.setdefault(up, up)
+            return each
+
+        for fact in self.facts:
+            if fact.relation is Relation.BEFORE and component[fact.left] == component[fact.right]:
+                same[root(fact.key())] = root(component[fact.left])
+        for key in self._both():
+            same[root(key)] = root((key[0], key[2]))
+        for batch, (some, bad, ahead, behind) in enumerate(self._violated(component)):
+            for bit, (fact, _, _) in enumerate(some):
+                if bad >> bit & 1:
+                    same[root(fact.key())] = root((batch, bit))
+            for edges in self.after.values():
+                for edge in edges:
+                    lies = ahead[component[edge.left]] & behind[component[edge.right]] & bad
+                    if lies:
+                        on = edge.fact.key() if edge.fact is not None else (edge.left, edge.right)
+                        while lies:
+                            bit = (lies & -lies).bit_length() - 1
+                            same[root((batch, bit))] = root(on)
+                            lies &= lies - 1
+        found: dict[object, list[Correspondence]] = {}
+        for fact in self.facts:
+            if fact.key() in same:
+                found.setdefault(root(fact.key()), []).append(fact)
+        return list(found.values())
 
     def _both(self) -> set[tuple[str, str, str]]:
         """The `||` and `<>` of the same pairs."""
@@ -90,8 +107,8 @@ class OrderGraph:
 
     def _violated(
         self, component: dict[str, int]
-    ) -> Iterator[tuple[list[Correspondence], list[int], list[int]]]:
-        """Facts whose excluded order there is; by component, the bits of those it can be on the way of."""
+    ) -> Iterator[tuple[list[tuple[Correspondence, str, str]], int, list[int], list[int]]]:
+        """Excluded orders, the bits of those that there are, and those that components can lie on."""
         asked = [each for each in self.unordered() if each[1] in component and each[2] in component]
         count = max(component.values(), default=-1) + 1
         nexts: list[set[int]] = [set() for _ in range(count)]
@@ -114,8 +131,7 @@ class OrderGraph:
             for bit, (_, _, right) in enumerate(some):
                 bad |= (ahead[component[right]] >> bit & 1) << bit
             if bad:
-                facts = [fact for bit, (fact, _, _) in enumerate(some) if bad >> bit & 1]
-                yield facts, [row & bad for row in ahead], behind
+                yield some, bad, ahead, behind
 
     def _components(self) -> dict[str, int]:
         """The strongly connected component of each event; along an edge numbers fall or stay."""

@@ -21,7 +21,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.replica.conflicts import Conflict, quarantine, set_aside
+from microcosm.replica.conflicts import Conflict, Decided, excluded, quarantine, set_aside
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.ledger.ledger import Delta, FactKey, Ledger
 from microcosm.state.microcosm import Microcosm
@@ -36,6 +36,7 @@ class LedgerView:
         self._rules = rules
         self._known: Microcosm | None = None
         self._conflicts: list[Conflict] = []
+        self._groups: Decided = {}
         self._skips = False
         """Whether it has links of chains across events that came later."""
 
@@ -90,7 +91,7 @@ class LedgerView:
                 _ = self.microcosm  # while what has changed is little enough to be made in place
             return
         known = self.microcosm
-        if self._conflicts and not last:
+        if self._conflicts and not last and not self._apart(known, fact):
             self._same_with([fact], [])
             return
         if fact.relation is Relation.NOT_BEFORE:
@@ -110,7 +111,8 @@ class LedgerView:
         if event not in self.ledger.naming:
             return  # nothing is said of it
         known = self.microcosm
-        if not self._conflicts:
+        last = known.givens.internal[-1:]
+        if self._apart(known, *(Correspondence(each, Relation.BEFORE, event) for each in last)):
             known.append(event)
             refuted = self._refuted(known)
             if refuted is not None:
@@ -118,6 +120,49 @@ class LedgerView:
                 raise Contradiction(f"`{event}` cannot be next: `{refuted}` is given")
             return
         self._same_with([], [event])
+
+    def _apart(self, known: Microcosm, *facts: Correspondence) -> bool:
+        """Whether correspondences, each alone, contradict nothing with the help of what is set aside.
+
+        What stands they may contradict. So no set that is set aside comes or goes with them. Where the answer
+        is no, it may be that they do not either. Cost: a question or two for each correspondence that is
+        set aside; where some lie before or after, also for each that excludes an order.
+        """
+        if not self._conflicts:
+            return True
+        aside = [fact for conflict in self._conflicts for fact in conflict.facts]
+        orders = [fact for fact in aside if fact.relation is Relation.BEFORE]
+
+        def upto(left: str, right: str) -> bool:
+            return left == right or known.holds(Judgement.INITIAL, left, Relation.BEFORE, right)
+
+        def begins(event: str) -> bool:
+            return any(upto(event, each.left) for each in orders)
+
+        def ends(event: str) -> bool:
+            return any(upto(each.right, event) for each in orders)
+
+        for fact in facts:
+            a, b = fact.left, fact.right
+            if any({each.left, each.right} == {a, b} for each in aside):
+                return False
+            if fact.relation is not Relation.BEFORE:
+                if any(begins(left) and ends(right) for left, right in excluded(fact)):
+                    return False
+                continue
+            before, after = ends(a), begins(b)
+            if before and after:
+                return False
+            if any(upto(x, a) and upto(b, y) for each in aside for x, y in excluded(each)):
+                return False
+            for left, sign, right in self.ledger.facts if before or after else ():
+                if sign in ("||", "!<"):
+                    for x, y in ((left, right), (right, left))[: 2 if sign == "||" else 1]:
+                        if before and upto(b, y) and begins(x):
+                            return False
+                        if after and upto(x, a) and ends(y):
+                            return False
+        return True
 
     def _same_with(self, facts: list[Correspondence], events: list[str]) -> None:
         """Raise `Contradiction` where something more would be set aside."""
@@ -157,7 +202,7 @@ class LedgerView:
             return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in sets]
         streams = sorted({*self.ledger.chains, self.own})
         chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
-        found = quarantine(chains, facts)
+        found = quarantine(chains, facts, self._groups if not events else dict(self._groups))
         shipped = self._rules is None or self._rules is read_rules()
         return found if shipped else [replace(conflict, rules=self._rules) for conflict in found]
 
@@ -190,8 +235,9 @@ class LedgerView:
         if not self._closed or changes.forgotten or len(changes) > max(tuning.CHANGES_IN_PLACE, size // 100):
             return False
         at_the_end = self._last(changes)
-        if self._conflicts and not at_the_end:
+        if self._conflicts and not at_the_end and changes.withdrawn:
             return False
+        beside = self._conflicts and not at_the_end
         try:
             for dot in changes.appended:
                 event = ledger.chains[dot.stream][dot.number]
@@ -199,6 +245,13 @@ class LedgerView:
                     return False
                 before, after = ledger.neighbours(dot)
                 if any(len(ledger.places[beside]) > 1 for beside in (before, after) if beside is not None):
+                    return False
+                links = [
+                    Correspondence(left, Relation.BEFORE, right)
+                    for left, right in ((before, event), (event, after))
+                    if left is not None and right is not None
+                ]
+                if beside and not self._apart(known, *links):
                     return False
                 if dot.stream == self.own:
                     last = known.givens.internal[-1] if known.givens.internal else None
@@ -213,6 +266,8 @@ class LedgerView:
                         known.add(Correspondence(left, Relation.BEFORE, right, f"events of {dot.replica}"))
             for key in changes.given:
                 if key in ledger.facts:
+                    if beside and not self._apart(known, ledger.stated(key)):
+                        return False
                     known.add(ledger.stated(key))
             for key in changes.withdrawn:
                 if key not in ledger.facts and not ledger.is_link(key[0], key[2]):

@@ -17,17 +17,21 @@ from typing import Any
 import pytest
 
 from microcosm.givens.givens import Givens
-from microcosm.page.write import contents, page, scripts
+from microcosm.page.shorten import shortened
+from microcosm.page.write import contents, page, scripts, sources
 from microcosm.state.microcosm import Microcosm
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
 
-SHOW = "async ([head, texts]) => { app.model = new Model(head, await unpack(head, texts, VECTORS)); }"
+SHOW = "async ([head, texts]) => window.shown(new Model(head, await unpack(head, texts, VECTORS)))"
 
-READY = "window.inside && window.inside('() => app.model !== null')"
+READY = "window.inside && window.inside('() => model !== null')"
 
-INNER = "\n})();\n"
+DECLARED = re.compile(r"^(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+"""What the scripts declare for all of them."""
+
+INNER = "})();\n"
 """The end of the one function in which all scripts stand."""
 
 
@@ -79,16 +83,19 @@ def bare(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
 
 
 def opened_up(html: str) -> str:
-    """The page with a door into the one scope of its scripts, for tests alone; its policy lets it be."""
-    door = "window.inside = (script, argument) => eval(script)(argument);"
-    if "app.model =" not in scripts():  # nothing draws yet
-        door += " readModel().then(model => { app.model = model; });"
-    script = scripts()
+    """The page with a door into the one scope of its scripts, for tests alone; its policy lets it be.
+
+    The scripts are as in any page, made shorter; tests call what is in them by the names of the sources.
+    """
+    script, (_, names) = scripts(), shortened(sources())
+    known = ",".join(f"{name}={names[name]}" for name in DECLARED.findall(sources()))
+    door = f"window.inside=(script,argument)=>eval('(()=>{{const {known};return '+script+'}})()')(argument);"
+    door += f"window.shown=(fresh)=>{{{names['model']}=fresh;}};"
     assert html.count(script) == 1, "the scripts of the page as they are joined"
     html = re.sub(
         "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1
     )
-    return html.replace(script, script.removesuffix(INNER) + f"\n{door}{INNER}")
+    return html.replace(script, script.removesuffix(INNER) + f";{door}{INNER}")
 
 
 @pytest.fixture
@@ -127,9 +134,7 @@ def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         tab.on("request", lambda request: found.requests.append(request.url))
         tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
         if door:
-            tab.wait_for_function(
-                "window.inside && window.inside('() => app.model !== null')", timeout=30_000
-            )
+            tab.wait_for_function("window.inside && window.inside('() => model !== null')", timeout=30_000)
         return found
 
     yield opening

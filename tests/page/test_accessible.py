@@ -39,7 +39,7 @@ def test_nothing_is_found_against_the_guidelines(page_of: Any, screen: str) -> N
         "() => 0",
         "() => { choose(model.find('digest'), false); choose(model.find('acl-seen'), true); }",
         "() => app.set({list: true, table: true, find: 'photo'})",
-        "() => showHelp()",
+        "() => KEYS_OF_PAGE['?']()",
     ]
     for change in states:
         page.run(change)

@@ -17,10 +17,9 @@ from microcosm.files import shipped
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
-from microcosm.page import knowledge
+from microcosm.page import knowledge, write
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import TooLarge
-from microcosm.page.write import page
 from tests.page.conftest import READY, Opened, opened_up
 from tests.strategies import microcosms
 
@@ -30,14 +29,14 @@ SHARED = Path(__file__).parents[3] / "shared" / "traces"
 ALBUM = shipped("examples") / "photo-album.jsonl"
 
 EVERY_PAIR = """() => {
-  const n = app.model.n, signs = [];
+  const n = model.n, signs = [];
   for (let a = 0; a < n; a++) for (let b = 0; b < n; b++) signs.push(a === b ? '' : verdict(a, b));
-  return [Array.from({length: n}, (_, i) => app.model.name(i)), signs];
+  return [Array.from({length: n}, (_, i) => model.name(i)), signs];
 }"""
 
-COUNTS = "() => Array.from({length: app.model.n}, (_, a) => regions(a).counts)"
+COUNTS = "() => Array.from({length: model.n}, (_, a) => regions(a).counts)"
 
-CONES = """() => Array.from({length: app.model.n}, (_, a) => {
+CONES = """() => Array.from({length: model.n}, (_, a) => {
   const {past, future} = cone(a);
   return [[...past], [...future]];
 })"""
@@ -65,7 +64,7 @@ def held_to_itself(tab: Opened) -> None:
     by_pair = said(tab)
     names = list(dict.fromkeys(a for a, _ in by_pair))
     counts, cones = tab.run(COUNTS), tab.run(CONES)
-    offset = tab.run("() => [...app.model.chains.offset]")
+    offset = tab.run("() => [...model.chains.offset]")
     for at, name in enumerate(names):
         signs = [by_pair[other, name] for other in names if other != name]
         assert {sign: count for sign, count in counts[at].items() if count} == {
@@ -86,7 +85,7 @@ def shown(tab: Opened, known: Microcosm, *, table: bool = False, vectors: bool =
             patch.setattr(knowledge, "TABLED", 0)
         head = tab.show(known, proofs="none")
     if not vectors:
-        tab.run("() => { app.model.found.vectors = null; }")
+        tab.run("() => { model.found.vectors = null; }")
     return head
 
 
@@ -173,10 +172,10 @@ def test_under_other_rules_it_is_the_rules_that_count(
 
 
 PATHS = """() => {
-  const found = [], n = app.model.n;
+  const found = [], n = model.n;
   for (let a = 0; a < n; a++) for (let b = 0; b < n; b++) if (a !== b) {
-    const way = path(a, b)?.map(step => app.model.name(step.event)) ?? null;
-    found.push([app.model.name(a), app.model.name(b), proofOf(a, b), way]);
+    const way = path(a, b)?.map(step => model.name(step.event)) ?? null;
+    found.push([model.name(a), model.name(b), proofOf(a, b), way]);
   }
   return found;
 }"""
@@ -210,31 +209,27 @@ ALBUM_ANSWERS = [("acl-saved", "ask", "?"), ("digest", "acl-seen", "silent"), ("
 
 def test_the_album_answers_as_the_design_says(page_of: Any) -> None:
     tab = page_of(ALBUM, files=[str(ALBUM)])
-    ask = "([a, b]) => verdict(app.model.find(a), app.model.find(b))"
+    ask = "([a, b]) => verdict(model.find(a), model.find(b))"
     assert [tab.run(ask, [a, b]) for a, b, _ in ALBUM_ANSWERS] == [sign for *_, sign in ALBUM_ANSWERS]
-    settle = "([a, b]) => settles(app.model.find(a), app.model.find(b)).map(one => one.text)"
+    settle = "([a, b]) => settles(model.find(a), model.find(b)).map(one => one.text)"
     lost = "acl-seen < digest if what upload sent was received in the gap before digest"
     assert tab.run(settle, ["digest", "acl-seen"]) == [lost]
     assert tab.run(settle, ["acl-saved", "ask"]) == []  # ask can come in before digest, no earlier
     leaves = """([a, b]) => {
       const found = [], look = node => node.premises.length ? node.premises.map(look)
         : found.push(node.source.text);
-      look(proofOf(app.model.find(a), app.model.find(b)));
+      look(proofOf(model.find(a), model.find(b)));
       return found;
     }"""
     assert tab.run(leaves, ["unshare", "upload"]) == [
         "message acl", "process server", "message news", "process laptop", "process laptop"
     ]  # fmt: skip
-    assert tab.run("() => app.model.head.gaps.map(([i, count]) => [app.model.name(i), count])") == [
-        ["digest", 5]
-    ]
-    lanes = "() => [...app.model.order].map(lane => app.model.head.lanes[lane].name)"
+    assert tab.run("() => model.head.gaps.map(([i, count]) => [model.name(i), count])") == [["digest", 5]]
+    lanes = "() => [...model.order].map(lane => model.head.lanes[lane].name)"
     assert tab.run(lanes) == ["laptop", "server", "phone", "tablet"]
-    whose = "name => app.model.head.lanes[app.model.lane(app.model.find(name))].name"
+    whose = "name => model.head.lanes[model.lane(model.find(name))].name"
     assert [tab.run(whose, name) for name in ("choose", "backup")] == ["laptop", "server"]
-    stubs = (
-        "() => Array.from(app.model.kind, (kind, i) => kind & 12 ? app.model.name(i) : '').filter(Boolean)"
-    )
+    stubs = "() => Array.from(model.kind, (kind, i) => kind & 12 ? model.name(i) : '').filter(Boolean)"
     assert sorted(tab.run(stubs)) == ["ask", "look", "upload"]
     assert tab.errors == []
 
@@ -274,9 +269,11 @@ def test_the_page_as_it_is_passes_what_mutants_do_not(bare: Opened) -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_of_the_page_is_caught(chromium: Any, tmp_path: Path, name: str) -> None:
     right, wrong = MUTANTS[name]
-    html = opened_up(page(Microcosm()))
-    assert html.count(right) == 1, right
-    (tmp_path / "mutant.html").write_text(html.replace(right, wrong), encoding="utf-8")
+    assert write.sources().count(right) == 1, right
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "_read", lambda file, read=write._read: read(file).replace(right, wrong))
+        html = opened_up(write.page(Microcosm()))
+    (tmp_path / "mutant.html").write_text(html, encoding="utf-8")
     tab = chromium.new_page()
     tab.goto((tmp_path / "mutant.html").as_uri())
     tab.wait_for_function(READY)
@@ -290,6 +287,6 @@ def test_a_gap_that_is_dropped_is_missed(bare: Opened) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PageModel, "gaps", [])
         bare.show(Microcosm.read(ALBUM))
-    assert bare.run("() => Array.from(app.model.kind).some(kind => kind & 32)") is False
+    assert bare.run("() => Array.from(model.kind).some(kind => kind & 32)") is False
     bare.show(Microcosm.read(ALBUM))
-    assert bare.run("() => Array.from(app.model.kind).filter(kind => kind & 32).length") == 1
+    assert bare.run("() => Array.from(model.kind).filter(kind => kind & 32).length") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -87,6 +88,20 @@ def test_keys_choose_walk_find_and_show(page_of: Any) -> None:
     assert tab.evaluate("document.getElementById('help').open")
     press(page, "Escape")
     assert not page.errors
+
+
+def test_the_help_says_every_key(page_of: Any) -> None:
+    page = page_of(ALBUM)
+    said = page.run("() => Array.from(find('help').querySelectorAll('kbd'), (key) => key.textContent)")
+    whole = {
+        "Left": "ArrowLeft",
+        "Right": "ArrowRight",
+        "Up": "ArrowUp",
+        "Down": "ArrowDown",
+        "Esc": "Escape",
+    }
+    named = {re.sub(r"\w+$", lambda key: whole.get(key[0], key[0]), key) for key in said}
+    assert named == {*page.run("() => Object.keys(KEYS_OF_PAGE)")} - {"="}
 
 
 def test_letters_are_keys_only_where_nobody_writes_and_may_be_turned_off(page_of: Any) -> None:

@@ -20,15 +20,15 @@ ROWS = """Array.from(document.querySelectorAll('#list [role=row]'),
   (row) => row.id + ' ' + row.children[1].textContent)"""
 
 
-ACTIVE = "document.getElementById(listed.box.getAttribute('aria-activedescendant'))"
+ACTIVE = "document.getElementById(find('rows').getAttribute('aria-activedescendant'))"
 
 SCROLL = """(part) => {
-  const {box} = listed;
+  const box = find('rows');
   box.scrollTop = part * (box.scrollHeight - box.clientHeight);
   drawList();
 }"""
 
-BOTTOMS = """() => [listed.box.querySelector('[role=row]:last-of-type'), listed.box]
+BOTTOMS = """() => [find('rows').querySelector('[role=row]:last-of-type'), find('rows')]
   .map((one) => one.getBoundingClientRect().bottom)"""
 
 
@@ -72,9 +72,9 @@ def test_a_window_of_many_events(page_of: Any, long_log: Path) -> None:
     assert tab.run(f"() => {ACTIVE}.getAttribute('aria-rowindex')") == str(EVENTS - 1)
     press("PageUp")
     press("ArrowUp")
-    row, box = tab.run(f"() => [{ACTIVE}, listed.box].map((one) => one.getBoundingClientRect().top)")
+    row, box = tab.run(f"() => [{ACTIVE}, find('rows')].map((one) => one.getBoundingClientRect().top)")
     assert row >= box
-    row, box = tab.run(f"() => [{ACTIVE}, listed.box].map((one) => one.getBoundingClientRect().bottom)")
+    row, box = tab.run(f"() => [{ACTIVE}, find('rows')].map((one) => one.getBoundingClientRect().bottom)")
     assert row <= box
     press("Enter")
     assert tab.run("() => app.state.a === causal()[listed.at]")

@@ -129,7 +129,6 @@ def test_messages_are_a_motif(page_of: Any) -> None:
 def test_motifs_are_what_the_engine_says(bare: Any, givens: Givens, sign: str, left: str, right: str) -> None:
     known = Microcosm(givens)
     bare.show(known, proofs="none")
-    bare.run("() => { model = app.model; }")
     pairs, unsaid = bare.run(MATCHES, f"{left} {sign} {right}")
     lanes = bare.run("() => Array.from({length: model.n}, (_, i) => [model.name(i), laneName(i)])")
     names = dict(lanes)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from microcosm.page.write import SCRIPTS
+from microcosm.page import shorten
+from microcosm.page.write import scripts, sources
 
 pytestmark = pytest.mark.browser
 
@@ -29,10 +30,22 @@ def checked(text: str, folder: Path) -> str:
 
 
 def test_the_scripts_are_of_their_types(tmp_path: Path) -> None:
-    web = files("microcosm.page").joinpath("web")
-    parts = [web.joinpath(f"{name}.js") for name in SCRIPTS]
-    text = "\n".join(part.read_text(encoding="utf-8") for part in parts if part.is_file())
-    assert checked(f"(() => {{\n'use strict';\n{text}\n}})();\n", tmp_path) == ""
+    assert checked(f"(() => {{\n'use strict';\n{sources(live=True)}\n}})();\n", tmp_path) == ""
+
+
+UNKNOWN = re.compile(r"error TS(?:1\d\d\d|2300|2304|2451|2552|2588|18004): .*")
+"""Faults of what is no script, and of names that nothing declares, or that are declared twice or for good."""
+
+
+def test_scripts_made_shorter_have_no_name_that_nothing_declares(tmp_path: Path) -> None:
+    assert UNKNOWN.findall(checked(scripts(live=True), tmp_path)) == []
+
+
+def test_the_check_sees_a_name_that_should_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shorten, "KEPT", shorten.KEPT - {"parseFloat"})
+    found = UNKNOWN.findall(checked(shorten.shortened(sources() + "\n")[0], tmp_path))
+    assert found
+    assert all("Cannot find name" in one for one in found)
 
 
 def test_the_check_sees_a_fault(tmp_path: Path) -> None:

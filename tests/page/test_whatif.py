@@ -48,7 +48,6 @@ def test_what_follows_is_what_a_session_says(bare: Any, givens: Givens, data: st
     if known.conflict() is not None or len(known) < 2:
         return
     bare.show(known)
-    bare.run("() => { model = app.model; }")
     names = bare.run("() => Array.from({length: model.n}, (_, i) => model.name(i))")
     a, b = data.draw(st.permutations(names))[:2]
     vague = bool(givens.tokens) or any(fact.relation.value == "<>" for fact in givens.external.values())
@@ -86,7 +85,6 @@ def test_many_events_are_supposed_by_cones(
         patch.setattr(write, "LEFT", 0)
         patch.setattr(knowledge, "TABLED", data.draw(st.sampled_from([0, 2000])))
         bare.show(known, proofs="none")
-    bare.run("() => { model = app.model; }")
     names = bare.run("() => Array.from({length: model.n}, (_, i) => model.name(i))")
     a, b = data.draw(st.permutations(names))[:2]
     found = bare.run(SUPPOSED, [a, "<", b])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.replica import authors as replica_authors
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
@@ -19,7 +20,7 @@ keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-for part in (replica_knowledge, replica_status, replica_members):
+for part in (replica_knowledge, replica_status, replica_members, replica_authors):
     app.registered_commands += part.app.registered_commands
 app.add_typer(replica_members.member, name="member")
 app.add_typer(keys, name="key")

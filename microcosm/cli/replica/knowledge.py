@@ -34,6 +34,7 @@ def init(
     """Make a new, empty replica.
 
     Removals are remembered until all members are known to have them, for ever where no member is stated.
+    It gets a key of its own, with which it signs what it says; the secret stays in the journal.
 
     \b
     Example:
@@ -41,6 +42,7 @@ def init(
     """
     from pathlib import Path as File
 
+    from microcosm.replica.ledger.signing import can_sign
     from microcosm.text.names import unfit
 
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
@@ -49,10 +51,15 @@ def init(
     if File(path).exists():
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
+        key = replica.sign() if can_sign() else None
         if json:
-            output.emit(
-                {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
-            )
+            fields = {
+                "file": path,
+                "name": name,
+                "incarnation": replica.stream[1],
+                "members": replica.members,
+            }
+            output.emit({**fields, "author": None if key is None else key.hex()})
         else:
             output.say(f"{path} is the replica {name}")
     return exits.HOLDS
@@ -148,7 +155,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
     givens = reading.givens_of([file])
     left_out = [
         what
-        for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")
+        for what in ("stamps", "clocks", "messages", "processes", "orderings", "tokens", "complete")
         if getattr(givens, what)
     ]
     with opened(path) as replica:

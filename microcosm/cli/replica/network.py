@@ -24,16 +24,24 @@ Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a repl
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
 
 
+Author = Annotated[
+    str | None,
+    typer.Option("--author", metavar="KEY", help="The key that it signs with; `replica authors` shows it."),
+]
+
+
 @member.command("add")
 def add(
     path: Path,
     name: Name,
     address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
+    author: Author = None,
     json: options.Json = False,
 ) -> int:
     """Add a member, or change the address of one.
 
-    A replica that is being served is told so on its standard input instead.
+    Without --author the first key that it signs with is taken for its own. A replica that is being served is
+    told so on its standard input instead.
 
     \b
     Example:
@@ -44,6 +52,9 @@ def add(
 
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
+        if author is not None:
+            replica.sign()
+            replica.trust(name, author)
         durable.member(name, host, port)
         Stating(replica, durable).follow()
         durable.flush()
@@ -77,12 +88,14 @@ def replace(
     address: Annotated[
         str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
     ] = None,
+    author: Author = None,
     json: options.Json = False,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
 
     That is to evict it and to add it again: after `replica restore` or `replica renew` there. Names the
-    messages that the old one had not acknowledged: they are not sent again by themselves.
+    messages that the old one had not acknowledged: they are not sent again by themselves. Where it lost its
+    key, which a backup has, --author states the new one.
 
     \b
     Example:
@@ -94,6 +107,9 @@ def replace(
         old = durable.process.membership.of(name)
         host, port = (old.host, old.port) if address is None else endpoint_of(address)
         lost = _evicted(replica, durable, name)
+        if author is not None:
+            replica.sign()
+            replica.trust(name, author)
         durable.member(name, host, port)
         from microcosm.replica.network.shared import Stating
 

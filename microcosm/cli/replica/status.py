@@ -113,6 +113,8 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
             for conflict in replica.conflicts
         ],
         "divergences": divergences(replica),
+        "authors": replica.author_keys,
+        "proofs": len(replica.proofs),
         "twice": replica.twice,
         "digest": replica.digest(),
         "peers": [] if process is None else list(_peers(process)),
@@ -132,6 +134,8 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     yield f"{counts['events']:,} events, {counts['correspondences']:,} correspondences"
     yield (f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals")
     yield f"digest {replica.digest()}"
+    if replica.signs:
+        yield f"signs with {replica.author_keys[replica.name][0]}"
     for found in divergences(replica):
         yield f"diverged: {found['why']}"
     for event in replica.twice:

@@ -4,7 +4,6 @@
  */
 
 app.start(() => {
-    find('panel').append(...['replicas', 'chosen', 'matches', 'about'].map((id) => el('div', {id})));
     showReplicas();
     showAbout();
     showChosen();

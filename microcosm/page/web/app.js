@@ -37,9 +37,6 @@ const app = {
         letters: true, lit: [], hidden: new Set(), order: null,
     },
 
-    /** What the file says; null until it is read. @type {any} */
-    model: null,
-
     /** Asks the session a line, where there is one (live.js). @type {null|((line: string) => Promise<any>)} */
     ask: null,
 
@@ -90,19 +87,46 @@ function find(/** @type {string} */ id) {
 }
 
 /**
- * Makes an element: `class` and `text` are what they say, `on…` hears an event, true and false set or leave an
- * attribute out, anything else is an attribute. Children are elements or text; text never becomes markup.
+ * Makes an element with attributes, as `dressed` gives them. Children are elements or text; text never becomes markup.
  * @returns {any}
  */
 function el(/** @type {string} */ tag, /** @type {Record<string, any>} */ attributes = {}, /** @type {any[]} */ ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-        if (name === 'text') made.textContent = value;
-        else if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
-        else if (value !== false && value != null) made.setAttribute(name, value === true ? '' : value);
-    }
+    const made = dressed(document.createElement(tag), attributes);
     made.append(...children.flat().filter((child) => child != null));
     return made;
+}
+
+/**
+ * Gives an element attributes, and hands it back: `text` is what it says, `on…` hears an event, true and false set or
+ * leave an attribute out.
+ * @returns {any}
+ */
+function dressed(/** @type {any} */ element, /** @type {Record<string, any>} */ attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+        if (name === 'text') element.textContent = value;
+        else if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+        else if (value !== false && value != null) element.setAttribute(name, value === true ? '' : value);
+    }
+    return element;
+}
+
+/** A number as it is read, and what it counts. */
+function numbered(/** @type {number} */ count, what = '') {
+    return count.toLocaleString('en') + (what && ` ${what}${count === 1 ? '' : what.endsWith('s') ? 'es' : 's'}`);
+}
+
+/**
+ * Does what a table of keys says of the key of an event, which is done with then; false where it says nothing.
+ * Shift and Alt are named where the key is not a letter or sign.
+ */
+function keyed(/** @type {any} */ event, /** @type {Record<string, () => void>} */ keys) {
+    const {key, altKey, shiftKey, ctrlKey, metaKey} = event, letter = key.length === 1;
+    const does = keys[letter ? key : (altKey ? 'Alt+' : '') + (shiftKey ? 'Shift+' : '') + key];
+    if (!does || ctrlKey || metaKey || letter && altKey) return false;
+    event.preventDefault();
+    event.stopPropagation();
+    does();
+    return true;
 }
 
 /** Shows a sentence above the picture until it is dismissed, and says it. */

@@ -14,6 +14,9 @@ const MOST_HEADS = 700;
  * What a frame is drawn by. @typedef {object} View
  * @property {number} x0 @property {number} k @property {number} y0
  * @property {number} width @property {number} height
+ * @property {number} left x at which something begins to be in view
+ * @property {number} right x at which it ends to be
+ * @property {number[]} lanes of which something is in view, from above
  * @property {Record<string, string>} colours
  * @property {number} r radius of an event
  * @property {number} rim how far from its middle an arrow ends
@@ -26,7 +29,6 @@ const scene = {
     /** @type {Record<string, string>} */ colours: {},
     /** Events with something missing or irregular, by lane. @type {any} */ marks: null,
     /** Events found, by lane. @type {any} */ found: null,
-    /** @type {Uint8Array} */ ringed: new Uint8Array(0),
     /** How many are missing before an event. @type {Map<number, number|null>} */ missing: new Map(),
     /** What is given beside orders, and what tokens say. @type {[number, string, number][]} */ given: [],
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
@@ -45,61 +47,70 @@ const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => Math.rou
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
-    const lane = model.chains.lane[chain], tracks = scene.at.tracks[lane];
-    const apart = scene.rows.tall[lane] * 0.8 / tracks;
-    return laneY(view, lane) + (scene.at.track[chain] - (tracks - 1) / 2) * apart;
+    const lane = model.chains.lane[chain];
+    return laneY(view, lane) + (scene.at.track[chain] - (scene.at.tracks[lane] - 1) / 2) * scene.rows.tall[lane] * 0.8 / scene.at.tracks[lane];
 }
 
 const py = (/** @type {View} */ view, /** @type {number} */ event) => chainY(view, model.chainOf(event));
 
-/** The lanes of which something is in view, top to bottom. */
-function lanesIn(/** @type {View} */ view) {
-    const {y, tall, shown} = scene.rows;
-    return shown.filter((lane) => y[lane] + tall[lane] / 2 >= view.y0 - 1
-        && y[lane] - tall[lane] / 2 <= view.y0 + view.height - RULER + 1);
+/** How high the tint of a chain is. */
+const bandOf = (/** @type {number} */ lane) => Math.min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
+
+const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] >= 0;
+
+const chosen = (/** @type {number} */ event) => event === app.state.a || event === app.state.b;
+
+/** Calls `each` with the events in view among those grouped by lane, none nearer than `apart` to the one before. */
+function inView(/** @type {View} */ view, /** @type {any} */ grouped, /** @type {number} */ apart, /** @type {(event: number, lane: number) => void} */ each) {
+    for (const lane of view.lanes) along(grouped, lane, view.left, view.right, apart, (event) => each(event, lane));
+}
+
+/** Draws with less than full strength. */
+function faint(/** @type {Pen} */ pen, /** @type {number} */ alpha, /** @type {() => void} */ draw) {
+    pen.globalAlpha = alpha;
+    draw();
+    pen.globalAlpha = 1;
 }
 
 /** Draws the whole picture. */
 function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {state} = app, {colours, width, height, k} = view, lanes = lanesIn(view);
-    const left = view.x0 - 12 / k, right = view.x0 + (width + 12) / k;
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, 0, width, height);
-    pen.lineCap = 'butt';
+    const {k} = view, two = model.columns.who && k >= 5, crowd = crossing(scene.at, view.left, view.right);
+    pen.fillStyle = view.colours.paper;
+    pen.fillRect(0, 0, view.width, view.height);
     pen.lineJoin = 'round';
-    const two = model.columns.who && k >= 5;
-    if (scene.cone && two) drawTones(pen, view, lanes);
-    else if (scene.cone) drawTint(pen, view, lanes);
-    const crowd = crossing(scene.at, left, right), arrows = () => {
-        if (crowd <= MOST_ARROWS) drawArrows(pen, view, left, right, k >= 12 && crowd <= MOST_HEADS);
+    if (scene.cone) (two ? drawTones : drawTint)(pen, view);
+    const arrows = () => {
+        if (crowd <= MOST_ARROWS) drawArrows(pen, view, k >= 12 && crowd <= MOST_HEADS);
     };
     if (k < 5) arrows();
-    for (const lane of lanes) drawLane(pen, view, lane, left, right);
-    if (two) drawLinks(pen, view, lanes, left, right);
+    for (const lane of view.lanes) drawLane(pen, view, lane);
+    if (two) drawLinks(pen, view);
     if (k >= 5) arrows();
     drawGivens(pen, view);
-    drawMissing(pen, view, lanes, left, right);
-    if (state.cut && scene.cone) drawCut(pen, view, lanes);
-    if (state.b >= 0) drawPair(pen, view);
-    if (two) drawHalves(pen, view, lanes, left, right);
-    else if (k >= 5) drawEvents(pen, view, lanes, left, right);
-    drawRings(pen, view, lanes, left, right);
-    if (k >= 42) drawNames(pen, view, lanes, left, right);
+    drawMissing(pen, view);
+    if (app.state.cut && scene.cone) drawCut(pen, view);
+    if (app.state.b >= 0) drawPair(pen, view);
+    if (two) drawHalves(pen, view);
+    else if (k >= 5) drawEvents(pen, view);
+    drawRings(pen, view);
+    if (k >= 42) drawNames(pen, view);
     drawRuler(pen, view);
     if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
 }
 
-/** Where a chain stops being past, and begins to be future: pixels, NaN where it never does. */
+/** Where a chain is the past of A, `from` and `to` a pixel, and where its future; NaN where it is neither. */
 function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain, cone = scene.cone) {
-    const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]];
-    const past = cone.past[chain], future = cone.future[chain];
-    const reach = Math.min(14, view.k / 2);
-    const after = (/** @type {number} */ i) => px(view, i) + Math.min(reach, i + 1 < to ? (px(view, i + 1) - px(view, i)) / 2 : reach);
-    const before = (/** @type {number} */ i) => px(view, i) - Math.min(reach, i > from ? (px(view, i) - px(view, i - 1)) / 2 : reach);
+    const {offset} = model.chains, first = offset[chain], end = offset[chain + 1], past = cone.past[chain], future = cone.future[chain];
     return {
-        past: past > from ? after(past - 1) : NaN, future: future < to ? before(future) : NaN,
-        first: before(from), last: after(to - 1),
+        past: past > first ? between(view, past - 1, 1, end - 1) : NaN, future: future < end ? between(view, future, -1, first) : NaN,
+        first: between(view, first, -1, first), last: between(view, end - 1, 1, end - 1),
     };
+}
+
+/** The pixel half way to the event before or after, as far as that is not far; `last` has none. */
+function between(/** @type {View} */ view, /** @type {number} */ event, /** @type {number} */ way, /** @type {number} */ last) {
+    const reach = Math.min(14, view.k / 2), x = px(view, event);
+    return x + way * Math.min(reach, event === last ? reach : Math.abs(px(view, event + way) - x) / 2);
 }
 
 /** The chains of a lane, in the order of their first events. */
@@ -107,78 +118,59 @@ function chainsOf(/** @type {number} */ lane) {
     return scene.chains.subarray(scene.chainsFrom[lane], scene.chainsFrom[lane + 1]);
 }
 
-/** The past and the future of A in each lane, and where they end. */
-function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes) {
-    const {colours, width} = view;
-    for (const lane of lanes) {
-        const alone = chainsOf(lane).length === 1;
-        for (const chain of chainsOf(lane)) {
-            const {past, future, first, last} = edgesOfCone(view, chain), y = chainY(view, chain);
-            const high = Math.min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
-            const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
-                const from = Math.max(-2, x1), to = Math.min(width + 2, x2);
-                pen.fillStyle = colour;
-                pen.globalAlpha = 0.15;
-                if (to > from) pen.fillRect(from, y - high / 2, to - from, high);
-                pen.globalAlpha = 1;
-                if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
-            };
-            if (!Number.isNaN(past)) band(alone ? -2 : first, past, colours.before, past);
-            if (!Number.isNaN(future)) band(future, alone ? width + 2 : last, colours.after, future);
-            if (!scene.supposed) continue;
-            const would = edgesOfCone(view, chain, scene.supposed);
-            if (would.past > past || Number.isNaN(past) && would.past) hatch(pen, Number.isNaN(past) ? first : past, would.past, y, high, colours.before, width);
-            if (would.future && !(would.future >= future)) hatch(pen, would.future, Number.isNaN(future) ? last : future, y, high, colours.after, width);
-        }
-    }
+/** Calls `each` with the chains of the lanes in view. */
+function chainsIn(/** @type {View} */ view, /** @type {(chain: number, lane: number, y: number) => void} */ each) {
+    for (const lane of view.lanes) for (const chain of chainsOf(lane)) each(chain, lane, chainY(view, chain));
 }
 
-/** Slanted lines over a stretch of a lane: what would be past or future. */
+/** The past and the future of A in each lane, and where they end. */
+function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {colours, width} = view;
+    chainsIn(view, (chain, lane, y) => {
+        const alone = chainsOf(lane).length === 1, {past, future, first, last} = edgesOfCone(view, chain), high = bandOf(lane);
+        const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
+            const from = Math.max(-2, x1), to = Math.min(width + 2, x2);
+            pen.fillStyle = colour;
+            if (to > from) faint(pen, 0.15, () => pen.fillRect(from, y - high / 2, to - from, high));
+            if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
+        };
+        band(alone ? -2 : first, past, colours.before, past);
+        band(future, alone ? width + 2 : last, colours.after, future);
+        if (!scene.supposed) return;
+        const would = edgesOfCone(view, chain, scene.supposed);
+        if (!(would.past <= past)) hatch(pen, past || first, would.past, y, high, colours.before, width);
+        if (!(would.future >= future)) hatch(pen, would.future, future || last, y, high, colours.after, width);
+    });
+}
+
+/** Slanted lines over a stretch of a lane: what would be past or future; nothing where it has no ends. */
 function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ y,
     /** @type {number} */ high, /** @type {string} */ colour, /** @type {number} */ width) {
     const from = Math.max(-high, left), to = Math.min(width + high, right);
-    pen.strokeStyle = colour;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    for (let x = Math.ceil((from - high) / 8) * 8; x < to; x += 8) {
-        const low = Math.max(0, from - x), top = Math.min(high, to - x);
-        if (top <= low) continue;
-        pen.moveTo(x + low, y + high / 2 - low);
-        pen.lineTo(x + top, y + high / 2 - top);
-    }
-    pen.globalAlpha = 0.6;
-    pen.stroke();
-    pen.globalAlpha = 1;
+    faint(pen, 0.6, () => stroked(pen, colour, 1, () => {
+        for (let x = Math.ceil((from - high) / 8) * 8; x < to; x += 8) {
+            const low = Math.max(0, from - x), top = Math.min(high, to - x);
+            if (top > low) through(pen, x + low, y + high / 2 - low, x + top, y + high / 2 - top);
+        }
+    }));
 }
 
 /** A lane's line, from its first event to its last; below five pixels a step, how dense it is. */
-function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane, /** @type {number} */ left,
-    /** @type {number} */ right) {
-    const {colours, width, k} = view, known = model.head.lanes[lane].known;
-    pen.strokeStyle = colours.rule;
-    pen.lineWidth = 1;
+function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
+    const {colours, width} = view, {offset} = model.chains;
     if (scene.rows.unit > 20) {
         const bottom = Math.round(laneY(view, lane) + scene.rows.tall[lane] / 2) - 0.5;
-        pen.beginPath();
-        pen.moveTo(0, bottom);
-        pen.lineTo(width, bottom);
-        pen.globalAlpha = 0.55;
-        pen.stroke();
-        pen.globalAlpha = 1;
+        faint(pen, 0.55, () => stroked(pen, colours.rule, 1, () => through(pen, 0, bottom, width, bottom)));
     }
-    if (k < 5) drawDensity(pen, view, lane);
-    if (!known) return;
-    pen.strokeStyle = colours.lane;
-    pen.lineWidth = 1.2;
-    pen.beginPath();
-    for (const chain of chainsOf(lane)) {
-        const [from, to] = [model.chains.offset[chain], model.chains.offset[chain + 1]], y = chainY(view, chain);
-        if (scene.at.x[to - 1] < left || scene.at.x[from] > right) continue;
-        const stretch = to - from < 2 ? 9 : 0;
-        pen.moveTo(Math.max(-4, px(view, from) - stretch), y);
-        pen.lineTo(Math.min(width + 4, px(view, to - 1) + stretch), y);
-    }
-    pen.stroke();
+    if (view.k < 5) drawDensity(pen, view, lane);
+    if (!model.head.lanes[lane].known) return;
+    stroked(pen, colours.lane, 1.2, () => {
+        for (const chain of chainsOf(lane)) {
+            const from = offset[chain], to = offset[chain + 1] - 1, y = chainY(view, chain), stretch = from === to ? 9 : 0;
+            if (scene.at.x[to] < view.left || scene.at.x[from] > view.right) continue;
+            through(pen, Math.max(-4, px(view, from) - stretch), y, Math.min(width + 4, px(view, to) + stretch), y);
+        }
+    });
 }
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
@@ -187,20 +179,17 @@ function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
     const wide = Math.max(1, Math.ceil(2 / k)), left = Math.floor(view.x0 / wide) * wide;
     const bins = Math.ceil(width / k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
     const full = wide * scene.at.tracks[lane], step = wide * k, start = (left - view.x0 - 0.5) * k;
-    const tops = Array.from(counts, (count) => count ? Math.max(1.5, Math.round(2 * tall * Math.sqrt(Math.min(1, count / full))) / 2) : 0);
+    const tops = Array.from(counts, (count) => count && Math.max(1.5, Math.round(2 * tall * Math.sqrt(Math.min(1, count / full))) / 2));
     const strip = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour) => {
         const from = Math.max(0, Math.round((x1 - start) / step)), to = Math.min(bins, Math.round((x2 - start) / step));
-        pen.beginPath();
-        for (let bin = from; bin < to;) {
-            let same = bin + 1;
-            while (same < to && tops[same] === tops[bin]) same++;
-            if (tops[bin]) pen.rect(start + bin * step, y - tops[bin], (same - bin) * step, 2 * tops[bin]);
-            bin = same;
-        }
-        pen.fillStyle = colour;
-        pen.globalAlpha = 0.6;
-        pen.fill();
-        pen.globalAlpha = 1;
+        faint(pen, 0.6, () => filled(pen, colour, () => {
+            for (let bin = from; bin < to;) {
+                let same = bin + 1;
+                while (same < to && tops[same] === tops[bin]) same++;
+                if (tops[bin]) pen.rect(start + bin * step, y - tops[bin], (same - bin) * step, 2 * tops[bin]);
+                bin = same;
+            }
+        }));
     };
     if (!scene.cone || scene.at.tracks[lane] > 1) return strip(0, width, colours.lane);
     let past = -1, future = width + 1;
@@ -215,111 +204,76 @@ function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type
 }
 
 /** The events, one sign each: what it is beside A, or that it is. */
-function drawEvents(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
-    /** @type {number} */ left, /** @type {number} */ right) {
+function drawEvents(/** @type {Pen} */ pen, /** @type {View} */ view) {
     /** @type {Map<string, number[]>} */
     const groups = new Map();
-    for (const lane of lanes) {
-        along(scene.at, scene.at.x, lane, left, right, 0, (event) => {
-            const sign = event === app.state.a ? '' : scene.sign(event);
-            const group = groups.get(sign);
-            if (group) group.push(event); else groups.set(sign, [event]);
-        });
-    }
-    for (const [sign, events] of groups) {
-        if (!FILLED.has(sign)) {
-            pen.beginPath();
-            for (const event of events) disc(pen, px(view, event), py(view, event), view.r);
-            pen.fillStyle = view.colours.paper;
-            pen.fill();
-        }
-        pen.beginPath();
-        for (const event of events) {
-            if (pen.mark) pen.mark(event);
-            outline(pen, sign, px(view, event), py(view, event), view.r);
-        }
-        finish(pen, sign, colourOf(view.colours, sign), view.r);
-    }
+    inView(view, scene.at, 0, (event) => {
+        const sign = event === app.state.a ? '' : scene.sign(event);
+        groups.get(sign)?.push(event) ?? groups.set(sign, [event]);
+    });
+    for (const [sign, events] of groups) glyphs(pen, view, sign, events, (event) => [px(view, event), py(view, event), view.r], true);
+}
+
+/** Signs of one kind, at once; `place` is the middle of one, and its radius. */
+function glyphs(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {string} */ sign, /** @type {number[]} */ events,
+    /** @type {(event: number) => number[]} */ place, /** @type {any} */ marked) {
+    const places = events.map(place);
+    if (!FILLED.has(sign)) filled(pen, view.colours.paper, () => { for (const [x, y, r] of places) disc(pen, x, y, r); });
+    pen.beginPath();
+    places.forEach(([x, y, r], at) => {
+        if (marked) pen.mark?.(events[at]);
+        outline(pen, sign, x, y, r);
+    });
+    finish(pen, sign, colourOf(view.colours, sign), places[0][2]);
 }
 
 /** Rings about what is found, lit by a step of the proof, has the focus, or is A or B, at every scale. */
-function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
-    /** @type {number} */ left, /** @type {number} */ right) {
-    const {state} = app, {colours, r} = view;
-    pen.strokeStyle = colours.ink;
-    pen.lineWidth = 1.5;
-    pen.beginPath();
-    if (scene.found) {
-        for (const lane of lanes) {
-            along(scene.found, scene.at.x, lane, left, right, view.k < 5 ? 3 / view.k : 0, (event) => {
-                disc(pen, px(view, event), py(view, event), r + 4);
-            });
-        }
+function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {a, b, focus, lit} = app.state, {colours, r} = view;
+    const ring = (/** @type {number} */ event) => disc(pen, px(view, event), py(view, event), r + 4);
+    stroked(pen, colours.ink, 1.5, () => {
+        if (scene.found) inView(view, scene.found, view.k < 5 ? 3 / view.k : 0, ring);
+        lit.filter(inRows).forEach(ring);
+    });
+    if (focus >= 0 && inRows(focus)) {
+        const rim = 4 + (chosen(focus) ? 9.5 : Math.max(4, r));
+        const box = () => pen.rect(px(view, focus) - rim, py(view, focus) - rim, 2 * rim, 2 * rim);
+        stroked(pen, colours.paper, 5, box);
+        stroked(pen, colours.focus, 2, box);
     }
-    for (const event of state.lit) if (inRows(event)) disc(pen, px(view, event), py(view, event), r + 4);
-    pen.stroke();
-    if (state.focus >= 0 && inRows(state.focus)) {
-        const x = px(view, state.focus), y = py(view, state.focus);
-        const rim = 4 + (state.focus === state.a || state.focus === state.b ? 9.5 : Math.max(4, r));
-        for (const [colour, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.focus, 2]])) {
-            pen.strokeStyle = colour;
-            pen.lineWidth = width;
-            pen.beginPath();
-            pen.rect(x - rim, y - rim, 2 * rim, 2 * rim);
-            pen.stroke();
-        }
-    }
-    for (const [event, letter] of /** @type {[number, string][]} */ ([[state.b, 'B'], [state.a, 'A']])) {
+    font(pen, 12, 700);
+    for (const event of [b, a]) {
         if (event < 0 || !inRows(event)) continue;
-        const x = px(view, event), y = py(view, event);
-        pen.beginPath();
-        disc(pen, x, y, 9.5);
-        pen.fillStyle = letter === 'A' ? colours.ink : colours.paper;
-        pen.fill();
-        pen.strokeStyle = colours.ink;
-        pen.lineWidth = 2;
-        pen.stroke();
-        pen.fillStyle = letter === 'A' ? colours.paper : colours.ink;
-        pen.font = font(12, 700);
-        pen.textAlign = 'center';
-        pen.textBaseline = 'middle';
-        pen.fillText(letter, x, y + 0.5);
+        const x = px(view, event), y = py(view, event), [fill, text] = event === a ? [colours.ink, colours.paper] : [colours.paper, colours.ink];
+        filled(pen, fill, () => disc(pen, x, y, 9.5));
+        stroked(pen, colours.ink, 2, () => disc(pen, x, y, 9.5));
+        write(pen, event === a ? 'A' : 'B', x, y + 0.5, text);
     }
 }
 
-const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] >= 0;
-
 /** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
-function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes,
-    /** @type {number} */ left, /** @type {number} */ right) {
-    const size = scene.rows.unit > 30 ? 12 : 10, close = scene.rows.unit < 52;
-    pen.font = font(size);
-    pen.textAlign = 'center';
-    pen.textBaseline = 'middle';
-    for (const lane of lanes) {
-        if (scene.rows.unit < 16) continue;
-        /** @type {Map<string, number>} */
-        const taken = new Map();
-        along(scene.at, scene.at.x, lane, left - 1, right + 1, 0, (event) => {
-            const x = px(view, event), y = py(view, event), prefer = close ? -1 : sideOf(event), gap = gapAfter(view, event);
-            let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
-            const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
-            const side = close || room(prefer) >= wide / 2 + 6 ? prefer : room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
-            const most = close ? view.k - 10 : Math.max(view.k * 1.7, 64);
-            const fits = Math.min(most, 2 * (room(side) - 6));
-            if (fits < 18) return;
-            if (wide > fits) {
-                const keep = Math.max(1, Math.floor(name.length * (fits - 8) / wide));
-                name = Array.from(name).slice(0, keep).join('') + '…';
-                wide = pen.measureText(name).width;
-            }
-            pen.fillStyle = event === app.state.a || event === app.state.b ? view.colours.ink : view.colours.dim;
-            const rim = event === app.state.a || event === app.state.b ? 9.5 : view.r;
-            const within = x < 0 || x > view.width ? x : Math.max(wide / 2 + 2, Math.min(view.width - wide / 2 - 2, x));
-            taken.set(y + ' ' + side, within + wide / 2);
-            haloed(pen, name, within, y + side * (rim + size * 0.5 + 7), view.colours.paper);
-        });
-    }
+function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {unit} = scene.rows, size = unit > 30 ? 12 : 10, close = unit < 52;
+    if (unit < 16) return;
+    /** How far names go on each side of each line. @type {Map<string, number>} */
+    const taken = new Map();
+    font(pen, size);
+    inView(view, scene.at, 0, (event) => {
+        const x = px(view, event), y = py(view, event), prefer = close ? -1 : sideOf(event), gap = gapAfter(view, event);
+        let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
+        const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
+        const side = !close && room(prefer) < wide / 2 + 6 && room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
+        const fits = Math.min(close ? view.k - 10 : Math.max(view.k * 1.7, 64), 2 * (room(side) - 6));
+        if (fits < 18) return;
+        if (wide > fits) {
+            name = Array.from(name).slice(0, Math.max(1, Math.floor(name.length * (fits - 8) / wide))).join('') + '…';
+            wide = pen.measureText(name).width;
+        }
+        const [rim, colour] = chosen(event) ? [9.5, view.colours.ink] : [view.r, view.colours.dim];
+        const within = x < 0 || x > view.width ? x : Math.max(wide / 2 + 2, Math.min(view.width - wide / 2 - 2, x));
+        taken.set(y + ' ' + side, within + wide / 2);
+        write(pen, name, within, y + side * (rim + size * 0.5 + 7), colour, view.colours.paper);
+    });
 }
 
 /** The side on which the words of a gap behind an event stand, and where they begin. */
@@ -331,40 +285,22 @@ function gapAfter(/** @type {View} */ view, /** @type {number} */ event) {
 
 /** Where the name of an event stands: on the side of fewer arrows, above if that is all the same. */
 function sideOf(/** @type {number} */ event) {
-    const here = scene.rows.y[model.lane(event)], {src, dst} = model.edges;
-    let side = model.kind[event] & 4 ? -1 : model.kind[event] & 8 ? 1 : 0;
-    const {a, b} = app.state, partner = event === a ? b : event === b ? a : -1;
-    if (partner >= 0) side += 9 * Math.sign(here - scene.rows.y[model.lane(partner)]);
-    for (const edge of model.out(event)) side += Math.sign(here - scene.rows.y[model.lane(dst[edge])]);
-    for (const edge of model.in(event)) side += Math.sign(here - scene.rows.y[model.lane(src[edge])]);
-    return side > 0 ? 1 : -1;
+    const {y} = scene.rows, {a, b} = app.state, partner = event === a ? b : event === b ? a : -1;
+    const away = (/** @type {number} */ other) => Math.sign(y[model.lane(event)] - y[model.lane(other)]);
+    const side = (model.kind[event] & 4 ? -1 : model.kind[event] & 8 ? 1 : 0) + (partner >= 0 ? 9 * away(partner) : 0);
+    return otherEnds(event).reduce((sum, other) => sum + away(other), side) > 0 ? 1 : -1;
 }
 
 /** The lanes cut where A ends to know: what lies beyond fades, the frontier is ringed. */
-function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number[]} */ lanes) {
-    const {colours, width} = view, line = [];
-    for (const lane of lanes) {
-        for (const chain of chainsOf(lane)) {
-            const past = scene.cone.past[chain], from = model.chains.offset[chain];
-            const own = model.chainOf(app.state.a) === chain ? app.state.a : past - 1;
-            const x = own < from ? -2 : Math.min(width + 2, px(view, own) + Math.min(14, view.k / 2));
-            const y = chainY(view, chain), high = scene.rows.tall[lane] / scene.at.tracks[lane];
-            pen.globalAlpha = 0.7;
-            pen.fillStyle = colours.paper;
-            if (x < width) pen.fillRect(Math.max(0, x), y - high / 2, width - Math.max(0, x), high);
-            pen.globalAlpha = 1;
-            line.push([x, y - high / 2], [x, y + high / 2]);
-            if (own < from || px(view, own) < -9 || px(view, own) > width + 9) continue;
-            pen.strokeStyle = colours.before;
-            pen.lineWidth = 2;
-            pen.beginPath();
-            disc(pen, px(view, own), y, view.r + 5);
-            pen.stroke();
-        }
-    }
-    pen.strokeStyle = colours.before;
-    pen.lineWidth = 2;
-    pen.beginPath();
-    line.forEach(([x, y], at) => at ? pen.lineTo(x, y) : pen.moveTo(x, y));
-    pen.stroke();
+function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    const {colours, width} = view, {a} = app.state, /** @type {number[]} */ line = [];
+    chainsIn(view, (chain, lane, y) => {
+        const from = model.chains.offset[chain], own = model.chainOf(a) === chain ? a : scene.cone.past[chain] - 1, known = own >= from;
+        const x = known ? Math.min(width + 2, px(view, own) + Math.min(14, view.k / 2)) : -2, high = scene.rows.tall[lane] / scene.at.tracks[lane];
+        pen.fillStyle = colours.paper;
+        if (x < width) faint(pen, 0.7, () => pen.fillRect(Math.max(0, x), y - high / 2, width - Math.max(0, x), high));
+        line.push(x, y - high / 2, x, y + high / 2);
+        if (known) stroked(pen, colours.before, 2, () => disc(pen, px(view, own), y, view.r + 5));
+    });
+    stroked(pen, colours.before, 2, () => through(pen, ...line));
 }

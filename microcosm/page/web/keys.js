@@ -3,43 +3,42 @@
  * writes, and may be turned off.
  */
 
-/** @type {{keys: string[], text: string, run: (event: KeyboardEvent) => void}[]} */
-const KEYS_OF_PAGE = [
-    {keys: ['ArrowLeft'], text: 'the event before, in its process', run: () => step(-1)},
-    {keys: ['ArrowRight'], text: 'the event after, in its process', run: () => step(1)},
-    {keys: ['ArrowUp'], text: 'nearest event of the process above', run: () => hop(-1)},
-    {keys: ['ArrowDown'], text: 'nearest event of the process below', run: () => hop(1)},
-    {keys: ['m'], text: 'along the message, to its other end and back', run: () => follow(false)},
-    {keys: ['M'], text: 'along the message, to the next other end', run: () => follow(true)},
-    {keys: ['Enter'], text: 'this is A, the first event', run: () => choose(standing(), false)},
-    {keys: ['Shift+Enter'], text: 'this is B, the second', run: () => choose(standing(), true)},
-    {keys: ['x'], text: 'change A and B', run: () => app.set({a: app.state.b, b: app.state.a})},
-    {keys: ['['], text: 'back along the path or the proof', run: () => walk(-1)},
-    {keys: [']'], text: 'on along the path or the proof', run: () => walk(1)},
-    {keys: ['p'], text: 'the panel', run: () => toggle('panel')},
-    {keys: ['w'], text: 'what if', run: () => askWhatIf()},
-    {keys: ['c'], text: 'cut the lanes where A ends to know', run: () => toggle('cut')},
-    {keys: ['l'], text: 'the list of events', run: () => toggle('list')},
-    {keys: ['T'], text: 'the table of all pairs', run: () => toggle('table')},
-    {keys: ['/'], text: 'find', run: () => find('find').focus()},
-    {keys: ['n'], text: 'next found', run: () => nextFound(1)},
-    {keys: ['N'], text: 'found before', run: () => nextFound(-1)},
-    {keys: ['+', '='], text: 'closer', run: () => zoom(1.4)},
-    {keys: ['-'], text: 'further', run: () => zoom(1 / 1.4)},
-    {keys: ['0'], text: 'the whole log', run: () => showWhole()},
-    {keys: ['Shift+ArrowLeft'], text: 'pan to the left', run: () => pan(-0.2, 0)},
-    {keys: ['Shift+ArrowRight'], text: 'pan to the right', run: () => pan(0.2, 0)},
-    {keys: ['Shift+ArrowUp'], text: 'pan up', run: () => pan(0, -60)},
-    {keys: ['Shift+ArrowDown'], text: 'pan down', run: () => pan(0, 60)},
-    {keys: ['Alt+ArrowUp'], text: 'move the lane up', run: () => moveLane(-1)},
-    {keys: ['Alt+ArrowDown'], text: 'move the lane down', run: () => moveLane(1)},
-    {keys: ['t'], text: 'axis: steps, lines, time', run: () => app.set({axis: nextOf(axes(), app.state.axis)})},
-    {keys: ['d'], text: 'theme: as the system, light, dark', run: () => {
-        app.set({theme: nextOf(/** @type {const} */ (['auto', 'light', 'dark']), app.state.theme)});
-    }},
-    {keys: ['Escape'], text: 'drop B, then A', run: () => app.set(app.state.b >= 0 ? {b: -1} : {a: -1, cut: false})},
-    {keys: ['?'], text: 'these keys', run: () => showHelp()},
-];
+/** What each key does; the help in page.html says it. @type {Record<string, () => void>} */
+const KEYS_OF_PAGE = {
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    ArrowUp: () => hop(-1),
+    ArrowDown: () => hop(1),
+    m: () => follow(false),
+    M: () => follow(true),
+    Enter: () => choose(standing(), false),
+    'Shift+Enter': () => choose(standing(), true),
+    x: () => app.set({a: app.state.b, b: app.state.a}),
+    '[': () => walk(-1),
+    ']': () => walk(1),
+    p: () => toggle('panel'),
+    w: () => askWhatIf(),
+    c: () => toggle('cut'),
+    l: () => toggle('list'),
+    T: () => toggle('table'),
+    '/': () => find('find').focus(),
+    n: () => nextFound(1),
+    N: () => nextFound(-1),
+    '+': () => zoom(1.4),
+    '=': () => zoom(1.4),
+    '-': () => zoom(1 / 1.4),
+    0: () => showWhole(),
+    'Shift+ArrowLeft': () => pan(-0.2, 0),
+    'Shift+ArrowRight': () => pan(0.2, 0),
+    'Shift+ArrowUp': () => pan(0, -60),
+    'Shift+ArrowDown': () => pan(0, 60),
+    'Alt+ArrowUp': () => moveLane(-1),
+    'Alt+ArrowDown': () => moveLane(1),
+    t: () => app.set({axis: nextOf(axes(), app.state.axis)}),
+    d: () => app.set({theme: nextOf(/** @type {const} */ (['auto', 'light', 'dark']), app.state.theme)}),
+    Escape: () => app.set(app.state.b >= 0 ? {b: -1} : {a: -1, cut: false}),
+    '?': () => find('help').showModal(),
+};
 
 /** The axes that this log has. @returns {('steps'|'lines'|'time')[]} */
 function axes() {
@@ -71,7 +70,7 @@ function lookAt(/** @type {number} */ event) {
 /** The first event of the uppermost lane that shows one in view. */
 function begin() {
     for (const lane of scene.rows.shown) {
-        const at = firstAt(scene.at.events, scene.at.x, app.state.x0, scene.at.first[lane], scene.at.first[lane + 1]);
+        const at = firstAt(scene.at.events, app.state.x0, scene.at.first[lane], scene.at.first[lane + 1]);
         if (at < scene.at.first[lane + 1]) return lookAt(scene.at.events[at]);
     }
 }
@@ -80,7 +79,7 @@ function step(/** @type {number} */ way) {
     const event = standing();
     if (event < 0) return begin();
     const lane = model.lane(event), {events, first} = scene.at;
-    let at = firstAt(events, scene.at.x, scene.at.x[event], first[lane], first[lane + 1]);
+    let at = firstAt(events, scene.at.x[event], first[lane], first[lane + 1]);
     while (events[at] !== event) at++;
     at += way;
     if (at < first[lane] || at >= first[lane + 1]) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
@@ -95,7 +94,7 @@ function hop(/** @type {number} */ way) {
     for (let row = shown.indexOf(model.lane(event)) + way; row >= 0 && row < shown.length; row += way) {
         const lane = shown[row], [low, stop] = [first[lane], first[lane + 1]];
         if (low === stop) continue;
-        const at = firstAt(events, x, x[event], low, stop);
+        const at = firstAt(events, x[event], low, stop);
         const nearer = at === stop || at > low && x[event] - x[events[at - 1]] < x[events[at]] - x[event] ? at - 1 : at;
         return lookAt(events[nearer]);
     }
@@ -105,7 +104,7 @@ function hop(/** @type {number} */ way) {
 /** The other ends of the messages of an event. */
 function otherEnds(/** @type {number} */ event) {
     const {src, dst} = model.edges;
-    return [...Array.from(model.out(event), (edge) => dst[edge]), ...Array.from(model.in(event), (edge) => src[edge])];
+    return [...[...model.out(event)].map((edge) => dst[edge]), ...[...model.in(event)].map((edge) => src[edge])];
 }
 
 let cameFrom = -1;
@@ -157,38 +156,12 @@ function moveLane(/** @type {number} */ way) {
     app.say(`${model.head.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
 }
 
-/** How a key is called in the help. */
-function keyName(/** @type {string} */ key) {
-    return key.replace('Arrow', '').replace('Escape', 'Esc');
-}
-
-/** All keys, the signs, and the switch for letters. */
-function showHelp() {
-    const help = find('help');
-    const letters = el('input', {type: 'checkbox', id: 'letters', checked: app.state.letters,
-        onchange: (/** @type {any} */ event) => app.set({letters: event.target.checked})});
-    help.replaceChildren(
-        el('h2', {id: 'help-title', text: 'Keys'}),
-        el('dl', {}, KEYS_OF_PAGE.flatMap(({keys, text}) => [
-            el('dt', {}, keys.slice(0, 1).map((key) => el('kbd', {text: keyName(key)}))), el('dd', {text})])),
-        el('p', {}, el('label', {}, letters, ' Single letters are keys')),
-        el('p', {text: 'Click an event: it is A. Click with Shift: it is B. Drag to pan, wheel to zoom.'}),
-        el('button', {type: 'button', text: 'Close', onclick: () => help.close()}));
-    help.showModal();
-}
-
 app.start(() => {
-    const run = new Map(KEYS_OF_PAGE.flatMap((entry) => entry.keys.map((key) => [key, entry.run])));
+    for (const button of find('buttons').querySelectorAll('[data-key]')) button.onclick = KEYS_OF_PAGE[button.dataset.key];
+    find('letters').onchange = (/** @type {any} */ event) => app.set({letters: event.target.checked});
     document.addEventListener('keydown', (event) => {
-        const {key, target} = event, on = /** @type {HTMLElement} */ (target);
-        if (event.ctrlKey || event.metaKey || event.defaultPrevented || find('help').open) return;
-        const picture = on === find('picture'), letter = key.length === 1;
-        if (!picture && (!letter || on.matches('input, textarea, select, [contenteditable]'))) return;
-        if (letter && !app.state.letters) return;
-        const named = letter ? key : (event.altKey ? 'Alt+' : '') + (event.shiftKey ? 'Shift+' : '') + key;
-        const does = run.get(named);
-        if (!does) return;
-        event.preventDefault();
-        does(event);
+        const on = /** @type {HTMLElement} */ (event.target), letter = event.key.length === 1;
+        if (event.defaultPrevented || find('help').open || letter && !app.state.letters) return;
+        if (on === find('picture') || letter && !on.matches('input, textarea, select, [contenteditable]')) keyed(event, KEYS_OF_PAGE);
     });
 });

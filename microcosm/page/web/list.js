@@ -32,26 +32,20 @@ function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
 
 /** The list's own state: what it shows, and which of it. */
 const listed = {
-    box: /** @type {any} */ (null), inner: /** @type {any} */ (null),
     /** @type {Int32Array} */ events: new Int32Array(0),
     /** a taller element is beyond what browsers scroll; rows are then mapped onto one of this height */ tallest: 8e6,
-    /** which events are shown */ only: 'all',
     /** the row that the keys stand on */ at: 0,
 };
 
 app.start(() => {
-    const which = el('select', {'aria-label': 'Which events', onchange: () => { listed.only = which.value; fillList(); }},
-        el('option', {value: 'all', text: 'All events'}), el('option', {value: 'messages', text: 'Without steps that have no message'}),
-        el('option', {value: 'found', text: 'Those found'}));
-    listed.inner = el('div', {class: model.columns.labels ? 'window' : 'window unlabelled', role: 'rowgroup'});
-    listed.box = el('div', {class: 'rows', role: 'grid', tabindex: 0, 'aria-label': 'Events in causal order',
-        'aria-colcount': 6, onscroll: drawList, onkeydown: listKeys, onclick: listClick}, listed.inner);
-    find('list').append(el('p', {class: 'bar'}, el('b', {text: 'Events'}), which, el('output', {id: 'listed'})), listed.box);
-    new ResizeObserver(drawList).observe(listed.box);
+    find('which').onchange = fillList;
+    find('window').className = model.columns.labels ? '' : 'unlabelled';
+    dressed(find('rows'), {onscroll: drawList, onkeydown: listKeys, onclick: listClick});
+    new ResizeObserver(drawList).observe(find('rows'));
     fillList();
 });
 app.on(['list', 'hidden'], () => fillList());
-app.on(['found'], () => listed.only === 'found' ? fillList() : drawList());
+app.on(['found'], () => find('which').value === 'found' ? fillList() : drawList());
 app.on(['a', 'b', 'focus'], (state, changed) => {
     if (changed.includes('focus') && state.focus >= 0) showRow(listed.events.indexOf(state.focus));
     drawList();
@@ -59,40 +53,40 @@ app.on(['a', 'b', 'focus'], (state, changed) => {
 
 /** Chooses which events are rows. */
 function fillList() {
-    if (!app.state.list || !listed.box) return;
-    const {hidden, found} = app.state, among = listed.only === 'found' ? members(found) : null;
+    if (!app.state.list) return;
+    const {hidden, found} = app.state, only = find('which').value, among = only === 'found' ? members(found) : null;
     listed.events = causal().filter((i) => !hidden.has(model.lane(i))
-        && (!among || among[i] === 1) && (listed.only !== 'messages' || (model.kind[i] & 111) !== 0));
+        && (!among || among[i] === 1) && (only !== 'messages' || (model.kind[i] & 111) !== 0));
     listed.at = Math.max(0, listed.events.indexOf(app.state.focus));
-    listed.box.setAttribute('aria-rowcount', listed.events.length);
-    listed.inner.style.height = `${Math.min(listed.tallest, listed.events.length * ROW)}px`;
-    find('listed').textContent = `${listed.events.length.toLocaleString('en')} of ${model.n.toLocaleString('en')}`;
+    find('rows').setAttribute('aria-rowcount', listed.events.length);
+    find('window').style.height = `${Math.min(listed.tallest, listed.events.length * ROW)}px`;
+    find('listed').textContent = `${numbered(listed.events.length)} of ${numbered(model.n)}`;
     drawList();
 }
 
 /** Pixels of scrolling a row; less than its height where the list is taller than what can be scrolled. */
 function pitch() {
-    const rows = listed.events.length, {clientHeight} = listed.box;
+    const rows = listed.events.length, {clientHeight} = find('rows');
     return rows * ROW <= listed.tallest ? ROW : (listed.tallest - clientHeight) / (rows - clientHeight / ROW);
 }
 
 /** Brings a row into the window. */
 function showRow(/** @type {number} */ at) {
-    if (at < 0 || !app.state.list || !listed.box) return;
+    if (at < 0 || !app.state.list) return;
     listed.at = at;
-    const {box} = listed, top = box.scrollTop / pitch(), rows = Math.floor(box.clientHeight / ROW);
+    const box = find('rows'), top = box.scrollTop / pitch(), rows = Math.floor(box.clientHeight / ROW);
     if (at < top) box.scrollTop = at * pitch();
     else if (at > top + rows - 1) box.scrollTop = (at - rows + 1) * pitch() + (pitch() < ROW ? 1 : 0);
 }
 
 /** Makes the rows of the window. */
 function drawList() {
-    if (!app.state.list || !listed.box) return;
-    const {box, inner, events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = Math.floor(top);
+    if (!app.state.list) return;
+    const box = find('rows'), {events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = Math.floor(top);
     const sign = a < 0 ? null : regions(a).sign, shown = Math.ceil(box.clientHeight / ROW) + 1;
     const found = app.state.found.length ? members(app.state.found) : null;
     const shift = box.scrollTop - (top - from) * ROW;
-    inner.replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
+    find('window').replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
     box.setAttribute('aria-activedescendant', `row-${listed.at}`);
 }
 
@@ -115,25 +109,24 @@ function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {n
 /** How many steps without messages are folded before an event, in words. */
 function stepsBefore(/** @type {number} */ i) {
     let before = i;
-    while (listed.only === 'messages' && before > model.chains.offset[model.chainOf(i)] && !(model.kind[before - 1] & 111)) before--;
-    return before < i ? `after ${(i - before).toLocaleString('en')} steps` : '';
+    while (find('which').value === 'messages' && before > model.chains.offset[model.chainOf(i)] && !(model.kind[before - 1] & 111)) before--;
+    return before < i ? `after ${numbered(i - before, 'step')}` : '';
 }
 
 function listKeys(/** @type {any} */ event) {
-    const page = Math.max(1, Math.floor(listed.box.clientHeight / ROW) - 1), last = listed.events.length - 1;
-    const by = /** @type {Record<string, number>} */ ({ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity})[event.key];
-    if (event.altKey || event.ctrlKey || event.metaKey || last < 0) return;
-    if (by !== undefined && !event.shiftKey) {
-        const at = Math.max(0, Math.min(last, listed.at + by));
+    const page = Math.max(1, Math.floor(find('rows').clientHeight / ROW) - 1), {events} = listed;
+    const go = (/** @type {number} */ by) => () => {
+        const at = Math.max(0, Math.min(events.length - 1, listed.at + by));
         showRow(at);
-        app.set({focus: listed.events[at]});
+        app.set({focus: events[at]});
         drawList();
-    } else if (event.key === 'Enter') {
-        app.set({focus: listed.events[listed.at]});
-        choose(listed.events[listed.at], event.shiftKey);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
+    };
+    const take = (/** @type {boolean} */ second) => () => {
+        app.set({focus: events[listed.at]});
+        choose(events[listed.at], second);
+    };
+    if (events.length) keyed(event, {ArrowDown: go(1), ArrowUp: go(-1), PageDown: go(page), PageUp: go(-page), Home: go(-Infinity), End: go(Infinity),
+        Enter: take(false), 'Shift+Enter': take(true)});
 }
 
 function listClick(/** @type {any} */ event) {
@@ -158,7 +151,7 @@ function drawTable() {
     const box = find('table');
     if (!app.state.table || box.querySelector('table')) return;
     if (model.n > TABLED) {
-        box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${model.n.toLocaleString('en')}.`}));
+        box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }
     const events = Array.from(causal()).sort((i, j) => model.row(model.lane(i)) - model.row(model.lane(j)) || inOrderOf(i, j));
@@ -184,16 +177,13 @@ function chooseCell(/** @type {any} */ cell) {
 }
 
 function tableKeys(/** @type {any} */ event) {
-    const cell = event.target.closest('td'), step = /** @type {Record<string, number[]>} */ ({ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [0, 0]})[event.key];
-    if (!cell || !step || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
-    const body = cell.closest('tbody'), row = body.rows[cell.parentElement.rowIndex - 1 + step[0]];
-    const next = row?.cells[cell.cellIndex + step[1]];
-    if (event.key === 'Enter') chooseCell(cell);
-    else if (next?.tagName === 'TD') {
+    const cell = event.target.closest('td');
+    const go = (/** @type {number} */ down, /** @type {number} */ right) => () => {
+        const next = cell.closest('tbody').rows[cell.parentElement.rowIndex - 1 + down]?.cells[cell.cellIndex + right];
+        if (next?.tagName !== 'TD') return;
         cell.tabIndex = -1;
         next.tabIndex = 0;
         next.focus();
-    }
-    event.preventDefault();
-    event.stopPropagation();
+    };
+    if (cell) keyed(event, {ArrowLeft: go(0, -1), ArrowRight: go(0, 1), ArrowUp: go(-1, 0), ArrowDown: go(1, 0), Enter: () => chooseCell(cell)});
 }

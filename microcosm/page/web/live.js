@@ -109,8 +109,8 @@ async function askSession(/** @type {string} */ line) {
     const found = await request('line', JSON.stringify({line}));
     const told = found ? await found.json() : null;
     if (!told) return null;
-    find('said')?.prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
-    while (find('said')?.children.length > 20) find('said').lastElementChild.remove();
+    find('said').prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
+    while (find('said').children.length > 20) find('said').lastElementChild.remove();
     if (told.version !== undefined) await renew();
     return told;
 }
@@ -126,17 +126,17 @@ app.read = async () => {
 };
 
 app.start(() => {
-    const line = el('input', {id: 'line', 'aria-label': 'A line for the session', placeholder: 'why a < b, suppose a < b, undo, help', autocomplete: 'off', spellcheck: 'false'});
-    const said = (/** @type {string} */ text) => el('button', {type: 'button', text: text[0].toUpperCase() + text.slice(1), onclick: () => askSession(text)});
-    find('panel').append(el('details', {id: 'session'}, el('summary', {text: 'Session'}),
-        el('form', {onsubmit: (/** @type {Event} */ event) => {
-            event.preventDefault();
-            if (line.value.trim()) askSession(line.value.trim());
-            line.select();
-        }}, line, el('p', {class: 'actions'}, el('button', {text: 'Say'}), said('undo'), said('diff'),
-            el('button', {type: 'button', text: 'Save…', onclick: () => {
-                const name = window.prompt('Write what is given to which file?', '');
-                if (name) askSession(`save ${JSON.stringify(name)}`);
-            }}))), el('ol', {id: 'said', 'aria-live': 'polite'})));
+    const line = find('line');
+    find('session').hidden = false;
+    find('speak').onsubmit = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (line.value.trim()) askSession(line.value.trim());
+        line.select();
+    };
+    find('speak').onclick = (/** @type {any} */ {target: {dataset: {line: said}}}) => {
+        const name = said === 'save' && window.prompt('Write what is given to which file?', '');
+        if (name) askSession(`save ${JSON.stringify(name)}`);
+        else if (said && said !== 'save') askSession(said);
+    };
     hear();
 });

@@ -3,9 +3,6 @@
  * before the next frame whenever something changed.
  */
 
-/** What the columns say; every part reads it. @type {any} */
-let model;
-
 /** Room at the left and right of the whole log, in pixels. */
 const MARGIN = 34;
 
@@ -15,11 +12,18 @@ function size() {
     return {width: Math.max(1, clientWidth), height: Math.max(1, clientHeight)};
 }
 
+/** The lanes of which something is in view, top to bottom. */
+function lanesIn(/** @type {number} */ y0, /** @type {number} */ height) {
+    const {y, tall, shown} = scene.rows;
+    return shown.filter((lane) => y[lane] + tall[lane] / 2 >= y0 - 1 && y[lane] - tall[lane] / 2 <= y0 + height - RULER + 1);
+}
+
 /** What a frame is drawn by, at this scale. @returns {View} */
 function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
     const {x0, k, y0} = app.state, {unit} = scene.rows;
     const r = Math.max(1.6, Math.min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5};
+    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5,
+        left: x0 - 12 / k, right: x0 + (width + 12) / k, lanes: lanesIn(y0, height)};
 }
 
 /** The scale at which the whole log is in view. */
@@ -61,12 +65,11 @@ function reveal(/** @type {number} */ event) {
     app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
 }
 
-/** What an event is, in words: its name, its process, its line, and how it stands to A. */
+/** What an event is besides its name, in words: its process, its line, and how it stands to A. */
 function described(/** @type {number} */ event) {
-    const {a} = app.state, line = model.line(event), lane = model.head.lanes[model.lane(event)];
-    const sign = a >= 0 && a !== event ? `${SIGNS[scene.sign(event)][2]} ${model.name(a)}` : a === event ? 'chosen as A' : '';
-    return [model.name(event), lane.known ? `process ${lane.name}` : '', line ? `line ${line}` : '',
-        event === app.state.b ? 'chosen as B' : '', sign].filter(Boolean).join(', ');
+    const {a, b} = app.state, line = model.line(event), {known, name} = model.head.lanes[model.lane(event)];
+    return [known && `process ${name}`, line && `line ${line}`, event === b && 'chosen as B', event === a && 'chosen as A',
+        a >= 0 && a !== event && `${SIGNS[scene.sign(event)][2]} ${model.name(a)}`].filter(Boolean);
 }
 
 // -- frames -----------------------------------------------------------------------------------------------------
@@ -212,38 +215,23 @@ function newColours() {
 
 function tellCounts() {
     const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
-    pen.font = font(14, 600);
+    font(pen, 14, 600);
     names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
     names.style.width = `${Math.max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
-    const {head} = model, lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
-    const parts = [[model.n, 'event'], [head.lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
-        [head.gaps.length, 'gap'], [lost, 'lost message']];
-    find('counts').textContent = parts.filter(([count]) => count).map(([count, word]) =>
-        `${count.toLocaleString('en')} ${word}${count === 1 ? '' : word === 'process' ? 'es' : 's'}`).join(', ');
+    const lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
+    const counts = /** @type {[number, string][]} */ ([[model.n, 'event'], [lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
+        [model.head.gaps.length, 'gap'], [lost, 'lost message']]);
+    find('counts').textContent = counts.filter(([count]) => count).map(([count, word]) => numbered(count, word)).join(', ');
 }
 
 function makeBar() {
-    const press = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {any} */ more = {}) =>
-        el('button', {type: 'button', text, title, onclick, ...more});
-    const switches = /** @type {['panel'|'list'|'table', string][]} */ ([['panel', 'Panel'], ['list', 'List'], ['table', 'Table']]);
-    find('buttons').append(
-        press('−', 'Zoom out (-)', () => zoom(1 / 1.4), {'aria-label': 'Zoom out'}),
-        press('+', 'Zoom in (+)', () => zoom(1.4), {'aria-label': 'Zoom in'}),
-        press('Whole', 'The whole log (0)', showWhole),
-        press('', 'What x is (t)', () => app.set({axis: nextOf(axes(), app.state.axis)}), {id: 'axis'}),
-        ...switches.map(([name, text]) => press(text, `${text} (${name === 'table' ? 'T' : name[0]})`, () => toggle(name), {id: `show-${name}`})),
-        press('', 'Colours (d)', () => app.set({theme: nextOf(/** @type {const} */ (['auto', 'light', 'dark']), app.state.theme)}), {id: 'theme'}),
-        el('select', {id: 'save', 'aria-label': 'Save the picture', onchange: (/** @type {any} */ event) => {
-            save(event.target.value);
-            event.target.value = '';
-        }}, [['', 'Save'], ['svg', 'as SVG'], ['png', 'as PNG'], ['print', 'Print']].map(([value, text]) => el('option', {value, text}))),
-        press('?', 'Keys (?)', showHelp, {'aria-label': 'Keys and help'}));
+    find('save').onchange = (/** @type {any} */ {target}) => {
+        save(target.value);
+        target.value = '';
+    };
     const show = () => {
-        find('axis').textContent = {steps: 'Steps', lines: 'Lines', time: 'Time'}[app.state.axis];
-        find('theme').textContent = {auto: 'Auto', light: 'Light', dark: 'Dark'}[app.state.theme];
-        find('axis').setAttribute('aria-label', `Axis: ${app.state.axis}`);
-        find('theme').setAttribute('aria-label', `Theme: ${app.state.theme}`);
-        for (const [name] of switches) {
+        for (const name of /** @type {const} */ (['axis', 'theme'])) dressed(find(name), {text: app.state[name], 'aria-label': `${name}: ${app.state[name]}`});
+        for (const name of /** @type {const} */ (['panel', 'list', 'table'])) {
             find(name).hidden = !app.state[name];
             find(`show-${name}`).setAttribute('aria-pressed', String(app.state[name]));
         }
@@ -252,30 +240,30 @@ function makeBar() {
     show();
     const words = find('find');
     let typing = 0;
-    words.addEventListener('input', () => {
+    words.oninput = () => {
         clearTimeout(typing);
         typing = window.setTimeout(() => app.set({find: words.value}), 150);
-    });
-    find('search').addEventListener('submit', (/** @type {Event} */ event) => {
+    };
+    find('search').onsubmit = (/** @type {Event} */ event) => {
         event.preventDefault();
         clearTimeout(typing);
         app.set({find: words.value});
         find('picture').focus();
-    });
+    };
     app.on(['find'], (state) => { if (words.value !== state.find) words.value = state.find; });
-    find('note').lastElementChild.addEventListener('click', () => note(''));
+    find('note').lastElementChild.onclick = () => note('');
 }
 
 function makeLegend() {
     const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
     find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
         el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
-        ...head.other ? [el('li', {text: `left half and 1: ${head.other.names[0]}`}), el('li', {text: `right half and 2: ${head.other.names[1]}`})] : []);
+        ...(head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
 }
 
 /** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
 function taken(/** @type {any} */ fresh) {
-    app.model = model = fresh;
+    model = fresh;
     const {chains, head} = model, count = chains.lane.length;
     scene.missing = new Map(head.gaps);
     scene.chainsFrom = new Int32Array(head.lanes.length + 1);
@@ -307,7 +295,7 @@ async function begun() {
     app.on(['focus', 'a', 'b'], ({focus, a}, changed) => {
         const event = focus >= 0 ? focus : a;
         if (event < 0) return;
-        const words = described(event);
+        const words = [model.name(event), ...described(event)].join(', ');
         find('picture').setAttribute('aria-label', words);
         if (!changed.includes('focus')) return;
         reveal(event);

@@ -4,6 +4,9 @@
 // made from its own text, or here where no worker can be made. Names, labels and messages stay UTF-8 bytes until
 // somebody asks for one.
 
+/** What the file says; null until it is read. Every part reads it. @type {any} */
+let model = null;
+
 /**
  * @typedef {{name: string, type: string, count: number}} ColumnHead
  * @typedef {Record<string, any>} Head
@@ -132,8 +135,8 @@ async function unpack(head, texts, most) {
 
 /** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string>} texts */
 function unpacked(head, texts) {
-  const program = `${unpack};onmessage = async ({data}) => {
-    const found = await unpack(...data), moved = new Set();
+  const program = `onmessage = async ({data}) => {
+    const found = await (${unpack})(...data), moved = new Set();
     const look = value => { if (ArrayBuffer.isView(value)) moved.add(value.buffer); else if (value && typeof value === 'object') Object.values(value).forEach(look); };
     look(found);
     postMessage(found, [...moved]);

@@ -45,11 +45,6 @@ function listOf(/** @type {any[]} */ things, /** @type {(thing: any) => any} */ 
         things.length > most ? el('li', {class: 'dim', text: `and ${numbered(things.length - most)} more`}) : null);
 }
 
-/** A number as it is read, and what it counts. */
-function numbered(/** @type {number} */ count, what = '') {
-    return count.toLocaleString('en') + (what && ` ${what}${count === 1 ? '' : 's'}`);
-}
-
 /** A sign in its colour; words say it to who does not see it. */
 function signOf(/** @type {string} */ sign, name = 'mark') {
     const [colour, word] = SIGNS[sign];
@@ -91,18 +86,23 @@ function deed(/** @type {number} */ i) {
     return `${['step', 'sends', 'receives'][model.kind[i] & 3]} ${model.message(i)}`.trim();
 }
 
+/** What is missing about an event, and odd. @returns {string[]} */
+function oddOf(/** @type {number} */ i) {
+    const kind = model.kind[i];
+    return [...new Set([kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log', kind & 32 && 'events are missing before it',
+        ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])].filter(Boolean))];
+}
+
 /** What the log says of an event. */
 function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
-    const kind = model.kind[i], said = JSON.parse(model.text('attributes', i) || '{}'), names = Object.keys(said);
-    const odd = new Set([kind & 4 && 'its reception is not in the log', kind & 8 && 'its sending is not in the log', kind & 32 && 'events are missing before it',
-        ...model.head.irregularities.filter((/** @type {any[]} */ one) => one[1] === i).map((/** @type {any[]} */ one) => one[4])].filter(Boolean));
+    const said = JSON.parse(model.text('attributes', i) || '{}'), names = Object.keys(said);
     return el('div', {class: 'card'}, el('details', {open: app.state.b < 0},
         el('summary', {}, el('span', {class: 'letter', text: letter}), el('b', {text: model.name(i)}), ` ${model.label(i)}`),
         dim(`${laneName(i)}, ${deed(i)}`),
         names.length ? el('dl', {}, ...names.flatMap((name) => [el('dt', {text: name}),
             el('dd', {text: typeof said[name] === 'string' ? said[name] : JSON.stringify(said[name])})])) : null,
         model.line(i) ? logLines(model.file(i), model.line(i), 0) : null,
-        ...[...odd].map((text) => dim(`! ${text}`, 'odd')),
+        ...oddOf(i).map((text) => dim(`! ${text}`, 'odd')),
         letter === 'A' ? regionCounts(i) : null),
     button('×', () => app.set({a: letter === 'A' ? app.state.b : app.state.a, b: -1}), {'aria-label': `Drop ${letter}`, class: 'drop'}));
 }

@@ -48,8 +48,8 @@ function clock(/** @type {number} */ moment, /** @type {number} */ stretch) {
 }
 
 /** The first place of the stretch from `low` to `high` of `events` that is not left of `at`. */
-function firstAt(/** @type {Int32Array} */ events, /** @type {Float64Array} */ x, /** @type {number} */ at,
-    /** @type {number} */ low, /** @type {number} */ high) {
+function firstAt(/** @type {Int32Array} */ events, /** @type {number} */ at, /** @type {number} */ low, /** @type {number} */ high) {
+    const {x} = scene.at;
     while (low < high) {
         const middle = (low + high) >>> 1;
         if (x[events[middle]] < at) low = middle + 1; else high = middle;
@@ -146,16 +146,14 @@ function cross(/** @type {Places} */ at, /** @type {number} */ left, /** @type {
  * Calls `each` with the events of a lane from `left` to `right`, none nearer than `apart` to the one before:
  * so what is drawn of a stretch is bounded by its width, however many events there are.
  */
-function along(/** @type {{events: Int32Array, first: Int32Array}} */ grouped, /** @type {Float64Array} */ x,
-    /** @type {number} */ lane, /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ apart,
-    /** @type {(event: number, at: number) => void} */ each) {
-    const stop = grouped.first[lane + 1];
-    let at = firstAt(grouped.events, x, left, grouped.first[lane], stop);
-    while (at < stop && x[grouped.events[at]] <= right) {
-        each(grouped.events[at], at);
-        const next = x[grouped.events[at]] + apart;
-        at++;
-        if (apart > 0 && at < stop && x[grouped.events[at]] < next) at = firstAt(grouped.events, x, next, at, stop);
+function along(/** @type {{events: Int32Array, first: Int32Array}} */ {events, first}, /** @type {number} */ lane,
+    /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ apart, /** @type {(event: number) => void} */ each) {
+    const stop = first[lane + 1], {x} = scene.at;
+    let at = firstAt(events, left, first[lane], stop);
+    while (at < stop && x[events[at]] <= right) {
+        const next = x[events[at]] + apart;
+        each(events[at++]);
+        if (apart > 0) at = firstAt(events, next, at, stop);
     }
 }
 
@@ -163,13 +161,13 @@ function along(/** @type {{events: Int32Array, first: Int32Array}} */ grouped, /
 function density(/** @type {Places} */ at, /** @type {number} */ lane, /** @type {number} */ left,
     /** @type {number} */ wide, /** @type {number} */ bins) {
     const counts = new Uint32Array(bins), stop = at.first[lane + 1];
-    let low = firstAt(at.events, at.x, left, at.first[lane], stop);
+    let low = firstAt(at.events, left, at.first[lane], stop);
     for (let bin = 0; bin < bins && low < stop; bin++) {
         const edge = left + (bin + 1) * wide;
         if (at.x[at.events[low]] >= edge) continue;
         let leap = 1;
         while (low + leap < stop && at.x[at.events[low + leap]] < edge) leap *= 2;
-        const next = firstAt(at.events, at.x, edge, low + (leap >> 1), Math.min(stop, low + leap));
+        const next = firstAt(at.events, edge, low + (leap >> 1), Math.min(stop, low + leap));
         counts[bin] = next - low;
         low = next;
     }

@@ -6,10 +6,10 @@
 function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
     const {width, height} = size(), view = viewNow(width, height);
     let best = -1, least = 14;
-    for (const lane of lanesIn(view)) {
+    for (const lane of view.lanes) {
         if (Math.abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
         const at = view.x0 + x / view.k;
-        along(scene.at, scene.at.x, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
+        along(scene.at, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
             const far = Math.hypot(px(view, event) - x, py(view, event) - y);
             if (far < least) { least = far; best = event; }
         });
@@ -19,21 +19,17 @@ function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
 
 /** The words beside the pointer. */
 function showTip(/** @type {number} */ event, /** @type {number} */ x, /** @type {number} */ y) {
-    const tip = find('tip'), box = find('picture'), {offsetLeft: left} = box;
+    const tip = find('tip'), {offsetLeft: left} = find('picture'), {width, height} = size();
     tip.hidden = event < 0;
     if (event < 0) return;
-    const kind = model.kind[event], message = model.message(event);
-    tip.replaceChildren(el('b', {text: model.name(event)}), model.label(event) || '',
-        el('span', {text: described(event).split(', ').slice(1).join(', ')}),
-        ...message ? [el('span', {text: `${['', 'sends ', 'receives '][kind & 3]}${message}`})] : [],
-        ...kind & 12 ? [el('span', {text: kind & 4 ? 'its reception is not in the log' : 'its sending is not in the log'})] : []);
-    const {width, height} = size();
+    tip.replaceChildren(el('b', {text: model.name(event)}), ...[model.label(event), ...described(event), deed(event), ...oddOf(event)]
+        .filter(Boolean).map((text) => el('span', {text})));
     tip.style.left = `${Math.max(4, Math.min(left + width - tip.offsetWidth - 6, left + x + 14))}px`;
     tip.style.top = `${y + 18 + tip.offsetHeight < height ? y + 18 : Math.max(2, y - tip.offsetHeight - 12)}px`;
 }
 
 function hearPointer() {
-    const picture = find('picture');
+    const picture = find('picture'), map = find('minimap');
     /** @type {Map<number, {x: number, y: number}>} */
     const down = new Map();
     let moved = 0;
@@ -41,50 +37,52 @@ function hearPointer() {
         const box = picture.getBoundingClientRect();
         return {x: event.clientX - box.left, y: event.clientY - box.top};
     };
-    picture.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
-        down.set(event.pointerId, place(event));
-        picture.setPointerCapture(event.pointerId);
-        moved = 0;
-    });
-    picture.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
-        const here = place(event), before = down.get(event.pointerId), {k} = app.state;
-        if (!before) return showTip(eventAt(here.x, here.y), here.x, here.y);
-        const other = [...down].find(([id]) => id !== event.pointerId);
-        moved += Math.hypot(here.x - before.x, here.y - before.y);
-        if (other) {
-            const far = (/** @type {{x: number}} */ one) => Math.max(20, Math.abs(one.x - other[1].x));
-            zoomAbout(far(here) / far(before), (here.x + other[1].x) / 2);
-        } else if (moved > 4) {
-            picture.classList.add('dragged');
-            showTip(-1, 0, 0);
-            pan((before.x - here.x) / size().width, before.y - here.y);
-        }
-        if (moved > 4 || other) down.set(event.pointerId, here);
-        if (!k) showWhole();
-    });
-    picture.addEventListener('pointerup', (/** @type {PointerEvent} */ event) => {
-        const {x, y} = place(event), hit = moved <= 4 ? eventAt(x, y) : -1;
-        down.delete(event.pointerId);
-        picture.classList.remove('dragged');
-        if (hit >= 0) choose(hit, event.shiftKey);
-    });
-    picture.addEventListener('pointercancel', (/** @type {PointerEvent} */ event) => down.delete(event.pointerId));
-    picture.addEventListener('pointerleave', () => showTip(-1, 0, 0));
-    picture.addEventListener('wheel', (/** @type {WheelEvent} */ event) => {
-        const across = Math.abs(event.deltaX) > Math.abs(event.deltaY), flows = matchMedia('(max-width: 900px)').matches;
-        if (flows && !event.ctrlKey && !across) return;
-        event.preventDefault();
-        const lines = event.deltaMode ? 30 : 1;
-        if (across || event.shiftKey) pan((event.deltaX || event.deltaY) * lines / size().width, 0);
-        else zoomAbout(2 ** (-event.deltaY * lines / (event.ctrlKey ? 120 : 360)), place(event).x);
-    }, {passive: false});
-    const map = find('minimap'), jump = (/** @type {PointerEvent} */ event) => {
+    const jump = (/** @type {PointerEvent} */ event) => {
         const box = map.getBoundingClientRect(), {k} = app.state;
-        const x = (event.clientX - box.left - 6) / (box.width - 12) * scene.at.end;
-        app.set({x0: held(x - size().width / 2 / k, k)});
+        if (event.buttons) app.set({x0: held((event.clientX - box.left - 6) / (box.width - 12) * scene.at.end - size().width / 2 / k, k)});
     };
-    map.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => { map.setPointerCapture(event.pointerId); jump(event); });
-    map.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => { if (event.buttons) jump(event); });
+    dressed(map, {onpointermove: jump, onpointerdown(/** @type {PointerEvent} */ event) {
+        map.setPointerCapture(event.pointerId);
+        jump(event);
+    }});
+    dressed(picture, {
+        onpointerdown(/** @type {PointerEvent} */ event) {
+            down.set(event.pointerId, place(event));
+            picture.setPointerCapture(event.pointerId);
+            moved = 0;
+        },
+        onpointermove(/** @type {PointerEvent} */ event) {
+            const here = place(event), before = down.get(event.pointerId);
+            if (!before) return showTip(eventAt(here.x, here.y), here.x, here.y);
+            const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+            moved += Math.hypot(here.x - before.x, here.y - before.y);
+            if (other) {
+                const far = (/** @type {{x: number}} */ one) => Math.max(20, Math.abs(one.x - other.x));
+                zoomAbout(far(here) / far(before), (here.x + other.x) / 2);
+            } else if (moved > 4) {
+                picture.classList.add('dragged');
+                showTip(-1, 0, 0);
+                pan((before.x - here.x) / size().width, before.y - here.y);
+            }
+            if (moved > 4 || other) down.set(event.pointerId, here);
+        },
+        onpointerup(/** @type {PointerEvent} */ event) {
+            const {x, y} = place(event), hit = moved <= 4 ? eventAt(x, y) : -1;
+            down.delete(event.pointerId);
+            picture.classList.remove('dragged');
+            if (hit >= 0) choose(hit, event.shiftKey);
+        },
+        onpointercancel: (/** @type {PointerEvent} */ event) => down.delete(event.pointerId),
+        onpointerleave: () => showTip(-1, 0, 0),
+        onwheel(/** @type {WheelEvent} */ event) {
+            const across = Math.abs(event.deltaX) > Math.abs(event.deltaY), flows = matchMedia('(max-width: 900px)').matches;
+            if (flows && !event.ctrlKey && !across) return;
+            event.preventDefault();
+            const lines = event.deltaMode ? 30 : 1;
+            if (across || event.shiftKey) pan((event.deltaX || event.deltaY) * lines / size().width, 0);
+            else zoomAbout(2 ** (-event.deltaY * lines / (event.ctrlKey ? 120 : 360)), place(event).x);
+        },
+    });
     hearLanes();
 }
 
@@ -92,18 +90,20 @@ function hearPointer() {
 function hearLanes() {
     const box = find('lanes');
     let lane = -1;
-    box.addEventListener('pointerdown', (/** @type {any} */ event) => {
-        lane = +(event.target.dataset.lane ?? -1);
-        box.setPointerCapture(event.pointerId);
+    dressed(box, {
+        onpointerdown(/** @type {any} */ event) {
+            lane = +(event.target.dataset.lane ?? -1);
+            box.setPointerCapture(event.pointerId);
+        },
+        onpointermove(/** @type {PointerEvent} */ event) {
+            if (lane < 0 || !event.buttons) return;
+            const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0, {shown, y, tall} = scene.rows;
+            const over = shown.find((other) => Math.abs(down - y[other]) < tall[other] / 2);
+            if (over === undefined || over === lane) return;
+            const order = Array.from(model.order).filter((other) => other !== lane);
+            order.splice(order.indexOf(over) + (y[over] > y[lane] ? 1 : 0), 0, lane);
+            app.set({order: Int32Array.from(order)});
+        },
+        onpointerup: () => { lane = -1; },
     });
-    box.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
-        if (lane < 0 || !event.buttons) return;
-        const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0, {shown, y, tall} = scene.rows;
-        const over = shown.find((/** @type {number} */ other) => Math.abs(down - y[other]) < tall[other] / 2);
-        if (over === undefined || over === lane) return;
-        const order = Array.from(model.order).filter((other) => other !== lane);
-        order.splice(order.indexOf(over) + (y[over] > y[lane] ? 1 : 0), 0, lane);
-        app.set({order: Int32Array.from(order)});
-    });
-    box.addEventListener('pointerup', () => { lane = -1; });
 }

@@ -147,21 +147,17 @@ function alongTree(/** @type {any} */ tree, /** @type {number} */ by) {
 function treeKeys(/** @type {any} */ event) {
     const item = event.target, tree = event.currentTarget, expanded = item.getAttribute('aria-expanded');
     const up = item.parentElement.closest('[role=treeitem]');
-    /** @type {Record<string, () => void>} */
-    const keys = {
+    const enter = () => item.open ? item.open() : expanded && unfold(item, expanded !== 'true');
+    keyed(event, {
         ArrowDown: () => alongTree(tree, 1),
         ArrowUp: () => alongTree(tree, -1),
         Home: () => alongTree(tree, -Infinity),
         End: () => alongTree(tree, Infinity),
         ArrowRight: () => expanded === 'false' ? unfold(item, true) : expanded && alongTree(tree, 1),
         ArrowLeft: () => expanded === 'true' ? unfold(item, false) : up?.focus(),
-        Enter: () => item.open ? item.open() : expanded && unfold(item, expanded !== 'true'),
-        ' ': () => keys.Enter(),
-    };
-    if (!keys[event.key] || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    keys[event.key]();
-    event.preventDefault();
-    event.stopPropagation();
+        Enter: enter,
+        ' ': enter,
+    });
 }
 
 function treeClick(/** @type {any} */ event) {

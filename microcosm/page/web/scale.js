@@ -11,65 +11,45 @@ function apartOf(/** @type {number} */ rough) {
 
 /** The axis: numbers a hand apart, and what they are. */
 function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {colours, width, k, x0} = view, {axis} = app.state;
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, 0, width, RULER - 4);
-    pen.strokeStyle = colours.rule;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    pen.moveTo(0, RULER - 4.5);
-    pen.lineTo(width, RULER - 4.5);
-    const {low, scale, end} = scene.at, apart = apartOf(90 / k * scale), ticks = [];
-    const from = Math.ceil((low + Math.max(0, x0) * scale) / apart) * apart;
-    for (let tick = 0; tick * 60 < width; tick++) {
-        const x = (from + tick * apart - low) / scale;
+    const {colours, width, k, x0} = view, {low, scale, end} = scene.at, /** @type {number[]} */ ticks = [];
+    const apart = apartOf(90 / k * scale), from = Math.ceil((low + Math.max(0, x0) * scale) / apart) * apart;
+    for (let tick = 0, x = 0; tick * 60 < width; tick++) {
+        x = (from + tick * apart - low) / scale;
         if (x > Math.min(end, x0 + width / k)) break;
         ticks.push(x);
-        pen.moveTo((x - x0) * k, RULER - 9);
-        pen.lineTo((x - x0) * k, RULER - 4);
     }
-    pen.stroke();
-    pen.fillStyle = colours.dim;
-    pen.font = font(11);
-    pen.textBaseline = 'middle';
-    pen.textAlign = 'center';
+    pen.fillStyle = colours.paper;
+    pen.fillRect(0, 0, width, RULER - 4);
+    stroked(pen, colours.rule, 1, () => {
+        through(pen, 0, RULER - 4.5, width, RULER - 4.5);
+        for (const x of ticks) through(pen, (x - x0) * k, RULER - 9, (x - x0) * k, RULER - 4);
+    });
+    font(pen, 11);
     for (const x of ticks) {
         const word = scene.at.label(x), at = (x - x0) * k, wide = pen.measureText(word).width / 2;
-        if (at > wide + 2 && at < width - wide - 60) pen.fillText(word, at, 9);
+        if (at > wide + 2 && at < width - wide - 60) write(pen, word, at, 9, colours.dim);
     }
-    pen.textAlign = 'right';
-    pen.fillText({steps: 'step →', lines: 'line →', time: 'time →'}[axis], width - 8, 9);
+    font(pen, 11, 400, 'right');
+    write(pen, `${app.state.axis.replace(/s$/, '')} →`, width - 8, 9, colours.dim);
 }
 
 /** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
 function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
     /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, pad = 6, wide = (at.end || 1) / (width - 2 * pad);
-    const bins = Math.max(1, Math.ceil((width - 2 * pad) / 2) + 1);
-    const lane = (height - 10) / Math.max(1, shown.length);
+    const {at, rows: {shown}} = scene, wide = (at.end || 1) / (width - 12), bins = Math.max(1, Math.ceil((width - 12) / 2) + 1);
+    const lane = (height - 10) / Math.max(1, shown.length), thick = Math.max(1, Math.min(5, lane * 0.6));
     pen.fillStyle = colours.raised;
     pen.fillRect(0, 0, width, height);
-    shown.forEach((/** @type {number} */ number, /** @type {number} */ row) => {
-        const y = 5 + (row + 0.5) * lane, thick = Math.max(1, Math.min(5, lane * 0.6));
-        const counts = density(at, number, 0, wide * 2, bins);
-        pen.beginPath();
-        for (let bin = 0; bin < bins; bin++) if (counts[bin]) pen.rect(pad + bin * 2, y - thick / 2, 2, thick);
-        pen.fillStyle = colours.lane;
-        pen.fill();
-        pen.beginPath();
-        along(scene.marks, at.x, number, 0, at.end, wide * 3, (event) => {
-            pen.rect(pad + at.x[event] / wide - 1, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
-        });
-        pen.fillStyle = colours.gap;
-        pen.fill();
+    shown.forEach((number, row) => {
+        const y = 5 + (row + 0.5) * lane, counts = density(at, number, 0, wide * 2, bins);
+        filled(pen, colours.lane, () => counts.forEach((count, bin) => { if (count) pen.rect(6 + bin * 2, y - thick / 2, 2, thick); }));
+        filled(pen, colours.gap, () => along(scene.marks, number, 0, at.end, wide * 3, (event) => {
+            pen.rect(5 + at.x[event] / wide, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
+        }));
     });
-    if (!scene.found) return;
-    pen.beginPath();
-    shown.forEach((/** @type {number} */ number) => along(scene.found, at.x, number, 0, at.end, wide * 2, (event) => {
-        pen.rect(pad + at.x[event] / wide - 0.5, 0, 1.5, 5);
-    }));
-    pen.fillStyle = colours.ink;
-    pen.fill();
+    if (scene.found) filled(pen, colours.ink, () => shown.forEach((number) => along(scene.found, number, 0, at.end, wide * 2, (event) => {
+        pen.rect(5.5 + at.x[event] / wide, 0, 1.5, 5);
+    })));
 }
 
 /** The minimap but for what is in view, kept until it would change. */
@@ -86,12 +66,11 @@ function frameMinimap() {
     const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
     pen.drawImage(whole.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
-    pen.fillStyle = scene.colours.paper;
-    pen.globalAlpha = 0.6;
-    pen.fillRect(0, 0, x, height);
-    pen.fillRect(x + wide, 0, width, height);
-    pen.globalAlpha = 1;
-    pen.strokeStyle = scene.colours.ink;
-    pen.lineWidth = 1.5;
-    pen.strokeRect(Math.max(0.75, x), 0.75, Math.min(width - 1.5, x + wide) - Math.max(0.75, x), height - 1.5);
+    const end = Math.min(width - 1.5, x + wide), {paper, ink} = scene.colours;
+    pen.fillStyle = paper;
+    faint(pen, 0.6, () => {
+        pen.fillRect(0, 0, x, height);
+        pen.fillRect(x + wide, 0, width, height);
+    });
+    stroked(pen, ink, 1.5, () => pen.rect(Math.max(0.75, x), 0.75, end - Math.max(0.75, x), height - 1.5));
 }

@@ -6,27 +6,28 @@
 /** More marks than this are not written as SVG. */
 const MOST_MARKS = 20000;
 
+/** A number as SVG has it. */
+const short = (/** @type {number} */ number) => Math.round(number * 100) / 100;
+
 /** A pen that writes SVG: the methods and fields of a canvas that the picture uses, and no others. */
 class Recorder {
     constructor() {
         /** @type {string[]} */ this.parts = [];
         /** Pieces of the path: what is drawn, and the event that it stands for. @type {[string, number][]} */
         this.paths = [];
-        this.fillStyle = this.strokeStyle = '#000';
-        this.lineWidth = this.globalAlpha = 1;
-        this.font = font(12);
-        this.textAlign = this.textBaseline = this.lineCap = this.lineJoin = '';
         /** @type {number[]} */ this.dash = [];
+        this.fillStyle = this.strokeStyle = this.font = this.textAlign = '';
+        this.lineWidth = this.globalAlpha = 1;
     }
 
     beginPath() { this.paths = [['', -1]]; }
     mark(/** @type {number} */ event) { this.paths.push(['', event]); }
     add(/** @type {string} */ letter, /** @type {number[]} */ ...numbers) {
-        this.paths[this.paths.length - 1][0] += letter + numbers.map((number) => Math.round(number * 100) / 100).join(' ');
+        this.paths[this.paths.length - 1][0] += letter + numbers.map(short).join(' ');
     }
-    moveTo(/** @type {number} */ x, /** @type {number} */ y) { this.add('M', x, y); }
-    lineTo(/** @type {number} */ x, /** @type {number} */ y) { this.add('L', x, y); }
-    quadraticCurveTo(/** @type {number[]} */ ...numbers) { this.add('Q', ...numbers); }
+    moveTo(/** @type {number[]} */ ...to) { this.add('M', ...to); }
+    lineTo(/** @type {number[]} */ ...to) { this.add('L', ...to); }
+    quadraticCurveTo(/** @type {number[]} */ ...to) { this.add('Q', ...to); }
     closePath() { this.add('Z'); }
     rect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
         this.add('M', x, y);
@@ -37,46 +38,41 @@ class Recorder {
     }
     /** Whole circles, and halves. */
     arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r, /** @type {number} */ from, /** @type {number} */ to) {
-        const [dx, dy] = [r * Math.cos(from), r * Math.sin(from)];
+        const dx = r * Math.cos(from), dy = r * Math.sin(from);
         this.add('M', x + dx, y + dy);
         this.add('a', r, r, 0, 1, 1, -2 * dx, -2 * dy);
         if (to - from > 6) this.add('a', r, r, 0, 1, 1, 2 * dx, 2 * dy);
     }
     setLineDash(/** @type {number[]} */ dash) { this.dash = dash; }
     measureText(/** @type {string} */ text) {
-        const pen = /** @type {CanvasRenderingContext2D} */ (find('picture').getContext('2d'));
+        const pen = find('picture').getContext('2d');
         pen.font = this.font;
         return pen.measureText(text);
     }
 
     fill() { this.emit(`fill="${this.fillStyle}"`); }
-    stroke() { this.emit(`fill="none" ${this.stroked()}`); }
+    stroke() { this.emit(this.stroked()); }
     stroked() {
         const dash = this.dash.length ? ` stroke-dasharray="${this.dash.join(' ')}"` : '';
-        return `stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"${dash}`;
+        return `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"${dash}`;
     }
-    faint() { return this.globalAlpha < 1 ? ` opacity="${Math.round(this.globalAlpha * 100) / 100}"` : ''; }
+    faint() { return this.globalAlpha < 1 ? ` opacity="${short(this.globalAlpha)}"` : ''; }
     emit(/** @type {string} */ style) {
         for (const [d, event] of this.paths) {
-            if (d && event < 0) this.parts.push(`<path d="${d}" ${style}${this.faint()}/>`);
-            else if (d) this.parts.push(`<path class="event" d="${d}" ${style}><title>${escaped(model.name(event))}</title></path>`);
+            if (d) this.parts.push(event < 0 ? `<path d="${d}" ${style}${this.faint()}/>`
+                : `<path class="event" d="${d}" ${style}><title>${escaped(model.name(event))}</title></path>`);
         }
     }
-    fillRect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
-        const [left, top, wide, high] = [x, y, width, height].map((number) => Math.round(number * 100) / 100);
-        this.parts.push(`<rect x="${left}" y="${top}" width="${wide}" height="${high}" fill="${this.fillStyle}"${this.faint()}/>`);
+    fillRect(/** @type {number[]} */ ...box) {
+        const [x, y, width, height] = box.map(short);
+        this.parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${this.fillStyle}"${this.faint()}/>`);
     }
-    text(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ style) {
-        const [weight, size] = this.font.split(' ');
-        const anchor = {center: 'middle', right: 'end'}[this.textAlign] || 'start';
-        const down = this.textBaseline === 'middle' ? parseFloat(size) * 0.35 : 0;
-        this.parts.push(`<text x="${Math.round(x * 10) / 10}" y="${Math.round((y + down) * 10) / 10}" font-size="${parseFloat(size)}" font-weight="${weight}" text-anchor="${anchor}" ${style}${this.faint()}>${escaped(text)}</text>`);
-    }
-    fillText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) {
-        this.text(text, x, y, `fill="${this.fillStyle}"`);
+    fillText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, style = `fill="${this.fillStyle}"`) {
+        const [weight, size] = this.font.split(' ').map(parseFloat), anchor = {center: 'middle', right: 'end'}[this.textAlign];
+        this.parts.push(`<text x="${short(x)}" y="${short(y + size * 0.35)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" ${style}${this.faint()}>${escaped(text)}</text>`);
     }
     strokeText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) {
-        this.text(text, x, y, `fill="none" ${this.stroked()}`);
+        this.fillText(text, x, y, this.stroked());
     }
 }
 
@@ -87,27 +83,26 @@ function escaped(/** @type {string} */ text) {
         .replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** The names of the lanes, as the picture that is saved has them. */
-function drawLaneNames(/** @type {any} */ pen, /** @type {View} */ view, /** @type {number} */ wide) {
-    pen.fillStyle = view.colours.paper;
-    pen.fillRect(0, 0, wide, view.height);
-    pen.font = font(scene.rows.unit < 18 ? 10 : 13, 600);
-    pen.textAlign = 'right';
-    pen.textBaseline = 'middle';
-    pen.fillStyle = view.colours.ink;
-    for (const lane of lanesIn(view)) pen.fillText(model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(view, lane));
+/** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
+function drawBoth(/** @type {any} */ pen, /** @type {any} */ beside) {
+    const {width, height} = size(), view = viewNow(width, height), wide = find('lanes').clientWidth;
+    drawPicture(pen(wide), view);
+    const names = beside(0);
+    names.fillStyle = view.colours.paper;
+    names.fillRect(0, 0, wide, height);
+    font(names, scene.rows.unit < 18 ? 10 : 13, 600, 'right');
+    for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(view, lane), view.colours.ink);
+    return [wide, width, height];
 }
 
 /** What is seen as SVG; null where it has too many marks. */
 function pictureSvg() {
-    const {width, height} = size(), view = viewNow(width, height), names = find('lanes').clientWidth;
     const pen = new Recorder(), beside = new Recorder(), {a, b} = app.state;
-    drawPicture(/** @type {any} */ (pen), view);
-    drawLaneNames(beside, view, names);
+    const [names, width, height] = drawBoth(() => pen, () => beside);
     if (pen.parts.length > MOST_MARKS) return null;
-    const title = b >= 0 ? `${model.name(a)} ${scene.verdict} ${model.name(b)}` : a >= 0 ? `around ${model.name(a)}` : '';
+    const title = b >= 0 ? `: ${model.name(a)} ${scene.verdict} ${model.name(b)}` : a >= 0 ? `: around ${model.name(a)}` : '';
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${names + width} ${height}" width="${names + width}" height="${height}" font-family="system-ui, 'DejaVu Sans', sans-serif" role="img">`
-        + `<title>${escaped([model.head.title, title].filter(Boolean).join(': '))}</title>`
+        + `<title>${escaped(model.head.title + title)}</title>`
         + `<svg x="${names}" width="${width}" height="${height}">${pen.parts.join('\n')}</svg>${beside.parts.join('\n')}</svg>\n`;
 }
 
@@ -119,40 +114,36 @@ function download(/** @type {Blob} */ blob, /** @type {string} */ ending) {
     note(`Saved ${link.download}`);
 }
 
+/** Saves what is seen, or prints it. */
 function save(/** @type {string} */ how) {
     if (how === 'print') return print();
     if (how === 'svg') {
         const text = pictureSvg();
-        if (text) download(new Blob([text], {type: 'image/svg+xml'}), 'svg');
-        else note(`More than ${MOST_MARKS.toLocaleString('en')} marks are in view: zoom in, or save a PNG.`);
+        if (text) download(new Blob([text], {type: 'image/svg+xml'}), how);
+        else note(`More than ${numbered(MOST_MARKS)} marks are in view: zoom in, or save a PNG.`);
     } else if (how === 'png') {
-        const {width, height} = size(), names = find('lanes').clientWidth, canvas = document.createElement('canvas');
-        canvas.width = 2 * (names + width);
-        canvas.height = 2 * height;
-        const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-        pen.setTransform(2, 0, 0, 2, 2 * names, 0);
-        drawPicture(pen, viewNow(width, height));
-        pen.setTransform(2, 0, 0, 2, 0, 0);
-        drawLaneNames(pen, viewNow(width, height), names);
-        canvas.toBlob((blob) => { if (blob) download(blob, 'png'); });
+        const {width, height} = size(), canvas = dressed(document.createElement('canvas'), {width: 2 * (find('lanes').clientWidth + width), height: 2 * height});
+        const pen = (/** @type {number} */ left) => {
+            const made = canvas.getContext('2d');
+            made.setTransform(2, 0, 0, 2, 2 * left, 0);
+            return made;
+        };
+        drawBoth(pen, pen);
+        canvas.toBlob((/** @type {Blob} */ blob) => download(blob, how));
     }
 }
 
 /** A sign as a small picture, in the colour of the text that its class gives it. */
 function icon(/** @type {string} */ sign) {
-    const pen = /** @type {any} */ (new Recorder()), name = sign in SIGNS ? SIGNS[sign][0] : 'missing';
-    pen.strokeStyle = pen.fillStyle = 'currentColor';
-    pen.beginPath();
-    if (sign === 'lost') stub(pen, 2, 2, 1, 10);
-    else if (sign === 'gap') {
-        pen.lineWidth = 1.5;
-        zigzag(pen, 8, 8, 6.5);
-        pen.stroke();
-    } else {
+    const pen = /** @type {any} */ (new Recorder()), ink = 'currentColor';
+    if (sign === 'lost') stub(pen, ink, 2, 2, 1, 10);
+    else if (sign === 'gap') stroked(pen, ink, 1.5, () => zigzag(pen, 8, 8, 6.5));
+    else {
+        pen.beginPath();
         outline(pen, sign, 8, 8, 5);
-        finish(pen, sign, 'currentColor', 5);
+        finish(pen, sign, ink, 5);
     }
-    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${name}" aria-hidden="true">${pen.parts.join('')}</svg>`);
+    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${SIGNS[sign]?.[0] ?? 'missing'}" aria-hidden="true">${pen.parts.join('')}</svg>`);
 }
 
 /** SVG that this page wrote, as an element of it. */
@@ -160,7 +151,7 @@ function drawing(/** @type {string} */ text) {
     return document.importNode(new DOMParser().parseFromString(text, 'image/svg+xml').documentElement, true);
 }
 
-window.addEventListener('beforeprint', () => {
+window.onbeforeprint = () => {
     const root = document.documentElement, {theme} = root.dataset;
     root.dataset.theme = 'light';
     scene.colours = palette();
@@ -168,61 +159,47 @@ window.addEventListener('beforeprint', () => {
     if (text) find('stage').after(el('figure', {id: 'printed'}, drawing(text)));
     if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
     scene.colours = palette();
-});
-window.addEventListener('afterprint', () => find('printed')?.remove());
+};
+window.onafterprint = () => find('printed')?.remove();
 
 // -- links ------------------------------------------------------------------------------------------------------
 
 /** So much of the digest tells one page from another in a link. */
 const DIGITS = 12;
 
-const round = (/** @type {number} */ number) => String(+number.toPrecision(7));
-
 /** The state as the part of the address behind `#`. */
 function linkOf(/** @type {State} */ state) {
-    const said = new URLSearchParams();
-    if (state.a >= 0) said.set('a', model.name(state.a));
-    if (state.b >= 0) said.set('b', model.name(state.b));
-    if (state.focus >= 0) said.set('at', model.name(state.focus));
-    said.set('x', round(state.x0));
-    said.set('k', round(state.k));
-    if (state.y0) said.set('y', round(state.y0));
-    if (state.axis !== 'steps') said.set('t', state.axis);
-    if (state.find) said.set('find', state.find);
-    if (state.whatif) said.set('what', `a${state.whatif.sign}b`);
-    if (state.order) said.set('order', state.order.join('.'));
-    if (state.hidden.size) said.set('hide', [...state.hidden].join('.'));
-    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut']).filter((name) => state[name]);
-    if (shown.join() !== 'panel') said.set('show', shown.join('.'));
-    said.set('digest', model.head.digest.slice(0, DIGITS));
-    return said.toString();
+    const name = (/** @type {number} */ i) => i >= 0 && model.name(i), round = (/** @type {number} */ number) => String(+number.toPrecision(7));
+    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut']).filter((part) => state[part]).join('.');
+    return new URLSearchParams(Object.entries({
+        a: name(state.a), b: name(state.b), at: name(state.focus), x: round(state.x0), k: round(state.k), y: state.y0 && round(state.y0),
+        t: state.axis !== 'steps' && state.axis, find: state.find, what: state.whatif && `a${state.whatif.sign}b`, order: state.order?.join('.'),
+        hide: [...state.hidden].join('.'), show: shown !== 'panel' && (shown || 'none'), digest: model.head.digest.slice(0, DIGITS),
+    }).filter(([, value]) => value)).toString();
 }
 
 /** Goes where the address says. What it names and this page does not have is said, and left out. */
 function readLink() {
-    const said = new URLSearchParams(location.hash.slice(1));
-    if (!said.has('digest') && !['a', 'b', 'find', 'x'].some((name) => said.has(name))) return false;
-    const missing = /** @type {string[]} */ ([]), number = (/** @type {string} */ name) => parseFloat(said.get(name) || '');
+    const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    if (!['digest', 'a', 'b', 'find', 'x'].some((name) => name in said)) return;
+    const missing = /** @type {string[]} */ ([]), number = (/** @type {string} */ name) => parseFloat(said[name]) || 0;
     const event = (/** @type {string} */ name) => {
-        const called = said.get(name), found = called == null ? -1 : model.find(called);
-        if (called != null && found < 0) missing.push(called);
+        const found = name in said ? model.find(said[name]) : -1;
+        if (name in said && found < 0) missing.push(said[name]);
         return found;
     };
-    const lanes = (/** @type {string} */ name) => (said.get(name) || '').split('.').filter(Boolean).map(Number)
-        .filter((lane) => lane in model.head.lanes);
-    const [a, b, focus, order] = [event('a'), event('b'), event('at'), lanes('order')], axis = /** @type {any} */ (said.get('t'));
-    const shown = (said.get('show') ?? 'panel').split('.'), what = /^a(<|>|\|\|)b$/.exec(said.get('what') || '');
+    const lanes = (/** @type {string} */ name) => (said[name] ?? '').split('.').filter(Boolean).map(Number).filter((lane) => lane in model.head.lanes);
+    const [a, b, focus, order] = [event('a'), event('b'), event('at'), lanes('order')], axis = /** @type {any} */ (said.t);
+    const shown = (said.show ?? 'panel').split('.'), what = /^a(<|>|\|\|)b$/.exec(said.what);
     app.set({axis: axes().includes(axis) ? axis : 'steps', hidden: new Set(lanes('hide')),
         order: new Set(order).size === model.head.lanes.length ? Int32Array.from(order) : app.state.order,
         panel: shown.includes('panel'), list: shown.includes('list'), table: shown.includes('table')});
-    app.set({a, b: a >= 0 && b !== a ? b : -1, find: said.get('find') || ''});
+    app.set({a, b: a >= 0 && b !== a ? b : -1, find: said.find ?? ''});
     app.set({focus, cut: a >= 0 && shown.includes('cut'), whatif: what && a >= 0 && b >= 0 ? {a, sign: what[1], b} : null});
-    if (number('k') > 0) app.set({k: Math.min(400, number('k')), x0: number('x') || 0, y0: Math.max(0, number('y') || 0)});
-    const digest = said.get('digest');
-    if (digest && digest !== model.head.digest.slice(0, DIGITS)) {
+    if (number('k') > 0) app.set({k: Math.min(400, number('k')), x0: number('x'), y0: Math.max(0, number('y'))});
+    if (said.digest && said.digest !== model.head.digest.slice(0, DIGITS)) {
         note(`This link was made for another file; here it shows what it can.${missing.length ? ` Not in this one: ${missing.join(', ')}.` : ''}`);
     } else if (missing.length) note(`The link names what is not in this page: ${missing.join(', ')}.`);
-    return true;
 }
 
 app.start(() => {
@@ -238,5 +215,5 @@ app.start(() => {
     };
     readLink();
     app.on(null, () => { waiting ||= window.setTimeout(write, 500); });
-    window.addEventListener('hashchange', readLink);
+    window.onhashchange = readLink;
 });

@@ -30,183 +30,170 @@ function palette() {
     return Object.fromEntries(read);
 }
 
-/**
- * Adds the outline of a sign to the path of the pen: what is `FILLED` is filled, the others are stroked. An
- * empty sign is the event itself, a disc.
- */
-function outline(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {number} */ x, /** @type {number} */ y,
-    /** @type {number} */ r) {
-    if (sign === '<' || sign === '>') {
-        const tip = sign === '<' ? -1.25 * r : 1.25 * r;
-        pen.moveTo(x + tip, y);
-        pen.lineTo(x - tip * 0.7, y - 1.1 * r);
-        pen.lineTo(x - tip * 0.7, y + 1.1 * r);
-        pen.closePath();
-    } else if (sign === '||') {
-        pen.rect(x - 0.8 * r, y - 1.15 * r, 0.55 * r, 2.3 * r);
-        pen.rect(x + 0.25 * r, y - 1.15 * r, 0.55 * r, 2.3 * r);
-    } else if (sign === '<>') {
-        pen.moveTo(x - 1.3 * r, y);
-        pen.lineTo(x, y - 1.3 * r);
-        pen.lineTo(x + 1.3 * r, y);
-        pen.lineTo(x, y + 1.3 * r);
-        pen.closePath();
-    } else if (sign === '?') {
-        disc(pen, x, y, 1.25 * r);
-        if (r < 3) return;
-        pen.moveTo(x - 0.5 * r, y - 0.3 * r);
-        pen.quadraticCurveTo(x - 0.45 * r, y - 0.8 * r, x, y - 0.75 * r);
-        pen.quadraticCurveTo(x + 0.5 * r, y - 0.7 * r, x + 0.45 * r, y - 0.25 * r);
-        pen.quadraticCurveTo(x + 0.4 * r, y, x, y + 0.25 * r);
-        pen.moveTo(x, y + 0.62 * r);
-        pen.lineTo(x, y + 0.78 * r);
-    } else {
-        disc(pen, x, y, sign === 'silent' ? 1.15 * r : r);
-    }
+// -- strokes and words ------------------------------------------------------------------------------------------
+
+/** Strokes what `draw` adds to the path. */
+function stroked(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {number} */ width,
+    /** @type {() => void} */ draw, /** @type {number[]} */ dash = []) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.setLineDash(dash);
+    pen.beginPath();
+    draw();
+    pen.stroke();
+    pen.setLineDash([]);
 }
 
-const FILLED = new Set(['', '<', '>', '||', '<>']);
+/** Fills what `draw` adds to the path. */
+function filled(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {() => void} */ draw) {
+    pen.fillStyle = colour;
+    pen.beginPath();
+    draw();
+    pen.fill();
+}
+
+/** Adds a line through points, x and y in turn. */
+function through(/** @type {Pen} */ pen, /** @type {number[]} */ ...points) {
+    for (let at = 0; at < points.length; at += 2) pen[at ? 'lineTo' : 'moveTo'](points[at], points[at + 1]);
+}
 
 function disc(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r) {
     pen.moveTo(x + r, y);
     pen.arc(x, y, r, 0, 2 * Math.PI);
 }
 
+/** Sets what words are written in, and where they stand beside their place. */
+function font(/** @type {Pen} */ pen, /** @type {number} */ size, weight = 400, /** @type {CanvasTextAlign} */ align = 'center') {
+    pen.font = `${weight} ${size}px system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif`;
+    pen.textAlign = align;
+    pen.textBaseline = 'middle';
+}
+
+/** Writes words; on a halo of the paper, where there is one, no line strikes them through. */
+function write(/** @type {Pen} */ pen, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y,
+    /** @type {string} */ colour, /** @type {string} */ paper = '') {
+    if (paper) {
+        pen.strokeStyle = paper;
+        pen.lineWidth = 4;
+        pen.strokeText(text, x, y);
+    }
+    pen.fillStyle = colour;
+    pen.fillText(text, x, y);
+}
+
+// -- one event --------------------------------------------------------------------------------------------------
+
+/** What is filled; the other signs are stroked. */
+const FILLED = new Set(['', '<', '>', '||', '<>']);
+
+/** Adds the outline of a sign to the path of the pen. An empty sign is the event itself, a disc. */
+function outline(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {number} */ x, /** @type {number} */ y,
+    /** @type {number} */ r) {
+    if (sign === '<' || sign === '>') {
+        const tip = sign === '<' ? -1.25 * r : 1.25 * r;
+        through(pen, x + tip, y, x - tip * 0.7, y - 1.1 * r, x - tip * 0.7, y + 1.1 * r);
+        pen.closePath();
+    } else if (sign === '||') {
+        pen.rect(x - 0.8 * r, y - 1.15 * r, 0.55 * r, 2.3 * r);
+        pen.rect(x + 0.25 * r, y - 1.15 * r, 0.55 * r, 2.3 * r);
+    } else if (sign === '<>') {
+        through(pen, x - 1.3 * r, y, x, y - 1.3 * r, x + 1.3 * r, y, x, y + 1.3 * r);
+        pen.closePath();
+    } else if (sign === '?') {
+        disc(pen, x, y, 1.25 * r);
+        if (r < 3) return;
+        pen.moveTo(x - 0.5 * r, y - 0.3 * r);
+        for (const [cx, cy, dx, dy] of [[-0.45, -0.8, 0, -0.75], [0.5, -0.7, 0.45, -0.25], [0.4, 0, 0, 0.25]]) {
+            pen.quadraticCurveTo(x + cx * r, y + cy * r, x + dx * r, y + dy * r);
+        }
+        through(pen, x, y + 0.62 * r, x, y + 0.78 * r);
+    } else disc(pen, x, y, sign === 'silent' ? 1.15 * r : r);
+}
+
 /** Draws the path that was outlined, as its sign has it; `r` sets the weight of what is stroked. */
 function finish(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {string} */ colour, /** @type {number} */ r) {
     if (FILLED.has(sign)) {
         pen.fillStyle = colour;
-        pen.fill();
-        return;
+        return pen.fill();
     }
     pen.strokeStyle = colour;
     pen.lineWidth = Math.max(1, r / 3);
-    pen.setLineDash(sign === 'silent' ? [Math.max(1.2, r * 0.45), Math.max(1.2, r * 0.38)] : []);
+    if (sign === 'silent') pen.setLineDash([Math.max(1.2, r * 0.45), Math.max(1.2, r * 0.38)]);
     pen.stroke();
     pen.setLineDash([]);
 }
 
 /** The colour of a sign; an event without one is ink. */
 function colourOf(/** @type {Record<string, string>} */ colours, /** @type {string} */ sign) {
-    return colours[sign in SIGNS ? SIGNS[sign][0] : 'ink'];
+    return colours[SIGNS[sign]?.[0] ?? 'ink'];
 }
 
-/** A filled or open arrowhead with its tip at x, y, coming from the direction of fx, fy. */
+/** The red zigzag of a gap, where its lane is cut. */
+function zigzag(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r) {
+    through(pen, x - r * 0.3, y - r, x + r * 0.45, y - r * 0.35, x - r * 0.45, y + r * 0.35, x + r * 0.3, y + r);
+}
+
+/** What was lost: dashes from an event at x, y to an empty circle; `way` 1 right and down, -1 left and above. */
+function stub(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {number} */ x, /** @type {number} */ y,
+    /** @type {number} */ way, /** @type {number} */ long) {
+    const far = long / Math.SQRT2 * way, end = far + 2.2 * way;
+    stroked(pen, colour, 1.5, () => through(pen, x, y, x + far, y + far), [3, 3]);
+    stroked(pen, colour, 1.5, () => disc(pen, x + end, y + end, 3.2));
+}
+
+// -- two events -------------------------------------------------------------------------------------------------
+
+/** Adds a filled or open arrowhead with its tip at x, y, coming from the direction of fx, fy. */
 function head(/** @type {Pen} */ pen, /** @type {number} */ fx, /** @type {number} */ fy, /** @type {number} */ x,
     /** @type {number} */ y, /** @type {number} */ long, /** @type {boolean} */ open) {
-    const far = Math.hypot(x - fx, y - fy) || 1, ux = (x - fx) / far, uy = (y - fy) / far, wide = long * 0.42;
-    pen.moveTo(x - ux * long - uy * wide, y - uy * long + ux * wide);
-    pen.lineTo(x, y);
-    pen.lineTo(x - ux * long + uy * wide, y - uy * long - ux * wide);
+    const far = Math.hypot(x - fx, y - fy) || 1, ux = (x - fx) / far * long, uy = (y - fy) / far * long;
+    through(pen, x - ux - uy * 0.42, y - uy + ux * 0.42, x, y, x - ux + uy * 0.42, y - uy - ux * 0.42);
     if (!open) pen.closePath();
 }
 
+/** Patterns of the lines of signs; any other is solid. @type {Record<string, number[]>} */
+const PATTERNS = {'||': [8, 5], '<>': [2, 5], unsaid: [1, 6]};
+
 /** The line of a pair, as its verdict has it, from one end to the other. */
 function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {string} */ sign,
-    /** @type {number} */ ax, /** @type {number} */ ay, /** @type {number} */ bx, /** @type {number} */ by,
-    /** @type {number} */ width) {
+    /** @type {number[]} */ [ax, ay, bx, by], /** @type {number} */ width) {
     const far = Math.hypot(bx - ax, by - ay) || 1, ux = (bx - ax) / far, uy = (by - ay) / far;
-    const from = Math.min(9, far / 3), until = far - from;
-    const point = (/** @type {number} */ s, /** @type {number} */ off) =>
-        /** @type {[number, number]} */ ([ax + ux * s - uy * off, ay + uy * s + ux * off]);
-    pen.strokeStyle = pen.fillStyle = colourOf(colours, sign);
-    pen.lineWidth = width;
-    pen.beginPath();
-    if (sign === 'silent') {
-        const stub = Math.min(far * 0.3, 46);
-        for (const [near, end] of [[from, stub], [until, far - stub]]) {
-            pen.moveTo(...point(near, 0));
-            pen.lineTo(...point(end, 0));
-            pen.moveTo(...point(end, -5));
-            pen.lineTo(...point(end, 5));
+    const from = Math.min(9, far / 3), until = far - from, colour = colourOf(colours, sign);
+    const point = (/** @type {number} */ s, off = 0) => /** @type {[number, number]} */ ([ax + ux * s - uy * off, ay + uy * s + ux * off]);
+    stroked(pen, colour, width, () => {
+        if (sign === 'silent') {
+            const stub = Math.min(far * 0.3, 46);
+            for (const [near, end] of [[from, stub], [until, far - stub]]) {
+                through(pen, ...point(near), ...point(end));
+                through(pen, ...point(end, -5), ...point(end, 5));
+            }
+        } else if (sign === '?') {
+            const waves = Math.max(2, Math.round((until - from) / 14)), step = (until - from) / waves;
+            pen.moveTo(...point(from));
+            for (let wave = 0; wave < waves; wave++) {
+                pen.quadraticCurveTo(...point(from + (wave + 0.5) * step, wave % 2 ? -9 : 9), ...point(from + (wave + 1) * step));
+            }
+        } else through(pen, ...point(from), ...point(until));
+        if (sign[0] === '!') {
+            const [tail, tip] = sign === '!<' ? [from, until] : [until, from], middle = far / 2;
+            if (sign !== '!||') head(pen, ...point(tail), ...point(tip), 8, true);
+            through(pen, ...point(middle - 4, 7), ...point(middle + 4, -7));
         }
-    } else if (sign === '?') {
-        pen.moveTo(...point(from, 0));
-        const waves = Math.max(2, Math.round((until - from) / 14)), step = (until - from) / waves;
-        for (let wave = 0; wave < waves; wave++) {
-            const [cx, cy] = point(from + (wave + 0.5) * step, wave % 2 ? -9 : 9);
-            pen.quadraticCurveTo(cx, cy, ...point(from + (wave + 1) * step, 0));
-        }
-    } else {
-        pen.setLineDash(sign === '||' ? [8, 5] : sign === '<>' ? [2, 5] : sign === 'unsaid' ? [1, 6] : []);
-        pen.moveTo(...point(from, 0));
-        pen.lineTo(...point(until, 0));
-    }
-    pen.stroke();
-    pen.setLineDash([]);
-    if (sign === '<>') {
-        for (const s of [from, until]) {
-            pen.beginPath();
-            outline(pen, '<>', ...point(s, 0), width * 1.6 + 1);
-            pen.fillStyle = colours.paper;
-            pen.fill();
-            pen.lineWidth = Math.max(1, width / 2);
-            pen.stroke();
-        }
-    }
-    if (sign.startsWith('!')) {
-        const [mx, my] = point(far / 2, 0);
-        pen.beginPath();
-        if (sign !== '!||') head(pen, ...(sign === '!<' ? point(from, 0) : point(until, 0)),
-            ...(sign === '!<' ? point(until, 0) : point(from, 0)), 8, true);
-        pen.moveTo(mx - uy * 7 - ux * 4, my + ux * 7 - uy * 4);
-        pen.lineTo(mx + uy * 7 + ux * 4, my - ux * 7 + uy * 4);
-        pen.stroke();
+    }, PATTERNS[sign]);
+    if (sign === '<>') for (const s of [from, until]) {
+        const diamond = () => outline(pen, sign, ...point(s), width * 1.6 + 1);
+        filled(pen, colours.paper, diamond);
+        stroked(pen, colour, Math.max(1, width / 2), diamond);
     }
 }
 
 /** A sign in a box, in the middle of a line. */
 function boxed(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {string} */ sign,
     /** @type {number} */ x, /** @type {number} */ y) {
-    const word = sign in SIGNS && sign.length > 2 ? SIGNS[sign][1] : sign;
-    pen.font = font(word.length > 2 ? 12 : 14, 600);
-    const wide = pen.measureText(word).width + 14;
-    pen.fillStyle = colours.paper;
-    pen.strokeStyle = colourOf(colours, sign);
-    pen.lineWidth = 1.5;
-    pen.beginPath();
-    pen.rect(x - wide / 2, y - 11, wide, 22);
-    pen.fill();
-    pen.stroke();
-    pen.fillStyle = colours.ink;
-    pen.textAlign = 'center';
-    pen.textBaseline = 'middle';
-    pen.fillText(word, x, y + 0.5);
-}
-
-/** Text that no line strikes through: on a halo of the paper. */
-function haloed(/** @type {Pen} */ pen, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y,
-    /** @type {string} */ paper) {
-    pen.strokeStyle = paper;
-    pen.lineWidth = 4;
-    pen.lineJoin = 'round';
-    pen.strokeText(text, x, y);
-    pen.fillText(text, x, y);
-}
-
-function font(/** @type {number} */ size, /** @type {number} */ weight = 400) {
-    return `${weight} ${size}px system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif`;
-}
-
-/** The red zigzag of a gap, where its lane is cut. */
-function zigzag(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r) {
-    pen.moveTo(x - r * 0.3, y - r);
-    pen.lineTo(x + r * 0.45, y - r * 0.35);
-    pen.lineTo(x - r * 0.45, y + r * 0.35);
-    pen.lineTo(x + r * 0.3, y + r);
-}
-
-/** What was lost: dashes from an event at x, y to an empty circle; `way` 1 right and down, -1 left and above. */
-function stub(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ way,
-    /** @type {number} */ long) {
-    const far = long / Math.SQRT2 * way;
-    pen.beginPath();
-    pen.setLineDash([3, 3]);
-    pen.moveTo(x, y);
-    pen.lineTo(x + far, y + far);
-    pen.stroke();
-    pen.setLineDash([]);
-    pen.beginPath();
-    disc(pen, x + far + 2.2 * way, y + far + 2.2 * way, 3.2);
-    pen.stroke();
+    const word = sign.length > 2 ? SIGNS[sign][1] : sign;
+    font(pen, word.length > 2 ? 12 : 14, 600);
+    const wide = pen.measureText(word).width + 14, box = () => pen.rect(x - wide / 2, y - 11, wide, 22);
+    filled(pen, colours.paper, box);
+    stroked(pen, colourOf(colours, sign), 1.5, box);
+    write(pen, word, x, y + 0.5, colours.ink);
 }

@@ -20,7 +20,7 @@ const REMEMBERED = 256;
 
 /** Whether a is before b, by what is given and by clocks. @param {number} a @param {number} b @returns {boolean} */
 function before(a, b) {
-  const { head, found } = app.model, { chain, offset, vectors, row, part, place } = found;
+  const { head, found } = model, { chain, offset, vectors, row, part, place } = found;
   if (!head.closed) return a !== b && fromTable(a, b) === '<';
   const c = chain[a], d = chain[b];
   if (c === d) return a < b;
@@ -29,7 +29,7 @@ function before(a, b) {
 
 /** Of each chain how many events, from the first, are before b. @param {number} b @returns {Int32Array} */
 function past(b) {
-  const { head, found } = app.model, { chain, chains, offset, vectors, row, part, members } = found;
+  const { head, found } = model, { chain, chains, offset, vectors, row, part, members } = found;
   if (!head.closed) return counted(c => prefix(c, i => before(i, b)));
   if (!vectors) return remembered('pasts', b, () => reached(b, true));
   const known = new Int32Array(chains);
@@ -40,7 +40,7 @@ function past(b) {
 
 /** Of each chain the index of the first event after a; its length where there is none. @param {number} a @returns {Int32Array} */
 function future(a) {
-  const { head, found } = app.model, { chain, offset, vectors, row, part, place, members } = found, c = chain[a];
+  const { head, found } = model, { chain, offset, vectors, row, part, place, members } = found, c = chain[a];
   if (!head.closed) return counted(d => prefix(d, i => !before(a, i)));
   if (!vectors) return remembered('futures', a, () => reached(a, false));
   const first = counted(d => offset[d + 1] - offset[d]), own = a - offset[c], at = place[c];
@@ -49,11 +49,11 @@ function future(a) {
 }
 
 /** The vector of what `of` says of each chain. @param {(chain: number) => number} of */
-const counted = of => Int32Array.from({ length: app.model.found.chains }, (_, c) => of(c));
+const counted = of => Int32Array.from({ length: model.found.chains }, (_, c) => of(c));
 
 /** How many events of a chain, from the first, are so; none behind one that is not. @param {number} c @param {(i: number) => boolean} so */
 function prefix(c, so) {
-  const { offset } = app.model.found;
+  const { offset } = model.found;
   let low = offset[c], high = offset[c + 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -64,7 +64,7 @@ function prefix(c, so) {
 
 /** Past or future by way of the edges alone: those into the beginning of a chain stand together, as do those out of its end. */
 function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
-  const { chain, offset, chains, src, dst, into, from, leaving } = app.model.found, home = chain[start];
+  const { chain, offset, chains, src, dst, into, from, leaving } = model.found, home = chain[start];
   const ends = counted(c => back ? 0 : offset[c + 1] - offset[c]), done = Int32Array.from(ends), waiting = [home];
   ends[home] = start - offset[home] + (back ? 1 : 0);
   while (waiting.length) {
@@ -85,7 +85,7 @@ function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
 
 /** Something of an event, worked out once. @template T @param {string} what @param {number} i @param {() => T} make @returns {T} */
 function remembered(what, i, make) {
-  const memo = app.model.memo, known = memo[what] ??= new Map();
+  const memo = model.memo, known = memo[what] ??= new Map();
   if (!known.has(i)) {
     if (known.size >= REMEMBERED) known.delete(known.keys().next().value);
     known.set(i, make());
@@ -95,7 +95,7 @@ function remembered(what, i, make) {
 
 /** What a page of few events says of each two. @param {number} a @param {number} b @param {string} [of] @returns {Verdict} */
 function fromTable(a, b, of = 'table') {
-  const { columns, head, n } = app.model, table = columns[of];
+  const { columns, head, n } = model, table = columns[of];
   if (!head.shortcuts) return IN_TABLE[nibble(table, a * n + b)];
   return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, n))]);
 }
@@ -108,7 +108,7 @@ const pairNumber = (a, b, n) => a * (2 * n - a - 1) / 2 + b - a - 1;
 
 /** Everything given of an event besides orders: for each other one the sign. @param {number} i @returns {Map<number, Verdict> | undefined} */
 function givenOf(i) {
-  const memo = app.model.memo;
+  const memo = model.memo;
   if (!memo.given) {
     memo.given = new Map();
     const put = (/** @type {number} */ a, /** @type {Verdict} */ sign, /** @type {number} */ b) => {
@@ -117,8 +117,8 @@ function givenOf(i) {
         if (memo.given.get(one).get(other) !== '||') memo.given.get(one).set(other, sign);
       }
     };
-    for (const [a, sign, b] of app.model.head.given) if (sign === '||' || sign === '<>') put(a, sign, b);
-    for (const group of /** @type {number[][]} */ (Object.values(app.model.head.tokens))) {
+    for (const [a, sign, b] of model.head.given) if (sign === '||' || sign === '<>') put(a, sign, b);
+    for (const group of /** @type {number[][]} */ (Object.values(model.head.tokens))) {
       group.forEach((a, at) => group.slice(at + 1).forEach(b => put(a, '<>', b)));
     }
   }
@@ -127,7 +127,7 @@ function givenOf(i) {
 
 /** Whether two events that are not ordered are concurrent by their clocks. @param {number} a @param {number} b */
 function byClocks(a, b) {
-  const { kind, run, columns } = app.model;
+  const { kind, run, columns } = model;
   if (kind[a] & kind[b] & CLOCKED) return !run || run[a] === run[b];
   const beside = columns.beside;
   if (!beside) return false;
@@ -151,7 +151,7 @@ function byClocks(a, b) {
  * to a unless they are before it. Infinity for chains that nothing connects with a.
  */
 function unknownTo(/** @type {number} */ a) {
-  const { found, columns } = app.model, { chain, offset, part } = found;
+  const { found, columns } = model, { chain, offset, part } = found;
   return remembered('unknown', a, () => {
     const far = Float64Array.from(part, one => one === part[chain[a]] ? 0 : Infinity), apart = columns.apart;
     for (let at = 0; at < apart.length; at++) {
@@ -167,13 +167,13 @@ function unknownTo(/** @type {number} */ a) {
 
 /** Whether two events that are not ordered are `?`, where nothing but orders is given. @param {number} a @param {number} b */
 function isUnknown(a, b) {
-  const { found, columns } = app.model, { chain, offset, part } = found, c = chain[b];
+  const { found, columns } = model, { chain, offset, part } = found, c = chain[b];
   return part[chain[a]] !== part[c] || (columns.apart.length > 0 && unknownTo(a)[c] > b - offset[c]);
 }
 
 /** What is known of two events; `a` stands on the left of the sign. @param {number} a @param {number} b @returns {Verdict} */
 function verdict(a, b) {
-  const { head, columns, found } = app.model;
+  const { head, columns, found } = model;
   if (columns.table) return fromTable(a, b);
   if (before(a, b)) return '<';
   if (before(b, a)) return '>';
@@ -189,7 +189,7 @@ function verdict(a, b) {
 
 /** What the head says of a pair that was asked for. @param {number} a @param {number} b @returns {{verdict: Verdict, left: string[]|null}|null} */
 function pairSaid(a, b) {
-  for (const [x, y, sign, left] of app.model.head.pairs) {
+  for (const [x, y, sign, left] of model.head.pairs) {
     if (x === a && y === b) return { verdict: sign, left };
     if (x === b && y === a) return { verdict: turned(sign), left: left && left.map(turned) };
   }
@@ -205,7 +205,7 @@ function cone(a) { return { past: past(a), future: future(a) }; }
  */
 function regions(a) {
   return remembered('regions', a, () => {
-    const { head, columns, found, kind, run, n } = app.model, { offset, chains } = found;
+    const { head, columns, found, kind, run, n } = model, { offset, chains } = found;
     const counts = { '<': 0, '>': 0, '||': 0, '<>': 0, '?': 0, silent: 0, unsaid: 0 };
     const sign = (/** @type {number} */ i) => verdict(i, a);
     const alike = !columns.table && !columns.beside && head.shortcuts && !givenOf(a) && !head.pairs.length && !run;
@@ -235,7 +235,7 @@ function regions(a) {
 
 /** Which of `<`, `>` and `||` may be of two events; null where the file does not have it. @param {number} a @param {number} b @returns {string[] | null} */
 function possibilities(a, b) {
-  const { columns, head, n } = app.model, sign = verdict(a, b);
+  const { columns, head, n } = model, sign = verdict(a, b);
   if (columns.left) {
     const [x, y] = a < b ? [a, b] : [b, a], bits = nibble(columns.left, pairNumber(x, y, n));
     const left = ['<', '>', '||'].filter((_, bit) => bits >> bit & 1);

@@ -23,7 +23,7 @@ const COMPOSED = Array.from({length: 64}, (_, both) => {
 /** What would follow of `a sign b`; null where the file does not tell. @returns {Promise<Supposed|null>} */
 async function supposed(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
     if (possibilities(a, b)?.includes(sign) === false) return {possible: false, follows: [], derivation: refutation(a, sign, b)};
-    if (app.model.columns.left) return narrowed(a, MAY[sign], b);
+    if (model.columns.left) return narrowed(a, MAY[sign], b);
     if (sign === '||' || !model.head.closed) return null;
     const [low, high] = sign === '<' ? [a, b] : [b, a];
     if (before(high, low)) return {possible: false, follows: [], derivation: refutation(a, sign, b)};

@@ -11,7 +11,7 @@ const TOLD = 100;
 
 /** Whether a link of a chain, or an edge, may be given by clocks alone. @param {number} from @param {number} to @param {number} edge */
 function clocksAlone(from, to, edge) {
-  const { edges, kind } = app.model, timed = CLOCKED | TIMED;
+  const { edges, kind } = model, timed = CLOCKED | TIMED;
   return edge >= 0 ? edges.why[edge] === 2 : Boolean(kind[from] & timed && kind[to] & timed);
 }
 
@@ -21,8 +21,8 @@ function clocksAlone(from, to, edge) {
  * @param {number} a @param {number} b @returns {{event: number, edge: number}[] | null}
  */
 function path(a, b) {
-  if (!app.model.head.closed || !before(a, b)) return null;
-  const { chain, offset, dst, from, leaving, n } = app.model.found, within = past(b), parent = new Int32Array(n).fill(-1), by = new Int32Array(n).fill(-1);
+  if (!model.head.closed || !before(a, b)) return null;
+  const { chain, offset, dst, from, leaving, n } = model.found, within = past(b), parent = new Int32Array(n).fill(-1), by = new Int32Array(n).fill(-1);
   let level = [a];
   parent[a] = a;
   const reach = (/** @type {number} */ v, /** @type {number} */ w, /** @type {number} */ edge, /** @type {number[]} */ next) => {
@@ -51,7 +51,7 @@ function path(a, b) {
  * @param {number} a @param {number} b @returns {any}
  */
 function proofOf(a, b) {
-  const { columns, head } = app.model, kept = columns.proofs;
+  const { columns, head } = model, kept = columns.proofs;
   const known = kept?.[`${a},${b}`] ?? kept?.[`${b},${a}`];
   if (known || !head.shortcuts) return known ?? null;
   const way = path(a, b) ?? path(b, a);
@@ -75,14 +75,14 @@ function nest(parts) {
 
 /** The step that rests on what is given of two events. @param {number} from @param {number} to @param {number} edge */
 function leafOf(from, to, edge) {
-  const { head, edges } = app.model, lane = head.lanes[app.model.lane(to)], why = edge >= 0 ? edges.why[edge] : -1;
-  const text = why === 0 ? `message ${app.model.message(to)}` : why < 0 && lane.known ? `process ${lane.name}` : null;
-  const at = app.model.line(to) ? to : from, line = app.model.line(at) || null;
+  const { head, edges } = model, lane = head.lanes[model.lane(to)], why = edge >= 0 ? edges.why[edge] : -1;
+  const text = why === 0 ? `message ${model.message(to)}` : why < 0 && lane.known ? `process ${lane.name}` : null;
+  const at = model.line(to) ? to : from, line = model.line(at) || null;
   return {
     rule: 'Init',
-    conclusion: { judgement: 'initial', left: app.model.name(from), relation: '<', right: app.model.name(to) },
+    conclusion: { judgement: 'initial', left: model.name(from), relation: '<', right: model.name(to) },
     premises: [],
-    source: { file: line && app.model.file(at), line, text },
+    source: { file: line && model.file(at), line, text },
   };
 }
 
@@ -96,25 +96,25 @@ function leafOf(from, to, edge) {
 function settles(a, b) {
   const sign = verdict(a, b);
   if (sign === '<' || sign === '>' || sign === '||') return [];
-  const { head, kind, n } = app.model, { chain, offset } = app.model.found;
+  const { head, kind, n } = model, { chain, offset } = model.found;
   const lost = remembered('lost', -1, () => Int32Array.from({ length: n }, (_, i) => i).filter(i => kind[i] & 12));
   const receivers = remembered('receivers', -1, () => new Map(head.lost));
   const upto = (/** @type {number} */ x, /** @type {number} */ y) => x === y || before(x, y);
   /** @type {{text: string, sign: string, event: number, gap: number, lost: 'reception' | 'sending'}[]} */
   const found = [];
   for (const [low, high, told] of /** @type {[number, number, string][]} */ ([[a, b, '<'], [b, a, '>']])) {
-    const said = `${app.model.name(low)} < ${app.model.name(high)} if what`;
+    const said = `${model.name(low)} < ${model.name(high)} if what`;
     const sent = [...lost].filter(i => kind[i] & 4 && upto(low, i)), received = [...lost].filter(i => kind[i] & 8 && upto(i, high));
     for (const [gap] of head.gaps) {
-      const lane = app.model.lane(gap), earlier = gap > offset[chain[gap]] ? gap - 1 : -1;
+      const lane = model.lane(gap), earlier = gap > offset[chain[gap]] ? gap - 1 : -1;
       if (upto(gap, high)) for (const event of sent) {
         const to = receivers.get(event);
-        if (app.model.lane(event) === lane || (to && !to.includes(head.lanes[lane].name)) || upto(gap, event)) continue;
-        found.push({ text: `${said} ${app.model.name(event)} sent was received in the gap before ${app.model.name(gap)}`, sign: told, event, gap, lost: 'reception' });
+        if (model.lane(event) === lane || (to && !to.includes(head.lanes[lane].name)) || upto(gap, event)) continue;
+        found.push({ text: `${said} ${model.name(event)} sent was received in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'reception' });
       }
       if (earlier >= 0 && upto(low, earlier)) for (const event of received) {
-        if (app.model.lane(event) === lane || upto(event, earlier)) continue;
-        found.push({ text: `${said} ${app.model.name(event)} received was sent in the gap before ${app.model.name(gap)}`, sign: told, event, gap, lost: 'sending' });
+        if (model.lane(event) === lane || upto(event, earlier)) continue;
+        found.push({ text: `${said} ${model.name(event)} received was sent in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'sending' });
       }
       if (found.length >= TOLD) return found;
     }

@@ -133,8 +133,11 @@ class Dots:
         """Put a run of dots in."""
         if run.first >= run.end:
             return
-        bounds = self._bounds.setdefault((run.replica, run.incarnation), [])
-        if bounds and bounds[-1] == run.first:
+        bounds = self._bounds.get((run[0], run[1]))
+        if bounds is None:
+            self._bounds[run[0], run[1]] = [run[2], run[3]]
+            return
+        if bounds[-1] == run.first:
             bounds[-1] = run.end
             return
         low, high = _low(bounds, run.first), bisect_right(bounds, run.end)
@@ -154,7 +157,10 @@ class Dots:
     def __sub__(self, other: Dots) -> Dots:
         left = Dots()
         for stream, bounds in self._bounds.items():
-            kept = _minus(bounds, other._bounds.get(stream, []))
+            theirs = other._bounds.get(stream)
+            if bounds == theirs:
+                continue
+            kept = _minus(bounds, theirs) if theirs else list(bounds)
             if kept:
                 left._bounds[stream] = kept
         return left
@@ -215,6 +221,8 @@ def _up_to(bounds: list[int], number: int) -> list[int]:
 
 def _minus(one: list[int], other: list[int]) -> list[int]:
     """The bounds of what is in the first set and not in the second."""
+    if len(one) == len(other) == 2 and one[0] == other[0]:  # most of what is compared has no gaps
+        return [other[1], one[1]] if one[1] > other[1] else []
     kept: list[int] = []
     places = sorted({*one, *other})
     at_one = at_other = 0

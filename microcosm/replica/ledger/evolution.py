@@ -178,11 +178,10 @@ def dot_of(value: object) -> Dot:
 
 def run_of(value: object) -> DotRun:
     """A run of dots as MessagePack has it. Raises `Malformed`."""
-    match value:
-        case (str(replica), int(incarnation), int(first), int(end)) if 0 < first < end:
-            dot = dot_of((replica, incarnation, first))
-            if type(end) is int and end <= LAST_NUMBER + 1:
-                return DotRun(dot.replica, dot.incarnation, first, end)
+    if type(value) is tuple and len(value) == 4:
+        dot, end = dot_of(value[:3]), value[3]
+        if type(end) is int and dot.number < end <= LAST_NUMBER + 1:
+            return DotRun(*dot, end)
     raise Malformed("no run of dots")
 
 

@@ -52,6 +52,10 @@ Address = tuple[str, int]
 
 MOST_SAID = 512
 """So many fragments of messages of exchanges wait for a member at most; what is more is left out."""
+
+LOOK = 1.0
+"""Seconds after which each member is looked at, whether or not there is anything to send."""
+
 SILENCE = 3
 """After so many waits in vain a member is greeted again: it may have started anew."""
 
@@ -93,7 +97,7 @@ class Endpoint:
         self._tagged: dict[bytes, Peer] = {}
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
-        self._next_tick = now
+        self._next_tick = self._look_at = now
         self._now = now
         self._meet(now)
 
@@ -228,11 +232,16 @@ class Endpoint:
         leaving: list[tuple[Address, bytes]] = []
         if self.durable.process.evicted or self.durable.changing:
             return leaving
+        membership, everybody = self.durable.process.membership, now >= self._look_at
+        fenced = bool(membership.fences)
+        if everybody:
+            self._look_at = now + LOOK
         for number, peer in self._peers.items():
-            try:
-                self._write(number, peer, now, wall, leaving)
-            except KeyFileError:
-                self.drops[NO_KEY] += 1
+            if everybody or peer.stirs(now) or (fenced and not membership.talks(number)):
+                try:
+                    self._write(number, peer, now, wall, leaving)
+                except KeyFileError:
+                    self.drops[NO_KEY] += 1
         self.counts["packets out"] += len(leaving)
         self.counts["bytes out"] += sum(len(packet) for _, packet in leaving)
         return leaving
@@ -240,9 +249,11 @@ class Endpoint:
     def next_time(self) -> float:
         """When `poll` and `flush` have something to do even if nothing happens; infinite if never."""
         times = [self.wake_at]
+        membership = self.durable.process.membership
+        fenced = bool(membership.fences)
         for number, peer in self._peers.items():
-            times += [peer.greet_at, peer.next_time()]
-            if peer.session is not None and self.durable.process.membership.unconfirmed(number):
+            times.append(peer.next_time())
+            if fenced and peer.session is not None and not membership.talks(number):
                 times.append(peer.fences_at)
         return min(times)
 

@@ -11,7 +11,7 @@ packets that a member sends in a second are bounded, however many events there a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from microcosm.replica.ledger.dots import Dot, Dots
@@ -30,8 +30,8 @@ FANOUT = 4
 ASKED = 2
 """So many members are asked in each interval."""
 
-MOST_PUSHED = 16_000
-"""Bytes of a push to one member; where there is more, members are asked what they know instead."""
+MUCH = 8
+"""So many evolutions are pushed at most."""
 
 
 class Gossip:
@@ -51,11 +51,10 @@ class Gossip:
         self._random = random or Random()
         self._before = replica.seen().copy()
         """What was seen when it was pushed last."""
-        self._count = len(self._before)
         self._told: dict[str, Dots] = {}
         """What each member has told of what is new since."""
         self._push_at = NEVER
-        self._pushed_at = -NEVER
+        self._rests_until = -NEVER
         self._round_at = -NEVER
         self._hurry = False
         """Whether somebody is to be asked at once."""
@@ -80,17 +79,17 @@ class Gossip:
         self._hurry = self._left > 0
 
     def poll(self, members: list[str], now: float) -> Iterator[tuple[str, bytes]]:
-        """What to tell whom now. Cost: a count of what is seen, where there is nothing to do."""
+        """What to tell whom now. Cost: the streams, where there is nothing to do."""
         if not self.fanout:
             return
-        count = len(self._replica.seen())
-        if count != self._count:
-            self._count = count
-            if self._push_at == NEVER:
-                self._push_at = max(now + SOON, self._pushed_at + PAUSE * len(members))
+        if self._push_at == NEVER and self._replica.seen() != self._before:
+            self._push_at = max(now + SOON, self._rests_until)
         if now >= self._push_at:
-            self._push_at, self._pushed_at = NEVER, now
-            yield from self._push(members)
+            self._push_at = NEVER
+            fresh = self._replica.seen() - self._before
+            much = len(fresh) > MUCH
+            self._rests_until = now + PAUSE * len(members) * (1 + much)
+            yield from self._push(members, fresh, much)
         if now >= self._round_at:
             self._round_at = now + self.interval * self._random.uniform(0.75, 1.25)
             self._left = ASKED
@@ -101,33 +100,26 @@ class Gossip:
             for name in self._next(members):
                 yield from self._ask(name)
 
-    def _heard(self, name: str, dot: Dot) -> None:
-        """A member has told an evolution."""
-        if dot not in self._before:
-            self._told.setdefault(name, Dots()).add(dot)
+    def _heard(self, name: str, dots: Iterable[Dot]) -> None:
+        """A member has told some evolutions."""
+        for dot in dots:
+            if dot not in self._before:
+                self._told.setdefault(name, Dots()).add(dot)
 
-    def _push(self, members: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Tell some members what is new, as far as they have not told it themselves."""
-        replica, told = self._replica, self._told
-        fresh = replica.seen() - self._before
-        self._before, self._told = replica.seen().copy(), {}
-        left = self.fanout
-        asking = False
+    def _push(self, members: list[str], fresh: Dots, much: bool) -> Iterator[tuple[str, bytes]]:
+        """Tell some members what is new, as far as they have not told it themselves.
+
+        Where much is new, everybody has heard of some of it: so fewer are asked, who tell what they lack.
+        """
+        exchange, told = self._replica.exchange, self._told
+        self._before, self._told = self._replica.seen().copy(), {}
+        left = self.fanout // 2 if much else self.fanout
         for name in self._random.sample(members, len(members)):
             new = fresh - told[name] if name in told else fresh
-            if not left:
-                break
-            if not new or not self._reaches(name):
-                continue
-            left -= 1
-            messages = [] if asking else replica.exchange.tell(new)
-            asking = asking or sum(map(len, messages)) > MOST_PUSHED
-            if asking:
-                yield from self._ask(name)
-            else:
-                yield from ((name, message) for message in messages)
-        if asking and told:  # who told most has more of it
-            yield from self._ask(max(told, key=lambda name: len(told[name])))
+            if left and new and self._reaches(name):
+                left -= 1
+                for message in exchange.begin(name, plainly=True) if much else exchange.tell(new):
+                    yield name, message
 
     def _next(self, members: list[str]) -> list[str]:
         """Those whose turn it is to be asked, if they can be."""

@@ -94,11 +94,12 @@ class Handshake:
     def _diverged(self, peer: Peer, greeting: Greeting, fresh: bool) -> bool:
         """Whether one of two who meet does not remember what the other does: with it nothing is exchanged.
 
-        What a member remembers of us is true however old its greeting is; what it says of itself must answer
-        this very start.
+        What a member remembers of us is true however old its greeting is, if it is of this incarnation; what
+        it says of itself must answer this very start.
         """
         process, member = self._durable.process, peer.member
-        said = process.contradicts(member.number, greeting.known)
+        of_us = greeting.echo_incarnation == self._sealer.incarnation
+        said = process.contradicts(member.number, greeting.known) if of_us else None
         if said is not None:
             peer.diverged = f"as {member.name} remembers this replica, {said}"
             peer.mine = True

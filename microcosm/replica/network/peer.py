@@ -210,12 +210,19 @@ class Peer:
                 self.congestion.lost(now)
                 self._give_up(mid, flying)
 
+    def stirs(self, now: float) -> bool:
+        """Whether there may be something to send to it, fences apart."""
+        answers = self._ack or self._permits or self._confirm or self._asking
+        return bool(now >= self.greet_at or answers or self.said or self._queue or self._again)
+
     def next_time(self) -> float:
-        """When `poll` will have something to do."""
+        """When there will be something to do, fences apart."""
         timers = self._timers
+        if not timers:
+            return self._ask_at if self._ask_at < self.greet_at else self.greet_at
         while timers and not self._valid(*timers[0]):
             heappop(timers)
-        return min(self._ask_at, timers[0][0] if timers else NEVER)
+        return min(self._ask_at, self.greet_at, timers[0][0] if timers else NEVER)
 
     def contents(self, now: float, fences: list[Fence]) -> Iterator[Content]:
         """What to send now, a packet at a time. `fences`: to tell the member of, when it is time."""

@@ -1,0 +1,76 @@
+"""Scripts made shorter mean what they meant: by examples; as TypeScript reads them; and within their budget.
+
+That pages do what they did is held by all tests of this folder: they open pages as they are written.
+"""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from microcosm.page import write
+from microcosm.page.shorten import shortened
+from tests.page.conftest import DECLARED
+
+BUDGET = 36_000
+"""Bytes of the scripts of a page, gzipped."""
+
+BUDGET_LIVE = 37_700
+"""Bytes of those of a page with a session behind it."""
+
+EXAMPLES = {
+    "const two = 2; // why\n/** @param {number} all */\nfunction half(all) { return all / two; }": (
+        "const A=2;function B(a){return a/A}"
+    ),
+    "const from = ({ at, to: far = at, ...rest }) => ({ at, far, rest: [at, ] });": (
+        "const A=({at:a,to:b=a,...c})=>({at:a,far:b,rest:[a]});"
+    ),
+    "function f(x) {\n const g = { run(y) { return x.y?.x + +y; }, async x() {}, async: x};\n return g;\n}": (
+        "function A(a){const b={run(c){return a.y?.x+ +c},async x(){},async:a};return b}"
+    ),
+    "function f(a, b) { return `${a}:${`${b}${{b}.b}`} a` + 'a' + /[/a]b\\/(?<b>)/u.test(a) / 2; }": (
+        "function A(a,b){return`${a}:${`${b}${{b:b}.b}`} a`+'a'+/[/a]b\\/(?<b>)/u.test(a)/2}"
+    ),
+    "class Pen {\n  constructor() { this.dash = []; }\n  *out(i) { yield i in this; }\n}\nnew Pen();": (
+        "class A{constructor(){this.dash=[]}*out(a){yield a in this}}new A();"
+    ),
+    "function f(i, text) {\n  for (; i--; ) text = text ? { i } : -1 - -i;\n  return typeof text;\n}": (
+        "function A(a,b){for(;a--;)b=b?{i:a}:-1- -a;return typeof b}"
+    ),
+    "const same = 1;\nfunction f() { const same = Math.max(2); return same; }\nf(same);": (
+        "const A=1;function B(){const A=Math.max(2);return A}B(A);"
+    ),
+}
+
+
+@pytest.mark.parametrize("script", EXAMPLES)
+def test_names_are_short_and_mean_the_same(script: str) -> None:
+    assert shortened(script)[0] == EXAMPLES[script]
+
+
+def test_what_functions_share_has_one_name_and_what_they_do_not_begins_anew() -> None:
+    script = "let shared = 1;\nfunction f(own) { shared = own; }\nfunction g(other) { return other; }"
+    text, names = shortened(script)
+    assert text == "let A=1;function B(a){A=a}function C(a){return a}"
+    assert names == {"shared": "A", "f": "B", "g": "C"}
+
+
+def test_many_names_are_all_different() -> None:
+    many = [f"name{i}" for i in range(2000)]
+    text, _ = shortened(f"function f({', '.join(many)}) {{ return [{', '.join(reversed(many))}]; }}")
+    parameters, returned = text.removeprefix("function A(").removesuffix("]}").split("){return[")
+    assert parameters.split(",") == returned.split(",")[::-1]
+    assert len({*parameters.split(",")}) == 2000
+    assert not {"do", "if", "in", "of", "A"} & {*parameters.split(",")}
+
+
+def test_no_name_is_declared_twice_for_all() -> None:
+    names = DECLARED.findall(write.sources(live=True))
+    assert len(names) > 200
+    assert sorted(names) == sorted({*names})
+
+
+def test_the_scripts_of_a_page_are_within_their_budget() -> None:
+    for live, most in ((False, BUDGET), (True, BUDGET_LIVE)):
+        assert len(gzip.compress(write.scripts(live=live).encode(), 9)) <= most
