@@ -20,7 +20,7 @@ from typing import Any
 
 from msgpack import packb
 
-from microcosm.errors import Malformed, Undefined
+from microcosm.errors import Malformed, Undefined, installing
 from microcosm.replica.core import fit
 from microcosm.replica.epochs import DISPUTED, Epochs
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
@@ -55,7 +55,7 @@ class Authored(Epochs):
         """
         if self._state.author is None:
             if not can_sign():
-                raise Undefined("evolutions are signed by `cryptography`; `pip install 'microcosm[replica]'`")
+                raise Undefined(f"evolutions are signed by `cryptography`; `{installing('replica')}`")
             if unsigned is None:
                 unsigned = any(name != self.name for name, _ in self._state.ledger.seen.streams())
             author = author_of(seed)
