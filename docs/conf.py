@@ -38,6 +38,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "dollarmath"
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # a page may begin with what a block of it shows
 
+toc_object_entries = False  # hundreds, in each page's navigation
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "show-inheritance": True}

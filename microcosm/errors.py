@@ -75,10 +75,7 @@ class TextError(MicrocosmError):
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         lines = [printable(f"{place}: {self.message}" if place else self.message)]
-        lines.extend(self._caret())
-        if self.hint:
-            lines.append(self.hint)
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._caret(), *filter(None, [self.hint])])
 
     def _caret(self) -> list[str]:
         if self.text is None or self.column is None:

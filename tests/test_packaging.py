@@ -98,6 +98,7 @@ for folder in {SHIPPED!r}:
     assert ran.stdout.split() == [str(tmp_path / "microcosm" / folder) for folder in SHIPPED]
 
 
+@pytest.mark.slow
 def test_what_is_built_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte for byte, whenever it is built: no time of day gets in but SOURCE_DATE_EPOCH."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1763856000")

@@ -29,7 +29,7 @@ Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJo
 MissingLibrary NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError Undefined
 UnknownEvent WrongReplica
 """
-RECORDER = "after close event flush here joined lost process receive refused send starting waited_for"
+RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
 COMMAND_NAMES = """
 assert bisim check collect demo diff doctor draw events evolve explore extract find merge offline online order
 page possible repl replica rules settle simulate spark table trace verify view why why-not

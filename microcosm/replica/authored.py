@@ -14,7 +14,7 @@ from typing import Any
 
 from msgpack import packb
 
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, installing
 from microcosm.replica.core import fit
 from microcosm.replica.epochs import DISPUTED, Epochs
 from microcosm.replica.exchange_messages import Heads, Supply
@@ -47,7 +47,7 @@ class Authored(Epochs):
         """
         if self._state.author is None:
             if not can_sign():
-                raise Undefined("evolutions are signed by `cryptography`; `pip install 'microcosm[replica]'`")
+                raise Undefined(f"evolutions are signed by `cryptography`; `{installing('replica')}`")
             if unsigned is None:
                 unsigned = any(name != self.name for name, _ in self._state.ledger.seen.streams())
             author = author_of(seed)
