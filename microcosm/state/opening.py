@@ -122,7 +122,8 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     from microcosm.traces.reading import nearest
 
     table = found.givens.events
-    odd = [each for each in report.findings if each.kind in HOLES or each.lost or each.kind == "log-hole"]
+    holes = {*HOLES, "log-hole", "unparsed-text"}
+    odd = [each for each in report.findings if each.kind in holes or each.lost]
     if processes is None or table is None:
         return [*found.incomplete, *map(str, odd)]
     known = {*table.processes}

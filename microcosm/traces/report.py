@@ -23,6 +23,7 @@ KINDS = {
     "bad-clock": "a record's vector time cannot be read; the record is left out",
     "bad-host": "a record names no process; it is left out",
     "unparsed-text": "lines of text belong to no record (counted by run of lines)",
+    "comment": "lines of text are comments (counted by run of lines)",
     "no-text": "a record has a clock but no text; the event is kept",
     "no-message": "an event sends or receives, but its message is not named",
     "line-order": "the lines of a process are not in the order of its own clock component",

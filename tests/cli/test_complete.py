@@ -139,3 +139,21 @@ def test_what_is_said_of_a_complete_log_is_exact(run: Run, complete: str, pair: 
         assert json.loads(told)["exact"] is True
     Path("answer.json").write_text(told)
     assert run("verify", "log.jsonl", complete, "answer.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("between", "refused"),
+    [("\n\n", False), ("# all quiet\n  // so far\n", False), ("Traceback (most recent call last):\n", True)],
+)
+def test_a_line_that_belongs_to_no_record_may_be_an_event(run: Run, between: str, refused: bool) -> None:
+    Path("p.log").write_text(f"10:00:00 p asks\n{between}10:00:01 p waits\n")
+    pattern = r"(?<time>\d\S+) (?<host>\w+) (?<event>.*)"
+    code, told = run("extract", "p.log", "--pattern", pattern, "--complete", "--quiet")
+    assert code == (4 if refused else 0)
+    assert ("complete" in told) is not refused
+
+
+def test_a_line_that_nobody_could_read_is_named(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.log").write_text('x\n{"a": 1}\nAsks\na {"a": 2}\n')
+    assert main(["extract", "p.log", "--format", "shiviz", "--complete"]) == 4
+    assert "p.log:1: 2 lines belong to no record" in capsys.readouterr().err

@@ -33,6 +33,7 @@ from microcosm.traces.text.records import (
     Left,
     Record,
     Shape,
+    Unread,
     clock_first,
     damaged_clock_line,
     event_first,
@@ -138,8 +139,7 @@ class _Log:
         self._trace: str | None = None
         self._highest: dict[tuple[str | None, str], int] = {}
         self._records = 0
-        self._run: tuple[int, int] | None = None
-        """The first line of the text at hand that belongs to no record, and how many lines it has."""
+        self._between = Unread(file, report)
         self._unread: int | None = None
         """The first line that belongs to no record."""
         self._clocks = False
@@ -150,7 +150,7 @@ class _Log:
             if isinstance(item, Left):
                 self._left(item)
                 continue
-            self._end_run()
+            self._between.end()
             if isinstance(item, Boundary):
                 self._begin(item)
                 continue
@@ -160,7 +160,7 @@ class _Log:
                 yield self._event(item)
             else:
                 self._add(item.kind, item.message, item.line, lost=1, lines=item.lines)
-        self._end_run()
+        self._between.end()
         if not self._records and self._unread is not None:
             raise self._nothing()
 
@@ -200,20 +200,11 @@ class _Log:
             self._unread = item.line
         self._clocks = self._clocks or has_clock(item.text)
         if damaged_clock_line(item.text):
-            self._end_run()
+            self._between.end()
             self._records += 1
             self._add("bad-clock", "the vector time cannot be read", item.line, lost=1, lines=1)
-        elif self._run is None:
-            self._run = item.line, 1
         else:
-            self._run = self._run[0], self._run[1] + 1
-
-    def _end_run(self) -> None:
-        if self._run is not None:
-            line, lines = self._run
-            self._run = None
-            what = "a line belongs" if lines == 1 else f"{lines:,} lines belong"
-            self._add("unparsed-text", f"{what} to no record", line, lines=lines)
+            self._between.add(item.line, item.text)
 
     def _add(self, kind: str, message: str, line: int, lost: int = 0, lines: int = 0) -> None:
         self._report.add(kind, message, file=self._file, line=line, lost=lost, lines=lines)

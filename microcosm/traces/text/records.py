@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from microcosm.traces.event import NOTHING, as_clock, writable
+from microcosm.traces.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +247,34 @@ def _inline(number: int, text: str) -> Record | None:
                     return Record(number, host, clock, label, not label, {"prefix": text[:at].strip()})
         at = text.find("{", at + 1)
     return None
+
+
+class Unread:
+    """Lines of a file that belong to no record, told of run by run; comments apart, which are none."""
+
+    def __init__(self, file: str, report: Report) -> None:
+        self._file = file
+        self._report = report
+        self._kind = ""
+        self._first = self._many = 0
+
+    def add(self, line: int, text: str) -> None:
+        """Take in the next line of a run, which is not blank."""
+        kind = "comment" if text.lstrip().startswith(_COMMENT) else "unparsed-text"
+        if kind != self._kind:
+            self.end()
+        self._kind, self._first = kind, self._first or line
+        self._many += 1
+
+    def end(self) -> None:
+        """What follows is none of the run."""
+        if self._many:
+            what = "a line" if self._many == 1 else f"{self._many:,} lines"
+            one, more = ("is a comment", "are comments") if self._kind == "comment" else _NO_RECORD
+            said = f"{what} {one if self._many == 1 else more}"
+            self._report.add(self._kind, said, file=self._file, line=self._first, lines=self._many)
+            self._first = self._many = 0
+
+
+_COMMENT = ("#", "//")
+_NO_RECORD = "belongs to no record", "belong to no record"

@@ -24,7 +24,7 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.pattern import compiled, matched, plain_pattern, plain_record
-from microcosm.traces.text.records import Boundary, Delimiter, Left, Record
+from microcosm.traces.text.records import Boundary, Delimiter, Left, Record, Unread
 
 PATTERN = "plain"
 """The format that a pattern without a clock describes."""
@@ -230,28 +230,6 @@ def delimiter_of(options: Options) -> Delimiter:
     return Delimiter(compiled(options.delimiter, "--delimiter"), explicit=True)
 
 
-class Unread:
-    """Lines of a file that belong to no record, told of run by run."""
-
-    def __init__(self, file: str, report: Report) -> None:
-        self._file = file
-        self._report = report
-        self._first = self._many = 0
-
-    def add(self, line: int) -> None:
-        """Take in the next line of a run."""
-        self._first = self._first or line
-        self._many += 1
-
-    def end(self) -> None:
-        """What follows is none of the run."""
-        if self._many:
-            what = "a line belongs" if self._many == 1 else f"{self._many:,} lines belong"
-            said = f"{what} to no record"
-            self._report.add("unparsed-text", said, file=self._file, line=self._first, lines=self._many)
-            self._first = self._many = 0
-
-
 def read_lines(
     stream: Iterable[tuple[int, str]],
     file: str,
@@ -286,7 +264,7 @@ def read_lines(
         elif fault is not None:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
         else:
-            unread.add(number)
+            unread.add(number, text)
     unread.end()
 
 
@@ -312,7 +290,7 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         if isinstance(item, Left):
             if item.text and not item.text.isspace():
                 first = first or item.line
-                unread.add(item.line)
+                unread.add(item.line, item.text)
             continue
         unread.end()
         if isinstance(item, Boundary):
