@@ -113,7 +113,7 @@ def show(lines: list[Line]) -> None:
 def page(lines: list[Line], before: str = "") -> str:
     """The page `docs/benchmarks/results.md`; what was not measured now stays as it was before."""
     text = [
-        "# Benchmarks",
+        "# Results",
         "",
         "Written by `python -m benchmarks --write-docs`; do not edit. Medians of paired runs: in each round",
         "all subjects of a case take their turn, and their answers are compared. *Ratio* is to the first",

@@ -177,13 +177,14 @@ def number(text: str) -> bool:
 def plain(app: Any, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
     """A docstring for Sphinx: what is in back quotes is code, a block is itself, as is every other sign."""
     found: list[str] = []
-    block = False
+    block = session = False
     for line in lines:
+        session = bool(line.strip()) and (session or line.startswith(">>>"))
         indented = line.startswith("    ")
         if indented and not block and not line.lstrip().startswith(">>>"):
             found += ["::", ""]
         block = indented or (block and not line.strip())
-        if block or line.startswith((">>>", "...")):
+        if block or session:
             found.append(line)
             continue
         parts = re.split(r"(``.+?``|`[^`]+`)", line)
@@ -196,9 +197,17 @@ def plain(app: Any, what: str, name: str, item: object, options: object, lines: 
     lines[:] = found
 
 
+def reachable(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """What scrolls by itself can be reached by the keyboard."""
+    body = context.get("body", "")
+    body = body.replace('<div class="highlight"><pre>', '<div class="highlight"><pre tabindex="0">')
+    context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
 def setup(app: Any) -> None:
     """What Sphinx calls."""
     app.add_lexer("mc", Microcosm)
     app.add_lexer("console", Session)
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", plain)
+    app.connect("html-page-context", reachable)

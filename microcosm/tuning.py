@@ -7,6 +7,7 @@ after it (`python -m benchmarks --only NAME`) with half of it, with it, and with
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,6 +46,17 @@ Benchmark: `questions`."""
 BITS_LISTED = 16
 """So few members of a row are listed at once, also for those who may want the first only. Benchmark:
 `closure`."""
+
+GMP_WANTED = os.environ.get("MICROCOSM_GMP") != "off"
+"""Whether GMP is used where gmpy2 is installed. Benchmark: `online-table`."""
+
+BITS_WIDE, LISTED_WITHOUT_GMP = 256, 10_000
+"""After so many rows of more than so many bits were listed, some 60 ms, GMP lists all further ones: to import
+it takes as long. Benchmark: `online-table`."""
+
+ONES_UP_TO = 4096
+"""Up to so many positions the row of each alone is made beforehand, where it is needed again and again.
+Benchmark: `closure`."""
 
 ROWS_UP_TO = 20_480
 """Up to so many positions all rows together are some ten megabytes, and nothing is faster. Benchmark:

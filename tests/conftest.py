@@ -11,10 +11,12 @@ import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from microcosm.order.bits import use_gmp
 from tests.faulty import FaultyCopy
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -45,6 +47,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing with it"
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Of the tests of orders and of the engine one half lists members by GMP and one without.
+
+    `MICROCOSM_GMP=on` or `off` has all of them done one way.
+    """
+    if {"order", "engine"} & {*item.path.parts}:
+        told = os.environ.get("MICROCOSM_GMP")
+        use_gmp(crc32(item.nodeid.encode()) % 2 == 1 if told is None else told == "on")
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
 OUTSIDE = {
     "aiohttp": {"record"},
     "cryptography": {"replica"},
+    "gmpy2": {"order"},
     "google": {"collect"},
     "grpc": {"collect", "record"},
     "httpx": {"record"},

@@ -131,6 +131,25 @@ def test_each_statement_of_the_theory_names_a_test() -> None:
         assert any(test for _, test in NAMED.findall(page.read_text(encoding="utf-8"))), page.name
 
 
+@pytest.mark.slow
+def test_nothing_is_misspelt() -> None:
+    """codespell finds nothing in what people read; `pyproject.toml` has the words that are meant."""
+    pytest.importorskip("codespell_lib", reason="no codespell: pip install 'causal-microcosm[dev]'")
+    read = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        ".github",
+        "docs",
+        "rules",
+        "examples",
+        "microcosm",
+    ]
+    command = [sys.executable, "-m", "codespell_lib", *read]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
+
+
 def test_the_readme_shows_both_commands_and_a_proof() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.index("<!-- command: demo -->\n```sh\n") < text.index("<!-- command: tests -->\n```sh\n")

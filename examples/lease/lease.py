@@ -1,20 +1,22 @@
 """Two clients, a lock and a store, four processes over TCP: a paused client writes after its lease.
 
     python examples/lease/lease.py logs              # a second; writes logs/alice.log, logs/bob.log, ...
-    python examples/lease/lease.py run recorder      # the same by a recorder: run/alice.jsonl, ...; or otel
+    python examples/lease/lease.py run recorder      # the same by a recorder: run/alice.jsonl, ...
+    python examples/lease/lease.py spans otel        # over HTTP, by OpenTelemetry: spans/alice.jsonl, ...
     microcosm assert run examples/lease/lease.ask    # two writes that are concurrent
 
 Alice gets the lease and is paused (a garbage collection, a laptop that sleeps). The lease runs out, Bob
 gets it and writes; then Alice goes on, believes that she holds it still, and writes, too. `witnesses.py`
-has the ways to tell what a process does: the standard library's `logging`, where the only thing that is asked
-of a line about a message is that it names the message (what to ask about such logs is in guides/tour.md),
-a recorder, and OpenTelemetry (guides/from-your-logs.md).
+has two ways to tell what a process does: the standard library's `logging`, where the only thing that is asked
+of a line about a message is that it names the message (what to ask about such logs is in guides/tour.md), and
+a recorder (guides/from-your-logs.md). `posted.py` is the same over HTTP, where nothing is told by hand.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -29,6 +31,7 @@ LEASE = 0.2
 """Seconds that a lease lasts,"""
 PAUSE = 0.6
 """and that Alice is paused."""
+POSTED = Path(__file__).with_name("posted.py")
 
 
 class Process:
@@ -116,6 +119,9 @@ def main(folder: Path, how: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROCESSES:
         (folder / f"{name}.jsonl").unlink(missing_ok=True)
+    if how == "otel":
+        traced(folder)
+        return
     with ExitStack() as kept:
         sockets = {name: kept.enter_context(socket.socket()) for name in PROCESSES}
         for each in sockets.values():
@@ -126,6 +132,30 @@ def main(folder: Path, how: str) -> None:
     codes = [process.wait(timeout=60) for process in running]
     if any(codes):
         sys.exit("one of the processes failed")
+
+
+def traced(folder: Path, program: Path = POSTED) -> None:
+    """Run the four of `posted.py` under OpenTelemetry's own command: two variables for each."""
+    sockets = {name: socket.create_server(("127.0.0.1", 0)) for name in ("lock", "store")}
+    where = {name: f"http://127.0.0.1:{each.getsockname()[1]}" for name, each in sockets.items()}
+    instrument = str(Path(sys.executable).with_name("opentelemetry-instrument"))
+    nowhere = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
+    running = {}
+    for name in PROCESSES:
+        two = {"MICROCOSM_RECORD": str(folder), "OTEL_SERVICE_NAME": name}
+        listens = [sockets[name].fileno()] if name in sockets else []
+        running[name] = subprocess.Popen(
+            [instrument, sys.executable, str(program), name, json.dumps(where), *map(str, listens)],
+            env={**os.environ, **nowhere, **two},
+            pass_fds=listens,
+        )
+    codes = [running[name].wait(timeout=60) for name in ("alice", "bob")]
+    for name, each in sockets.items():
+        running[name].terminate()
+        running[name].wait(timeout=60)
+        each.close()
+    if any(codes):
+        sys.exit("one of the clients failed")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Three ways to tell what a process does: by `logging`, by a recorder of microcosm, by OpenTelemetry.
+"""Two ways to tell what a process does: by `logging`, and by a recorder of microcosm.
 
 Each has three methods: what happened, what is about to be sent (what it returns goes with the message), and
 what was received with it.
@@ -48,35 +48,4 @@ class Recorded:
         self.event, self.send, self.receive = causality.event, causality.send, causality.receive
 
 
-class Traced:
-    """By OpenTelemetry: a span for whatever happens, the context of which goes with a message."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        from opentelemetry import propagate, trace
-        from opentelemetry.sdk.trace import TracerProvider
-
-        from microcosm.record import Recorder
-        from microcosm.record.otel import record_spans
-
-        trace.set_tracer_provider(TracerProvider())
-        record_spans(Recorder(name, folder / f"{name}.jsonl"))
-        self.span = trace.get_tracer(name).start_as_current_span
-        self.kinds = trace.SpanKind
-        self.inject, self.extract = propagate.inject, propagate.extract
-
-    def event(self, text: str) -> None:
-        with self.span(text):
-            pass
-
-    def send(self, text: str, to: str) -> dict[str, str]:
-        headers: dict[str, str] = {}
-        with self.span(text, kind=self.kinds.PRODUCER):
-            self.inject(headers)
-        return headers
-
-    def receive(self, headers: dict[str, str], text: str) -> None:
-        with self.span(text, context=self.extract(headers), kind=self.kinds.CONSUMER):
-            pass
-
-
-WITNESSES = {"logging": Logged, "recorder": Recorded, "otel": Traced}
+WITNESSES = {"logging": Logged, "recorder": Recorded}

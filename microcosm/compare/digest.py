@@ -6,9 +6,9 @@ not on the order of arrival, the process, the machine or the version of this pro
 byte of what is hashed stays as it is here.
 
 To be given the same is to have equal I and equal X, symmetric relations unordered (Worlds of Events,
-Definition 6.1); and equal clocks, tokens, refutations, stamps, messages, orderings and completeness, which
-are givens too. Names, provenance, the order in which things were told, and what a writer may leave out (zero
-entries of clocks, tokens without events) do not matter.
+Definition 6.1); and equal clocks, tokens, refutations, stamps, messages, processes, orderings and
+completeness, which are givens too. Names, provenance, the order in which things were told, and what a writer
+may leave out (zero entries of clocks, tokens without events) do not matter.
 """
 
 from __future__ import annotations
@@ -196,6 +196,9 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
     yield from _clocks(givens.clocks)
     for message, times in Counter(map(_message, givens.messages)).items():
         yield ("message", times, *message)
+    for process, events in givens.processes.items():
+        if events:
+            yield ("process", process, *sorted(set(events)))
     yield from (("ordering", ordering) for ordering in set(givens.orderings))
     if givens.complete:
         yield ("complete", *(sorted(givens.complete) if isinstance(givens.complete, tuple) else ()))
@@ -238,6 +241,8 @@ def said(item: GivenItem, givens: Givens) -> str:
             alone.clocks = {str(rest[0]): givens.clocks[str(rest[0])]}
         case "message":
             alone.messages = [m for m in givens.messages if _message(m) == tuple(rest[1:])][:1]
+        case "process":
+            alone.processes = {str(rest[0]): givens.processes[str(rest[0])]}
         case "ordering":
             alone.orderings = [str(rest[0])]
         case "complete":

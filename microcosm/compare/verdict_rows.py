@@ -25,9 +25,9 @@ from hashlib import sha256
 from itertools import pairwise, permutations
 
 from microcosm import tuning
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement

@@ -19,6 +19,7 @@ from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
+from microcosm.engine.relations import all_rows
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -213,10 +214,8 @@ class Engine:
         for pred in ONLINE.values():
             if (tables := self.memo.tables(pred)) is not None:
                 tables.saturate()
-                continue
-            row = self.memo.judged(pred).row
-            for a in bits(self.universe.named):
-                row(a)
+            elif len(self.universe) <= tuning.TABLE_UP_TO:
+                all_rows(self.memo.judged(pred), self.universe.named.bit_length())
 
     # -- evolution ---------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
-from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.order import base_facts
 from microcosm.order.stamps import StampOrder
 
@@ -124,7 +124,7 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
     if all(map(lt, map(place, lefts), map(place, rights))):
         return sources_first
     try:
-        return cycle_or_order(end, *edge_sets(end, zip(lefts, rights, strict=True)))[first:]
+        return AcyclicGraph(end, zip(lefts, rights, strict=True)).order[first:]
     except Cycle:
         return as_stated
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import LiteralSource, Pred
+from microcosm.engine.closure import Closure
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
 from microcosm.engine.plan import PlanShape, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
-from microcosm.engine.views import AnyOf, Closure, Union, View
+from microcosm.engine.views import AnyOf, Union, View
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
 from microcosm.order import order as shape

@@ -10,13 +10,16 @@ hold is gathered link by link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
+from microcosm.engine.closure import Closure
 from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import AnyOf, Closure, Pointwise, Union
+from microcosm.engine.views import AnyOf, Pointwise, Union
 from microcosm.order.bits import bits, lowest, transposed
 
 
@@ -166,6 +169,8 @@ class Sweep:
                 gained = 0
                 for e in bits(step.over(a)):
                     gained |= rows[e] & lacking[a]
+                    if gained == lacking[a]:
+                        break
                 if gained:
                     gains[a] |= gained
                     self._put(a, gained)
@@ -256,18 +261,20 @@ def _gather(
     beyond = [0] * width
     for e in bits(inside):
         beyond[e] = rows(e)
-    found = [0] * width
+    found, most = [0] * width, reduce(or_, beyond, 0)
     for relation, forwards in near:
         if isinstance(relation, Closure):
-            for a, row in enumerate(_along(relation, beyond, forwards)):
-                found[a] |= row
-            continue
-        seen = relation.row if forwards else relation.col
-        for a in bits(relation.support()[0 if forwards else 1] & domain):
-            row = found[a]
-            for e in bits(seen(a)):
-                row |= beyond[e]
-            found[a] = row
+            found = [*map(or_, found, _along(relation, beyond, forwards))]
+    for relation, forwards in near:
+        if not isinstance(relation, Closure):
+            seen = relation.row if forwards else relation.col
+            for a in bits(relation.support()[0 if forwards else 1] & domain):
+                row = found[a]
+                for e in bits(seen(a)) if row != most else ():
+                    row |= beyond[e]
+                    if row == most:
+                        break
+                found[a] = row
     return found
 
 

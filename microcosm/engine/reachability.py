@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
+from microcosm.engine.closure import Closure
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import Closure, Union
+from microcosm.engine.views import Union
 from microcosm.order.bits import lowest
 
 

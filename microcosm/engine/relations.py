@@ -13,9 +13,12 @@ from itertools import chain as joined
 from itertools import pairwise
 from typing import Protocol
 
+from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
+
+RowOf = Callable[[int], int]
 
 
 class RowRelation(Protocol):
@@ -35,6 +38,46 @@ class RowRelation(Protocol):
 
     def support(self) -> tuple[int, int]:
         """Sets that contain every a with a non-empty row, and every b with a non-empty column."""
+
+
+class Remembered(dict[int, int]):
+    """Rows that are computed when first asked for; asking again is a look-up.
+
+    Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
+    """
+
+    BUDGET = tuning.BITS_KEPT
+
+    def __init__(self, compute: RowOf) -> None:
+        super().__init__()
+        self._compute = compute
+        self._bits = 0
+
+    def __missing__(self, at: int) -> int:
+        row = self._compute(at)
+        self._bits += row.bit_length()
+        if self._bits > self.BUDGET:
+            self.clear()
+            self._bits = row.bit_length()
+        self[at] = row
+        return row
+
+    def filled(self, rows: list[int]) -> list[int]:
+        """These rows, of each position from 0, being remembered if they fit in."""
+        if len(rows) ** 2 <= self.BUDGET:
+            self.update(enumerate(rows))
+        return rows
+
+
+def all_rows(relation: RowRelation, width: int, forwards: bool = True) -> list[int]:
+    """Every row of a relation below `width`, or every column: what a saturation begins with.
+
+    Cost: some row operations an event, at a fraction of what they cost one by one.
+    """
+    at_once: Callable[[int, bool], list[int]] | None = getattr(relation, "all_rows", None)
+    if at_once is not None:
+        return at_once(width, forwards)
+    return [*map(relation.row if forwards else relation.col, range(width))]
 
 
 class Empty:
@@ -177,13 +220,21 @@ class PairRelation:
     def col(self, b: int) -> int:
         return row_of(self.before.get(b))
 
+    def all_rows(self, width: int, forwards: bool) -> list[int]:
+        rows = [0] * width
+        lefts, rights = self._columns or [*zip(*self.stated(), strict=True)] or ((), ())
+        one = [1 << at for at in range(width)] if width <= tuning.ONES_UP_TO else None
+        for a, b in zip(lefts, rights, strict=True) if forwards else zip(rights, lefts, strict=True):
+            rows[a] |= one[b] if one else 1 << b
+        return rows
+
     def holds(self, a: int, b: int) -> bool:
         return b in self.after.get(a, ())
 
     def support(self) -> tuple[int, int]:
         if self._support is None:
             lefts, rights = self._columns or (self.after, self.before)
-            self._support = row_of(lefts), row_of(rights)
+            self._support = row_of(set(lefts)), row_of(set(rights))
         return self._support
 
 
@@ -245,6 +296,11 @@ class GivenRelation(PairRelation):
         """The pairs of the cover."""
         by_clocks = () if self._clocks is None else self._clocks.cover()
         return joined(self.stated(), pairwise(self._chain), by_clocks)
+
+    def all_rows(self, width: int, forwards: bool) -> list[int]:
+        if self._more:
+            return [*map(self.row if forwards else self.col, range(width))]
+        return super().all_rows(width, forwards)
 
     def covers(self, a: int, b: int) -> bool:
         """Whether the compressed givens alone have the pair in their cover (or give it at all)."""

@@ -177,8 +177,8 @@ class Settling:
         return -1, -1
 
 
-_Base = tuple[Pred, list[int], Pointwise, Callable[[int], int] | None, Join | None]
-"""A rule without recursion: its predicate, the rows of that, what bounds it, what bars it or solves it."""
+_Base = tuple[Pred, list[int], list[int], Callable[[int], int] | None, Join | None]
+"""A rule without recursion: its predicate, the rows of that and of its bound, what bars it or solves it."""
 
 
 class Fixpoint:
@@ -211,13 +211,13 @@ class Fixpoint:
         }
         recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
-        self._limits = [(bound, *bound.ends(self.domain)) for bound in {rule.bound: None for rule in rules}]
+        self._masks = {rule.bound: rule.bound.all_rows(width) for rule in rules}
         self._base: list[_Base] = []
         for rule in rules:
             if not rule.reads:
                 barred = gathered(rule.rest, self) if rule.rest else None
                 join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
-                self._base.append((rule.pred, self.rows[rule.pred], rule.bound, barred, join))
+                self._base.append((rule.pred, self.rows[rule.pred], self._masks[rule.bound], barred, join))
         self._base.sort(key=lambda base: base[3] is None)  # the cheap ones first: often they leave nothing
         self._steps = [
             (
@@ -252,25 +252,22 @@ class Fixpoint:
         wanting: dict[int, int] = {}
         passed_rows, *_ = self.rows.values()
         for a in bits(self.domain):
-            others = self.domain & ~(1 << a)
-            masks = {
-                bound: bound.related(a, others & rights) if lefts >> a & 1 else 0
-                for bound, lefts, rights in self._limits
-            }
-            for pred, rows, bound, barred, join in self._base:
-                if lacking := masks[bound] & ~rows[a]:
+            for pred, rows, masks, barred, join in self._base:
+                lacking = masks[a] ^ (masks[a] & rows[a])
+                if lacking:
                     if barred is not None:
-                        gained = lacking & ~barred(a)
+                        gained = lacking ^ (lacking & barred(a))
                     else:
                         gained = lacking if join is None else join.solve({LEFT: a}, lacking)
                     if gained:
                         self._gain(pred, a, gained)
                         changed |= 1 << a
             if self._passed_on is not None:
-                if left := masks[self._passed_on.bound] & ~passed_rows[a]:
+                mask = self._masks[self._passed_on.bound][a]
+                if left := mask ^ (mask & passed_rows[a]):
                     wanting[a] = left
                 continue
-            found = [(number, masks[step[2]]) for number, step in enumerate(self._steps)]
+            found = [(number, self._masks[step[2]][a]) for number, step in enumerate(self._steps)]
             if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
                 pending.append((a, steps))
         if self._passed_on is not None:

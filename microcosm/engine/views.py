@@ -5,18 +5,14 @@ A view remembers the rows it was asked for until the ground changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_, or_, xor
 
-from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, PairLiteral
 from microcosm.engine.join import RelationScope
-from microcosm.engine.relations import RowRelation
-from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
-from microcosm.order.labels import Labels
-from microcosm.order.rows import Rows
-
-RowOf = Callable[[int], int]
+from microcosm.engine.relations import Remembered, RowOf, RowRelation, all_rows
+from microcosm.order.bits import bits
 
 
 class Pointwise:
@@ -78,40 +74,25 @@ class Pointwise:
             target &= subset if positive else ~subset
         return self._met(at, target, pairs)
 
-    def related(self, a: int, target: int) -> int:
-        """The right events within `target` that fit a, what is asked of one event alone being known."""
-        return self._met(a, target, self._forward)
+    def all_rows(self, width: int) -> list[int]:
+        """As `row` of each event below `width`, of the whole domain but the event itself."""
+        left, right = self.ends(self._scope.domain)
+        rows = [0] * width
+        for a in bits(left):
+            rows[a] = right ^ (right & 1 << a)
+        for relation, straight, positive in self._tests:
+            met = map(and_, rows, all_rows(relation, width, straight))
+            rows = [*met] if positive else [*map(xor, rows, met)]
+        return rows
 
     @staticmethod
     def _met(at: int, target: int, pairs: list[tuple[RowOf, bool]]) -> int:
         for rows, positive in pairs:
             if not target:
                 break
-            target &= rows(at) if positive else ~rows(at)
+            met = target & rows(at)
+            target = met if positive else target ^ met
         return target
-
-
-class Remembered(dict[int, int]):
-    """Rows that are computed when first asked for; asking again is a look-up.
-
-    Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
-    """
-
-    BUDGET = tuning.BITS_KEPT
-
-    def __init__(self, compute: RowOf) -> None:
-        super().__init__()
-        self._compute = compute
-        self._bits = 0
-
-    def __missing__(self, at: int) -> int:
-        row = self._compute(at)
-        self._bits += row.bit_length()
-        if self._bits > self.BUDGET:
-            self.clear()
-            self._bits = row.bit_length()
-        self[at] = row
-        return row
 
 
 class View:
@@ -130,19 +111,32 @@ class View:
             for body in bodies
         ]
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
-        self._united: list[RowOf] | None = None  # where the row is but a union of these
+        self._united: list[tuple[RowRelation, bool]] | None = None  # where the row is but a union of these
         if all(not body.ones and len(body.pairs) == 1 and body.pairs[0].positive for body in bodies):
-            pairs = [(scope.relation(body.pairs[0].source), body.pairs[0].left == LEFT) for body in bodies]
-            self._united = [relation.row if straight else relation.col for relation, straight in pairs]
+            pairs = [body.pairs[0] for body in bodies]
+            self._united = [(scope.relation(pair.source), pair.left == LEFT) for pair in pairs]
         self._rows = Remembered(self._row)
         self._cols = self._rows if symmetric else Remembered(self._col)
         self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
 
+    def all_rows(self, width: int, forwards: bool = True) -> list[int]:
+        kept = self._rows if forwards else self._cols
+        if len(kept) >= width or kept is not self._rows:
+            return [*map(kept.__getitem__, range(width))]
+        if self._united is None:
+            return kept.filled(_joined(width, [part.all_rows(width) for part in self._parts]))
+        rows = _joined(width, [all_rows(relation, width, straight) for relation, straight in self._united])
+        rows = [*map(self._scope.domain.__and__, rows)]
+        for a, row in enumerate(rows):
+            if row >> a & 1:
+                rows[a] ^= 1 << a
+        return kept.filled(rows)
+
     def _row(self, a: int) -> int:
         row, domain = 0, self._scope.domain & ~(1 << a)
         if self._united is not None:
-            for rows in self._united:
-                row |= rows(a)
+            for relation, straight in self._united:
+                row |= relation.row(a) if straight else relation.col(a)
             return row & domain
         for part in self._parts:
             row |= part.row(a, domain)
@@ -206,6 +200,14 @@ class AnyOf:
             found |= rows(a)
         return found
 
+    def all_rows(self, width: int, forwards: bool = True) -> list[int]:
+        if self.settling or len(self._rows) >= width:
+            return [*map(self.row, range(width))]
+        live = [r for r, _ in self.relations if _some(r)]
+        turned = [r for r, symmetric in self.relations if not symmetric and _some(r)]
+        rows = [all_rows(r, width) for r in live] + [all_rows(r, width, forwards=False) for r in turned]
+        return self._rows.filled(_joined(width, rows))
+
     def meets(self, a: int, others: int) -> int:
         """Some of the events, of some others, that a is related to; 0: none. Cost: a row or two, if any."""
         row = self._rows.get(a)
@@ -239,6 +241,11 @@ class AnyOf:
         """Drop the remembered rows."""
         self._live = None
         self._rows.clear()
+
+
+def _joined(width: int, rows: list[list[int]]) -> list[int]:
+    """Of each position the union of its rows."""
+    return reduce(lambda one, other: [*map(or_, one, other)], rows) if rows else [0] * width
 
 
 def _some(relation: RowRelation) -> bool:
@@ -282,91 +289,3 @@ class Union:
         """Drop the remembered rows."""
         self._rows.clear()
         self._cols.clear()
-
-
-class Tour(NamedTuple):
-    """The positions of an order, each after those it leads to, and what it leads to directly; and back.
-
-    Cost: linear in the positions.
-    """
-
-    latest_first: list[int]
-    successors: list[set[int]]
-    predecessors: list[set[int]]
-
-    def along(self, forwards: bool) -> tuple[list[int], list[set[int]]]:
-        """All positions, each after its neighbours in one direction, and these neighbours."""
-        if forwards:
-            return self.latest_first, self.successors
-        return self.latest_first[::-1], self.predecessors
-
-
-class Closure:
-    """A transitive predicate: its rows are those of happens-before.
-
-    Labels make a row whenever they are asked for it, and searches ask for the same ones again and again: here
-    they are remembered. Cost: that of the rows of happens-before, a look-up once all are known.
-    """
-
-    def __init__(self, order: HappensBefore) -> None:
-        self.renew(order)
-
-    def renew(self, order: HappensBefore) -> None:
-        """The order changed, or is another one."""
-        self.order = order
-        self._futures: list[int] | None = None  # all rows, once they are known
-        self._pasts: list[int] | None = None
-        self._tour: Tour | None = None
-        self._made: tuple[Remembered, Remembered] | None = None
-        if isinstance(order, Labels):
-            self._made = Remembered(order.future), Remembered(order.past)
-
-    def lay_out(self) -> None:
-        """Have all rows at hand, until `fold`. Cost: a row operation a link; n²/4 bytes."""
-        if isinstance(self.order, Rows) and self.order.size <= Rows.SATURATE:
-            self.order.saturate()  # they stay at hand
-            return
-        rows = Rows(self.order.size, self.order.edges())
-        rows.saturate()
-        self._futures, self._pasts = rows.all_rows(forwards=True), rows.all_rows(forwards=False)
-
-    def fold(self) -> None:
-        """Let go of all rows, where they would not fit in for long."""
-        self._tour = None
-        if self.order.size > Rows.SATURATE or self._made is not None:
-            self._futures = self._pasts = None
-
-    def tour(self, width: int) -> Tour:
-        """The way along the order, of so many positions. Cost: linear in its links, once until `fold`."""
-        if self._tour is None or len(self._tour.latest_first) != width:
-            successors, predecessors = edge_sets(width, self.order.edges())
-            causal = cycle_or_order(width, successors, predecessors)
-            self._tour = Tour(causal[::-1], successors, predecessors)
-        return self._tour
-
-    def row(self, a: int) -> int:
-        futures = self._futures  # another thread may let go of them
-        if futures is not None:
-            return futures[a]
-        if self._made is not None:
-            return self._made[0][a]
-        found = self.order.future(a)
-        self._futures = self.order.all_rows(forwards=True)
-        return found
-
-    def col(self, b: int) -> int:
-        pasts = self._pasts
-        if pasts is not None:
-            return pasts[b]
-        if self._made is not None:
-            return self._made[1][b]
-        found = self.order.past(b)
-        self._pasts = self.order.all_rows(forwards=False)
-        return found
-
-    def holds(self, a: int, b: int) -> bool:
-        return self.order.before(a, b)
-
-    def support(self) -> tuple[int, int]:
-        everything = (1 << self.order.size) - 1
-        return everything, everything

@@ -15,7 +15,7 @@ rules:
                         ordering; likewise fifo_1_1, fifo_n_1, fifo_1_n, fifo_n_n and rsc
     causal_interior(a, b)   the same of its interior; likewise the others
     complete(a, b)      the log is stated to tell all of a and b (`microcosm.givens.completeness`), and it
-                        orders the message events of each process and each sending before its receptions
+                        orders the events of each process and each sending before its receptions
 
 The binary ones relate two different events, as every relation here does. What a process receives from
 itself is not answered. Nor is what it receives twice: which of the two came first is not known here.

@@ -2,7 +2,7 @@
 
 Everything that the other layers deduce rests on one `Givens`: the internal chain I, the external
 correspondences X (Worlds of Events, Definition 2.3), and the compressed or offline-only statements that go
-beyond the paper (clocks, tokens, stamps, refutations, messages, orderings).
+beyond the paper (clocks, tokens, stamps, refutations, messages, processes, orderings).
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Givens:
     stamps: dict[str, Stamp] = field(default_factory=dict)
     clocks: dict[str, Clock] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
+    processes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Events of each process: those of which no message tells whose they are."""
     orderings: list[str] = field(default_factory=list)
     complete: bool | tuple[str, ...] = False
     """Whether nothing is missing from the log; or of which processes nothing is (`givens.completeness`)."""
@@ -113,14 +115,14 @@ class Givens:
         >>> givens = Givens(); givens.add(Correspondence("a", Relation.BEFORE, "b")); givens.by_relation()
         {Relation.BEFORE: (['a'], ['b'])}
         """
-        found = {}
+        found: dict[Relation, tuple[list[str], list[str]]] = {}
         for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
-            signs = [key[1] for key in facts]
-            for sign in dict.fromkeys(signs):
-                alone = signs.count(sign) == len(signs)
-                stated = [*facts.values()] if alone else [facts[key] for key in facts if key[1] == sign]
-                lefts, rights = [*map(attrgetter("left"), stated)], [*map(attrgetter("right"), stated)]
-                found[stated[0].relation] = lefts, rights
+            for fact in facts.values():
+                if fact.relation not in found:
+                    found[fact.relation] = [], []
+                lefts, rights = found[fact.relation]
+                lefts.append(fact.left)
+                rights.append(fact.right)
         return found
 
     def add(self, correspondence: Correspondence) -> None:
@@ -141,16 +143,32 @@ class Givens:
         """The number of each named event, from `first`, in the order of `named`."""
         found = dict(zip(self._members(), count(first), strict=False))
         refuted = chain.from_iterable(map(_ends, self.refuted.values()))
-        others = dict.fromkeys(filterfalse(found.__contains__, chain(refuted, self.stamps, self._apart())))
+        apart = chain(refuted, self.stamps, self._apart(), *self.processes.values())
+        others = dict.fromkeys(filterfalse(found.__contains__, apart))
         found.update(zip(others, count(first + len(found)), strict=False))
         return found
 
+    def own_told(self) -> None:
+        """Where the log is complete, or some processes, let be given whose each event is that no message
+        tells of, as the event table has it. Cost: linear.
+        """
+        if not self.complete or self.events is None:
+            return
+        told, found = set(self.tellers()), dict[str, list[str]]()
+        named = {*self.complete} if isinstance(self.complete, tuple) else None
+        for event, process in zip(self.events.names, self.events.processes, strict=True):
+            if process and event not in told and (named is None or process in named):
+                found.setdefault(process, []).append(event)
+        for process, events in found.items():
+            self.processes[process] = (*self.processes.get(process, ()), *events)
+
     def tellers(self) -> Iterable[str]:
-        """The events of the messages, as they are now, once for each."""
-        return map(attrgetter("event"), (*self.messages,)) if self.told is None else self.told.events()
+        """The events of the messages and processes, as they are now, once for each."""
+        told = map(attrgetter("event"), (*self.messages,)) if self.told is None else self.told.events()
+        return chain(told, *self.processes.values())
 
     def whose(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-        """Columns of events and of the process of each, as links and messages say."""
+        """Columns of events and of the process of each, as links, messages and processes say."""
         told, links = self.told, self.links
         of_linked = None if links is None else links.processes
         if links is not None and of_linked is not None:
@@ -161,22 +179,27 @@ class Givens:
             yield [*told.events()], [*told.processes()]
         else:
             yield [*self._apart()], [*map(told.process.__getitem__, told.apart)]
+        for process, events in self.processes.items():
+            yield events, [process] * len(events)
 
     def _apart(self) -> Iterable[str]:
         """The events of messages; while the links are as told, only those that no link names."""
-        if self.told is None or self.links is None:
-            return self.tellers()
+        if self.told is None:
+            return map(attrgetter("event"), (*self.messages,))
+        if self.links is None:
+            return self.told.events()
         return map(self.told.event.__getitem__, self.told.apart)
 
     def _members(self) -> Iterable[str]:
-        linked: Iterable[str]
-        if self.links is not None:
-            if not (self.internal or self.clocks or self.tokens):
-                return self.links.names
-            linked = self.links.names
+        found = dict.fromkeys(self.internal)
+        if self.links is None:
+            for fact in self.external.values():
+                found[fact.left] = found[fact.right] = None
+        elif not (self.internal or self.clocks or self.tokens):
+            return self.links.names
         else:
-            linked = chain.from_iterable(map(_ends, self.external.values()))
-        found = dict.fromkeys(chain(self.internal, linked, self.clocks))
+            found.update(dict.fromkeys(self.links.names))
+        found.update(dict.fromkeys(self.clocks))
         for group in self.tokens.values():
             found.update(dict.fromkeys(group))
         return found

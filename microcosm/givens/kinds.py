@@ -13,6 +13,8 @@ from microcosm.errors import Undefined
 from microcosm.givens.columns import Facts, Message
 
 Value = TypeVar("Value")
+Groups = dict[str, tuple[str, ...]]
+"""Events by the name of their token or process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,15 @@ def _other_facts(facts: Facts, gone: Set[str]) -> Facts:
     return {key: fact for key, fact in facts.items() if fact.left not in gone and fact.right not in gone}
 
 
-def _other_groups(tokens: Mapping[str, tuple[str, ...]], gone: Set[str]) -> dict[str, tuple[str, ...]]:
+def _other_groups(tokens: Groups, gone: Set[str]) -> Groups:
     """A group of one event says nothing, and goes too."""
     left = {token: tuple(e for e in group if e not in gone) for token, group in tokens.items()}
     return {token: group for token, group in left.items() if len(group) > 1}
+
+
+def _both_groups(mine: Groups, theirs: Groups) -> Groups:
+    """Of each name the events of both."""
+    return mine | {name: tuple(dict.fromkeys((*mine.get(name, ()), *more))) for name, more in theirs.items()}
 
 
 def _longer(mine: list[str], theirs: list[str]) -> list[str]:
@@ -86,15 +93,17 @@ KINDS = {
         lambda messages, gone: [message for message in messages if message.event not in gone],
         _all_messages,
     ),
+    "processes": Kind(
+        dict,
+        lambda processes, gone: {
+            process: left
+            for process, events in processes.items()
+            if (left := tuple(event for event in events if event not in gone))
+        },
+        _both_groups,
+    ),
     "orderings": Kind(list, lambda known, _: known, lambda mine, theirs: [*dict.fromkeys((*mine, *theirs))]),
     "complete": Kind(lambda said: said, lambda said, _: said, _both_complete),
-    "tokens": Kind(
-        dict,
-        _other_groups,
-        lambda mine, theirs: (
-            mine
-            | {token: tuple(dict.fromkeys((*mine.get(token, ()), *group))) for token, group in theirs.items()}
-        ),
-    ),
+    "tokens": Kind(dict, _other_groups, _both_groups),
 }
 """By the field of `Givens` that holds it."""

@@ -14,7 +14,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.completeness import covered
+from microcosm.givens.completeness import covered, owned
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 
@@ -67,11 +67,11 @@ class GivenRows:
         return found
 
     def whole(self) -> bool:
-        """Whether the messages of a complete log are ordered as they must be, or the order closes a cycle.
+        """Whether the events of a complete log are ordered as they must be, or the order closes a cycle.
 
-        Each two message events of a process, and a reception with one of its sendings; of a log of which only
-        some processes are complete those of theirs, and a reception from one of these. Cost: linear where
-        the givens say so step by step; at worst what stands between the two, for each of these pairs.
+        Each two events said to be of a process, and a reception with one of its sendings; of a log of which
+        only some processes are complete those of theirs, and a reception from one of these. Cost: linear
+        where the givens say so step by step; at worst what stands between the two, for each of these pairs.
         """
         try:
             rank = {event: at for at, event in enumerate(TopologicalSorter(self._cover[1]).static_order())}
@@ -93,9 +93,11 @@ class GivenRows:
         partly = covered(self._givens) if isinstance(self._givens.complete, tuple) else None
         messages = [m for m in self._givens.messages if partly is None or m.event in partly]
         processes: dict[str, set[str]] = {}
+        for event, process in owned(self._givens):
+            if partly is None or event in partly:
+                processes.setdefault(process, set()).add(event)
         sendings: dict[str, list[Message]] = {}
         for message in messages:
-            processes.setdefault(message.process, set()).add(message.event)
             if message.kind == "send":
                 sendings.setdefault(message.message, []).append(message)
         for events in processes.values():

@@ -1,13 +1,47 @@
-"""Sets of small integers as Python integers: bit b of the integer says whether b is a member."""
+"""Sets of small integers as Python integers: bit b of the integer says whether b is a member.
+
+Where gmpy2 is installed (the extra `fast`), it lists the members, five to ten times as fast, from the moment
+that so many were listed without it that it was worth its import, which takes longer than most commands do.
+Nothing else knows of it: every row is a Python integer, whose `|`, `&` and `^` are as fast. `x ^ x & y` takes
+half the time of `x & ~y`, which is why it stands where rows are many.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
-from microcosm.tuning import BITS_LISTED
+from microcosm.tuning import BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
+
+
+_xmpz: Any = None
+"""The integers of GMP, while they are in use."""
+_left = LISTED_WITHOUT_GMP
+
+
+def use_gmp(wanted: bool) -> bool:
+    """Have the members of rows listed by GMP from now on, or never; returns whether they are.
+
+    Unasked it is used after `LISTED_WITHOUT_GMP` wide rows, unless the variable MICROCOSM_GMP is `off`. Cost:
+    the import of gmpy2, some 60 milliseconds.
+    """
+    global _left, _xmpz  # noqa: PLW0603
+    _left, _xmpz = 0, None
+    if wanted:
+        with suppress(ImportError):
+            from gmpy2 import xmpz as _xmpz
+    return _xmpz is not None
+
+
+def _count_wide() -> None:
+    global _left  # noqa: PLW0603
+    _left -= 1
+    if _left == 0:
+        use_gmp(GMP_WANTED)
 
 
 def bits(row: int) -> Iterator[int]:
@@ -16,7 +50,12 @@ def bits(row: int) -> Iterator[int]:
     >>> list(bits(0b101001))
     [0, 3, 5]
     """
+    if _xmpz is not None:
+        listed: Iterator[int] = _xmpz(row).iter_set()
+        return listed
     width, count = row.bit_length(), row.bit_count()
+    if width > BITS_WIDE:
+        _count_wide()
     if count << 4 > width:
         return _by_bytes(row, width)
     if count <= BITS_LISTED or count << 7 > width:

@@ -65,6 +65,10 @@ class ClockRows:
         """The clock of a clocked position, with processes that are unique over all executions."""
         return self._clock[at]
 
+    def of(self, at: int) -> Clock | None:
+        """The same, and None where the position has none."""
+        return self._clock.get(at)
+
     def chains(self) -> Iterable[tuple[str, list[int]]]:
         """Each process and its clocked positions, in their order."""
         return self._chains.items()

@@ -1,7 +1,7 @@
 """The order of some givens: rows or labels, whichever suits, and whether a complete log orders what it must.
 
 Of a complete log what is not ordered is concurrent. That holds only where the log orders all that is
-ordered by definition: the message events of each process, and a sending and its reception. Where it does
+ordered by definition: the events of each process, and a sending and its reception. Where it does
 not, its silence about a pair proves nothing.
 """
 
@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm import tuning
-from microcosm.givens.completeness import covered
+from microcosm.givens.completeness import covered, owned
 from microcosm.givens.facts import BaseFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -105,8 +105,10 @@ def lacking_order(
     sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     of_process: dict[str, dict[str, int]] = {}
     messages = [m for m in givens.messages if partly is None or m.event in partly]
+    for event, process in owned(givens):
+        if partly is None or event in partly:
+            of_process.setdefault(process, {})[event] = position[event]
     for message in messages:
-        of_process.setdefault(message.process, {})[message.event] = position[message.event]
         if message.kind == "send":
             sent.setdefault(message.message, []).append((message.event, message.receivers))
     for process, events in of_process.items():

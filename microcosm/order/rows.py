@@ -292,6 +292,10 @@ class Rows:
             for b in sorted(successors):
                 yield a, b
 
+    def links(self) -> tuple[list[int], list[set[int]], list[set[int]]]:
+        """The positions in causal order, what each leads to, and what leads to each; not to be changed."""
+        return self._causal_order(), self._successors, self._predecessors
+
     def chain(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of edges. Cost: a breadth-first search within future(a) ∩ past(b)."""
         if a == b or not self.before(a, b):
@@ -329,7 +333,7 @@ class Rows:
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
         """All rows, given an order in which each position comes after its neighbours."""
         rows = [0] * self.size
-        one = [1 << v for v in range(self.size)] if self.size < 4096 else None
+        one = [1 << v for v in range(self.size)] if self.size <= tuning.ONES_UP_TO else None
         for v in order:
             row = 0
             for w in neighbours[v]:

@@ -13,10 +13,10 @@ from itertools import chain, pairwise
 from typing import Any
 
 from microcosm.compare.verdict_rows import seeds_own
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import INTERNAL, Processes
 from microcosm.engine.lowering import online
-from microcosm.engine.views import Closure
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

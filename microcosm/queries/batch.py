@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from microcosm import tuning
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import VERDICTS, Engine
 from microcosm.engine.lowering import online
-from microcosm.engine.views import Closure
 from microcosm.errors import MissingLibrary, Undefined, readable
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial
-from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens

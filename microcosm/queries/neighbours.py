@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.bits import bits, from_positions, lowest

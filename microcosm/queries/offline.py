@@ -200,7 +200,10 @@ class Decisions:
         related = memo.judged(_RELATED).support()
         found: list[int] = []
         if not related[0] | related[1]:
-            return [*found, *self._refuting(memo, x, y), *self._refuting(memo, y, x)]
+            for a, b, relation in ((x, y, Relation.BEFORE), (y, x, Relation.AFTER)):
+                if not (worlds.exact and relation in worlds.relations):
+                    found += self._refuting(memo, a, b)
+            return found
         for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
             if relation not in worlds.relations:
                 assumed = self._givens.copy()
@@ -215,6 +218,8 @@ class Decisions:
         ground = self._engine.ground
         relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *self._told(memo))
         later = before.row(y) | 1 << y
+        if later >> x & 1:
+            return []  # y < x refutes it
         for u in bits(before.col(x) | 1 << x):
             for relation in relations:
                 if found := relation.row(u) & later:

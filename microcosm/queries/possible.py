@@ -7,14 +7,13 @@ Exact, unlike a verdict: a relation that is missing here holds in no world that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, repeat
 from operator import and_, or_
 
 from microcosm.errors import UnknownEvent, readable
-from microcosm.givens.completeness import left_out
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
@@ -184,9 +183,8 @@ class Possibility:
             yield str(relation), "undecided" if world is None else str(world)
 
 
-def ignored(givens: Givens, pair: Collection[str] = ()) -> tuple[str, ...]:
-    """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps, or
-    of which nothing but the log names an event of a `pair` that several relations are left of.
+def ignored(givens: Givens) -> tuple[str, ...]:
+    """The statements of which worlds tell too little: orderings of messages, and a complete log with gaps.
 
     Cost: that of the order, where the log is stated to be complete.
 
@@ -195,7 +193,7 @@ def ignored(givens: Givens, pair: Collection[str] = ()) -> tuple[str, ...]:
     ('ordering causal',)
     """
     found = [f"ordering {ordering}" for ordering in givens.orderings] if givens.messages else []
-    if givens.complete and (lacking(givens) is not None or left_out(givens, pair)):
+    if givens.complete and lacking(givens) is not None:
         found.append("complete")
     return tuple(found)
 
@@ -215,7 +213,6 @@ class Worlds:
         self.events = list(givens.named())
         self._position = {event: at for at, event in enumerate(self.events)}
         size = len(self.events) + OUTSIDERS
-        self._givens = givens
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
         with gc_paused():
@@ -240,10 +237,7 @@ class Worlds:
         found = self._possibilities.possible(*places)
         left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
         worlds = {r: _named(world, names) for r, world in found.worlds.items()}
-        unheeded = self.ignored
-        if len(left) > 1 and "complete" not in unheeded and left_out(self._givens, (a, b)):
-            unheeded = (*unheeded, "complete")
-        return Possibility(left, worlds, not found.undecided and not unheeded, unheeded)
+        return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
 
     def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.

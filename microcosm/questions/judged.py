@@ -17,11 +17,11 @@ from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from microcosm import tuning
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
 from microcosm.engine.prove import Prover
-from microcosm.engine.views import Closure
 from microcosm.errors import Undefined
 from microcosm.givens.completeness import covered
 from microcosm.givens.givens import Givens

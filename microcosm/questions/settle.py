@@ -196,6 +196,7 @@ def _tried(asked: Asked) -> Iterator[tuple[tuple[str, str, str | None, str | Non
     if not asked.givens.complete and asked.givens.messages and not asked.missing:
         known = asked.givens.copy()
         known.complete = True
+        known.own_told()
         if lacking(known) is None:
             yield (
                 ("complete", "if every message of this system is in the log (`complete`)", None, None),

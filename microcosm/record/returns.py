@@ -6,8 +6,8 @@ through a future of its own, which is made done by `call_soon_threadsafe`; so ar
 which Starlette runs what is not `async`. There it is told which tasks wait for that very future. Of a task
 that waits in another way nothing is said.
 
-What the tasks of an `asyncio.TaskGroup` did is before what follows its block: where each of them ends, its last
-event is kept with the group, as it is with futures.
+What the tasks of an `asyncio.TaskGroup` did is before what follows its block: where each of them ends, its
+last event is kept with the group, as it is with futures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from microcosm.record.strands import Point
 
 _KEPT = "microcosm_points"
-"""Under this name a future has the last event of who made it done, for each recorder, and a group of its tasks."""
+"""Under this name a future has the last event of who made it done, and a group those of its tasks."""
 LATEST = 10_000
 """Of so many events of its tasks a group knows: those that ended last."""
 
@@ -128,8 +128,8 @@ def _follow_groups() -> None:
                 each.waited_for(point)
 
     created.followed = True  # type: ignore[attr-defined]
-    TaskGroup.create_task = created  # type: ignore[method-assign]
-    TaskGroup.__aexit__ = left  # type: ignore[method-assign]
+    followed: Any = TaskGroup
+    followed.create_task, followed.__aexit__ = created, left
 
 
 def _tasks(future: Any) -> list[tuple[Any, Context]]:

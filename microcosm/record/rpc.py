@@ -6,8 +6,8 @@
     channel = grpc.aio.insecure_channel(address, interceptors=aio_client_interceptors(causality))
     server = grpc.aio.server(interceptors=aio_server_interceptors(causality))
 
-Of a stream the call and its end are recorded, not what goes through it: whoever reads a streamed answer to its
-end has received it.
+Of a stream the call and its end are recorded, not what goes through it: whoever reads a streamed answer to
+its end has received it.
 """
 
 from __future__ import annotations
@@ -115,18 +115,20 @@ def aio_server_interceptors(recorder: Recorder) -> list[Any]:
     def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
         async def answer(request: Any, context: Any) -> Any:
             recorder.receive(extract(details.invocation_metadata), details.method)
+            told = _Context(context, recorder, details.method)
             try:
-                return await inner(request, context)
+                return await inner(request, told)
             finally:
-                _answer(recorder, details.method, context)
+                told.answer()
 
         async def answers(request: Any, context: Any) -> Any:
             recorder.receive(extract(details.invocation_metadata), details.method)
+            told = _Context(context, recorder, details.method)
             try:
-                async for each in inner(request, context):
+                async for each in inner(request, told):
                     yield each
             finally:
-                _answer(recorder, details.method, context)
+                told.answer()
 
         return answers if streams else answer
 
@@ -154,6 +156,31 @@ class _Details:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._details, name, None)
+
+
+class _Context:
+    """The context of a call at a server of `grpc.aio`, which sends what aborts it at once."""
+
+    def __init__(self, context: Any, recorder: Recorder, method: str) -> None:
+        self._context = context
+        self._recorder = recorder
+        self._method = method
+        self._aborted = False
+
+    async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
+        """Send the answer as one that failed."""
+        self._aborted = True
+        self._context.set_trailing_metadata(tuple(trailing_metadata))
+        _answer(self._recorder, self._method, self._context)
+        await self._context.abort(code, details, self._context.trailing_metadata())
+
+    def answer(self) -> None:
+        """The call is over: send the answer, if that is not done yet."""
+        if not self._aborted:
+            _answer(self._recorder, self._method, self._context)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
 
 
 class _Read:

@@ -14,7 +14,7 @@ its journal runs twice, or was put back, or that its author lies:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -135,6 +135,10 @@ class Authored(Epochs):
         """The dots that need not come again, for they are signed; read only."""
         state = self._state
         return state.ledger.seen - state.unproved if state.unproved else state.ledger.seen
+
+    def unsigned_of(self, names: Collection[str]) -> list[DotRun]:
+        """The dots of some replicas that are known by messages alone, and that nobody has signed."""
+        return [run for run in self._state.unproved if run.replica in names]
 
     def heads(self) -> bytes:
         """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
@@ -347,7 +351,6 @@ class Authored(Epochs):
         found: dict[int, Evolution] = {}
         for number, content in contents.items():
             dot = Dot(*segment.stream, number)
-            self._told_by(peer, dot)
             if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
                 continue
             try:
@@ -389,7 +392,6 @@ class Authored(Epochs):
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
             elif evolution.dot not in self._state.ledger.seen:
-                self._told_by(peer, evolution.dot)
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:
@@ -398,9 +400,6 @@ class Authored(Epochs):
 
     def strike(self, runs: Iterable[DotRun]) -> None:
         """See `Replica`."""
-        raise NotImplementedError
-
-    def _told_by(self, peer: str, dot: Dot) -> None:
         raise NotImplementedError
 
     def _let_be(self, peer: str, dot: Dot) -> None:

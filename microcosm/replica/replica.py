@@ -297,10 +297,6 @@ class Replica(Questions, Changes, Authored):
         self.begin_anew(peer, dot)
         return True
 
-    def _told_by(self, peer: str, dot: Dot) -> None:
-        if self.exchange.heard is not None:
-            self.exchange.heard(peer, dot)
-
     def _let_be(self, peer: str, dot: Dot) -> None:
         self.exchange.let_be(peer, dot)
 

@@ -150,6 +150,7 @@ PACKAGES = {
     "googleapis-common-protos": Package("google.rpc", CONNECT, "connect"),
     "zstandard": Package("zstandard", f"logs packed by zstd are not read; {CONNECT}", "zstd"),
     "python-sat": Package("pysat", SLOWER, "sat"),
+    "gmpy2": Package("gmpy2", "tables of many pairs take longer; the answers are the same", "fast"),
     "cryptography": Package("cryptography", f"`microcosm replica serve` {ALONE}", "replica"),
 }
 """The optional packages, by the names under which they are installed."""

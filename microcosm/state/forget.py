@@ -21,13 +21,14 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
+from microcosm.givens.completeness import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
-from microcosm.order.order import base_facts
+from microcosm.order.order import base_facts, reached
 from microcosm.queries.offline import are_shipped, refuted_orders
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -57,6 +58,8 @@ def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> 
                 rest.add(fact)
     else:
         _restate(engine, left, gone, what)
+    if isinstance(givens.complete, tuple) and _open_ends(left, gone) != _open_ends(givens, gone):
+        left.complete = False  # what may have led out by way of the forgotten would be forgotten too
     source = f"followed by way of {what}, {what} forgotten"
     if are_shipped(rules):
         for a, b in _lost(givens, left, gone):
@@ -166,7 +169,17 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
 def _refutes(givens: Givens) -> bool:
     """Whether anything but an order is given, so that something may be refuted."""
     stated = any(fact.relation is not Relation.BEFORE for fact in givens.external.values())
-    return stated or bool(givens.refuted or givens.stamps or givens.clocks or givens.tokens)
+    others = givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.complete
+    return stated or bool(others)
+
+
+def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:
+    """The events of complete processes, less some, from which something may lead out of the log, and to which
+    something may lead back into it.
+    """
+    events = covered(givens)
+    exits, entries = ports(givens, events)
+    return [(reached(givens, exits, 1) & events) - gone, (reached(givens, entries, 0) & events) - gone]
 
 
 def _dropped(givens: Givens, gone: Set[str]) -> Givens:

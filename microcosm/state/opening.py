@@ -103,8 +103,8 @@ def extracted(
         named = None if complete is True else tuple(complete)
         if signs := signs_of_gaps(found, report, named):
             raise NotComplete(tuple(signs))
-        stated: Any = True if named is None else named
-        found.givens.complete = stated
+        found.givens.complete = True if named is None else named
+        found.givens.own_told()
         from microcosm.order.order import lacking
 
         if (lack := lacking(found.givens)) is not None:

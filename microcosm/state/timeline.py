@@ -218,6 +218,7 @@ class Timeline:
         new = union(self.givens, more)
         new.name = more.name or new.name
         new.complete = either_complete(self.givens.complete, more.complete)
+        new.own_told()
         if new == self.givens:
             return False
         known = Microcosm(new, strict=self._strict, rules=self._rules)

@@ -27,7 +27,7 @@ SCHEMA = "microcosm/1"
 
 FIELDS = (
     "schema", "name", "internal", "external", "refuted", "stamps",
-    "clocks", "messages", "orderings", "complete", "tokens", "events",
+    "clocks", "messages", "processes", "orderings", "complete", "tokens", "events",
 )  # fmt: skip
 
 
@@ -56,6 +56,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
         },
         "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
         "messages": [_message_to_json(message) for message in givens.messages],
+        "processes": {process: list(events) for process, events in givens.processes.items()},
         "orderings": list(givens.orderings),
         "complete": givens.complete if isinstance(givens.complete, bool) else list(givens.complete),
         "tokens": {token: list(group) for token, group in givens.tokens.items()},
@@ -143,6 +144,7 @@ def _givens(found: object, file: str | None) -> Givens:
         _message(member, f"messages[{at}]")
         for at, member in enumerate(list_of(found.get("messages", []), "messages"))
     ]
+    givens.processes = table_of(found.get("processes", {}), "processes", _token)
     for at, member in enumerate(list_of(found.get("orderings", []), "orderings")):
         ordering = _ordering(member, f"orderings[{at}]")
         if ordering not in givens.orderings:
@@ -155,6 +157,7 @@ def _givens(found: object, file: str | None) -> Givens:
     givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
     if told := list_of(found.get("events", []), "events"):
         givens.events = _events(told)
+    givens.own_told()
     return givens
 
 

@@ -154,6 +154,7 @@ class _McReader:
                 self.givens.tell(self.told.told(linked.names))
         if self.events is not None:
             self.givens.events = self.events.table()
+            self.givens.own_told()
         return self.givens
 
     def _read_told(self, text: str, at: int) -> tuple[int, int]:
@@ -237,6 +238,13 @@ class _McReader:
             case st.Token(name, events):
                 _first_time(name, givens.tokens, "the token")
                 givens.tokens[name] = events
+            case st.Owned(process, events):
+                known = givens.processes.get(process, ())
+                for event in events:
+                    if event in known:
+                        fault = f"{shown(event)} is said to be of {shown(process)} already"
+                        raise BadStatement(fault, "Name it once.", name=event)
+                givens.processes[process] = (*known, *events)
             case st.Ordered(ordering):
                 if ordering not in givens.orderings:
                     givens.orderings.append(ordering)

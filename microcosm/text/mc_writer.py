@@ -50,6 +50,9 @@ def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) ->
     else:
         for message in givens.messages:
             yield _message(message, names)
+    for process, owned in givens.processes.items():
+        if owned:
+            yield f"process {names[process]} = {', '.join(map(names.__getitem__, owned))}\n"
     for ordering in givens.orderings:
         yield f"ordering {ordering}\n"
     if givens.complete:

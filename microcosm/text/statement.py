@@ -146,6 +146,14 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Owned:
+    """`process alice = a, b`: these events are of one process."""
+
+    process: str
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """`event e process p "log in" at a.log:3`: what a log says of an event."""
 
@@ -153,7 +161,17 @@ class Told:
 
 
 Statement = (
-    OwnName | Internal | Correspondences | Stamped | Clocked | Messaged | Ordered | Complete | Token | Told
+    OwnName
+    | Internal
+    | Correspondences
+    | Stamped
+    | Clocked
+    | Messaged
+    | Owned
+    | Ordered
+    | Complete
+    | Token
+    | Told
 )
 
 
@@ -224,6 +242,12 @@ def token(name: str, events: Sequence[str]) -> Token:
     """A mutual-exclusion group."""
     _once(events, f"under the token {shown(name)}", (name,))
     return Token(name, tuple(events))
+
+
+def owned(process: str, events: Sequence[str]) -> Owned:
+    """The events of a process."""
+    _once(events, f"in the process {shown(process)}", (process,))
+    return Owned(process, tuple(events))
 
 
 def clocked_twice(process: str, column: int | None) -> BadStatement:
@@ -302,6 +326,8 @@ def _common(line: str, source: str | None) -> Statement | None:
         return internal(*_chain(words[1:]))
     if first == "token":
         return token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
+    if first == "process" and words[2:3] == ["="]:
+        return owned(names_of(words[1:2])[0], _group(words[3:]))
     if first in ("send", "receive"):
         if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
             return None

@@ -35,7 +35,7 @@ from microcosm.text.statement import JOINS, BadStatement, Statement, short_cut, 
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "
-    "name, internal, stamp, clock, send, receive, ordering, complete, token, event."
+    "name, internal, stamp, clock, send, receive, process, ordering, complete, token, event."
 )
 SIGNS = "<, >, ||, <>, !<"
 LEFT = "One statement a line; a name with spaces or signs in it stands in double quotes."
@@ -176,6 +176,8 @@ def by_words(line: str, source: str | None = None) -> Statement:
 
 def _statement(words: _Words, source: str | None) -> Statement:
     if (name := words.take(A_NAME)) is not None:
+        if name[0] == "process" and (process := words.take(A_NAME)) is not None:
+            return _owned(words, process)
         return _correspondences(words, name, source)
     for keyword, read in _READERS.items():
         if words.take(keyword) is not None:
@@ -203,6 +205,12 @@ def _token_group(words: _Words) -> Statement:
     name, _ = words.need(A_NAME), words.need("=")
     names, _ = words.listed(A_NAME, ",")
     return build.token(_name_at(name), [*map(_name_at, names)])
+
+
+def _owned(words: _Words, process: Word) -> Statement:
+    words.need("=")
+    names, _ = words.listed(A_NAME, ",")
+    return build.owned(_name_at(process), [*map(_name_at, names)])
 
 
 def _stamp(words: _Words) -> Statement:

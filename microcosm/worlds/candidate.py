@@ -15,6 +15,7 @@ from operator import or_
 from microcosm import tuning
 from microcosm.givens.exact import Number
 from microcosm.order.bits import bits, from_positions
+from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import AcyclicGraph
 from microcosm.order.labels import Labels
 from microcosm.order.order import happens_before
@@ -115,7 +116,7 @@ def fault(known: Constraints, world: Candidate) -> str | None:
         for a, row in known.unseen.items():
             if wrong := rows[a] & (row >> first & mask):
                 return f"{a} < {first + next(bits(wrong))} is refuted"
-    return _stamp_fault(known, world, successors)
+    return _stamp_fault(known, world, successors) or _clock_fault(known.clocks, world, successors)
 
 
 def _along(place: list[int], pairs: list[Pair]) -> list[Pair]:
@@ -149,6 +150,32 @@ def _stamp_fault(known: Constraints, world: Candidate, successors: list[list[int
             if v in carried:
                 for w in successors[v]:
                     carried[w] = max(carried[v], carried.get(w, carried[v]))  # type: ignore[assignment]
+    return None
+
+
+def _clock_fault(clocks: ClockRows | None, world: Candidate, successors: list[list[int]]) -> str | None:
+    """Of clocks without rows: each has to have seen the latest event of each process before its own.
+
+    These are carried forward. Cost: linear in the pairs, times the processes.
+    """
+    carried: dict[int, dict[tuple[str | None, str], int]] = {}
+    for v in world.order if clocks is not None else ():
+        latest = carried.pop(v, {})
+        clock = clocks.of(v) if clocks is not None else None
+        if clock is not None:
+            for (execution, process), own in latest.items():
+                other = execution == clock.execution and process != clock.process
+                if other and clock.entries.get(process, 0) < own:
+                    return f"the clock of {v} has not seen event {own} of {process}, which is before it"
+            key = clock.execution, clock.process
+            latest[key] = max(clock.own, latest.get(key, clock.own))
+        for w in successors[v]:
+            known = carried.get(w)
+            if known is None:
+                carried[w] = dict(latest)
+            else:
+                for key, own in latest.items():
+                    known[key] = max(own, known.get(key, own))
     return None
 
 

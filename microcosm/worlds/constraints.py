@@ -13,6 +13,7 @@ from functools import reduce
 from itertools import chain, combinations, pairwise
 from operator import or_
 
+from microcosm import tuning
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.completeness import covered, ports
 from microcosm.givens.givens import Givens
@@ -49,6 +50,8 @@ class Constraints:
     unseen: dict[int, int] = field(default_factory=dict)
     groups: list[Sequence[int]] = field(default_factory=list)
     stamps: StampOrder = field(default_factory=StampOrder)
+    clocks: ClockRows | None = None
+    """Clocks of very many events, of which no rows are made: a !< b where the clock of b has not seen a."""
 
     @classmethod
     def of(
@@ -68,6 +71,13 @@ class Constraints:
     def decides(self) -> bool:
         """Whether there is anything to choose: a `<>`, whose direction worlds differ about."""
         return bool(self.related or self.groups)
+
+    def lay_out(self) -> None:
+        """Make rows of what the clocks refute, where that was put off. Cost: n·n/64."""
+        if self.clocks is not None:
+            clocks, self.clocks = self.clocks, None
+            rows = {event: clocks.missed(event) for event in bits(clocks.support())}
+            self.unseen.update((event, row) for event, row in rows.items() if row)
 
     def related_pairs(self) -> Iterator[Pair]:
         """Each `<>`, groups included."""
@@ -89,6 +99,7 @@ class Constraints:
 
     def refuted_rows(self) -> list[int]:
         """For each position a the row of each b with a !< b."""
+        self.lay_out()
         rows = list(map(self.stamps.row, range(self.size))) if self.stamps else [0] * self.size
         for a, row in self.unseen.items():
             rows[a] |= row
@@ -118,6 +129,7 @@ class Constraints:
 
     def named(self) -> set[int]:
         """The positions of which anything is stated but a stamp."""
+        self.lay_out()
         found = {*self.unseen}
         for row in self.unseen.values():
             found.update(bits(row))
@@ -163,6 +175,7 @@ def refutations(known: Constraints, graph: AcyclicGraph, past: list[int]) -> lis
     >>> [bin(row) for row in refutations(known, graph, graph.pasts())]
     ['0b101', '0b111', '0b101']
     """
+    known.lay_out()
     rows = [0] * known.size
     for a, b in known.refuted:
         rows[a] |= past[b]
@@ -186,9 +199,10 @@ def refutations(known: Constraints, graph: AcyclicGraph, past: list[int]) -> lis
 def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Constraints:
     """The constraints of some givens, given the position of each named event (below `size`).
 
-    Clocks become a cover and rows of what they refute (Worlds of Events with clocks: a !< b where b's clock
-    has not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be complete leaves
-    unordered is refuted both ways. Cost: linear, and n·n/64 for clocks, tokens and complete logs.
+    Clocks become a cover and rows of what they refute (Worlds of Events with clocks: a !< b where
+    b's clock has not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be
+    complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
+    clocks of some thousand events (of more they are asked one by one).
     """
     known = constrained(
         position,
@@ -206,6 +220,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
 
 def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -> None:
     """Refute, both ways, what a complete log says nothing of, unless it leaves out what it must say."""
+    known.lay_out()
     try:
         graph = known.graph()
     except Cycle:
@@ -241,11 +256,10 @@ def constrained(
         stated[fact.relation].append((position[fact.left], position[fact.right]))
     known.groups = [[position[event] for event in group] for group in groups]
     if clocks:
-        rows = ClockRows(clocks, position)
-        known.before += rows.cover()
-        for event in clocks:
-            if row := rows.missed(position[event]):
-                known.unseen[position[event]] = row
+        known.clocks = ClockRows(clocks, position)
+        known.before += known.clocks.cover()
+        if known.decides or len(clocks) <= tuning.ROWS_UP_TO:
+            known.lay_out()
     known.stamps = StampOrder({position[event]: stamp for event, stamp in (stamps or {}).items()})
     return known
 

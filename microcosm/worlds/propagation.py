@@ -18,7 +18,10 @@ from operator import and_
 from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
+from microcosm.order.chain_cover import Wide
+from microcosm.order.clock_order import ClockRows, agreeing
 from microcosm.order.happens_before import AcyclicGraph, Cycle
+from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.order.stamps import StampBounds
 from microcosm.worlds.constraints import Constraints, Pair, refutations
@@ -320,9 +323,25 @@ class LazyPairs:
             return True
         if any(rows.before(a, b) for a, b in self._known.refuted_pairs()):
             return True
+        if self._known.clocks is not None and not self._clocks_agree(self._known.clocks):
+            self._known.lay_out()
         if any(row & rows.future(a) for a, row in self._known.unseen.items()):
             return True
         return self._bounds is not None and self._bounds.contradiction() is not None
+
+    def _clocks_agree(self, clocks: ClockRows) -> bool:
+        """Whether it is plain that no order is against the clocks: each has seen what is before its event."""
+
+        def process(at: int) -> str | None:
+            clock = clocks.of(at)
+            return None if clock is None else clock.process
+
+        size = self._known.size
+        try:
+            labels = Labels(size, self._known.before, process, most=size // tuning.EVENTS_A_CHAIN)
+        except Wide:
+            return False
+        return agreeing(clocks, labels) == clocks.support()
 
     def ordered(self, a: int, b: int) -> bool:
         """Whether the two are ordered, either way."""
@@ -334,7 +353,29 @@ class LazyPairs:
         if rows.before(b, a) or (self._bounds is not None and self._bounds.rules_out(a, b)):
             return True
         later = rows.future(b) | 1 << b
+        if self._known.clocks is not None and _not_seen(self._known.clocks, rows.past(a) | 1 << a, later):
+            return True
         for u in bits((rows.past(a) | 1 << a) & self._apart):
             if unseen.get(u, 0) & later or any(later >> v & 1 for v in lists[u]):
                 return True
         return False
+
+
+def _not_seen(clocks: ClockRows, earlier: int, later: int) -> bool:
+    """Whether, by the clocks, some event of one row cannot have come before some event of another one.
+
+    Cost: linear in the events of the rows, times the processes.
+    """
+    largest: dict[str | None, dict[str, int]] = {}
+    """Of the first row: by execution and process the largest own component."""
+    for u in bits(earlier):
+        if (clock := clocks.of(u)) is not None:
+            of_run = largest.setdefault(clock.execution, {})
+            of_run[clock.process] = max(clock.own, of_run.get(clock.process, clock.own))
+    for v in bits(later):
+        if (clock := clocks.of(v)) is not None:
+            seen, own = clock.entries, clock.process
+            for process, count in largest.get(clock.execution, {}).items():
+                if process != own and seen.get(process, 0) < count:
+                    return True
+    return False

@@ -10,10 +10,10 @@ import pytest
 from microcosm import tuning
 from microcosm.engine import propagation as sweep
 from microcosm.engine import table as fixpoint
+from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
 from microcosm.engine.prove import Prover
-from microcosm.engine.views import Closure
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel

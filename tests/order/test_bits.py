@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.order.bits import bits, from_positions, lowest, marks, transposed
+from microcosm.order import bits as module
+from microcosm.order.bits import bits, from_positions, lowest, marks, transposed, use_gmp
 
 WIDTHS = st.sampled_from([1, 7, 64, 65, 300, 5_000])
 
@@ -16,8 +18,17 @@ def sets(draw: st.DrawFn) -> tuple[set[int], int]:
     return draw(st.sets(st.integers(0, width - 1), max_size=draw(st.sampled_from([1, 5, 20, 60])))), width
 
 
-@given(sets())
-def test_members_come_ascending_however_many_they_are(drawn: tuple[set[int], int]) -> None:
+@pytest.fixture(params=[False, True], ids=["alone", "GMP"], scope="module")
+def listing(request: pytest.FixtureRequest) -> bool:
+    """Whether GMP lists members."""
+    if request.param:
+        pytest.importorskip("gmpy2")
+    return bool(request.param)
+
+
+@given(drawn=sets())
+def test_members_come_ascending_however_many_they_are(listing: bool, drawn: tuple[set[int], int]) -> None:
+    assert use_gmp(listing) is listing
     members, width = drawn
     row = from_positions(members, width)
     assert row == sum(1 << at for at in members)
@@ -36,3 +47,18 @@ def test_a_transposed_square_has_rows_for_columns(rows: list[int]) -> None:
     assert [[column >> a & 1 for column in columns] for a in range(len(rows))] == [
         [row >> b & 1 for b in range(len(rows))] for row in rows
     ]
+
+
+def test_gmp_comes_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many wide rows, unless it is not wanted; narrow ones do not count."""
+    pytest.importorskip("gmpy2")
+    narrow, wide = 1 << 20, 1 << 1_000
+    for wanted in (True, False):
+        monkeypatch.setattr(module, "_xmpz", None)
+        monkeypatch.setattr(module, "_left", 3)
+        monkeypatch.setattr(module, "GMP_WANTED", wanted)
+        used = []
+        for row in (wide, wide, *[narrow] * 5, wide, wide, narrow):
+            assert list(bits(row)) == [row.bit_length() - 1]
+            used.append(module._xmpz is not None)
+        assert used == [False] * 7 + [wanted] * 3

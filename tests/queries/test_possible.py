@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from microcosm import tuning
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
@@ -153,7 +154,9 @@ def anything(draw: st.DrawFn) -> Givens:
         st.dictionaries(st.sampled_from("pq"), st.integers(0, 2), max_size=2),
         st.booleans(),
     )
-    givens.clocks = draw(st.dictionaries(st.sampled_from("abcde"), clock, max_size=2))
+    givens.clocks = draw(
+        st.dictionaries(st.sampled_from("abcde"), clock, max_size=draw(st.sampled_from([2, 2, 5])))
+    )
     if draw(st.booleans()):
         givens.tokens["lock"] = tuple(draw(st.permutations("abcde")))[: draw(st.integers(2, 4))]
     return givens
@@ -162,6 +165,15 @@ def anything(draw: st.DrawFn) -> Givens:
 @given(anything())
 def test_whatever_is_given(givens: Givens) -> None:
     exact(givens)
+
+
+@given(anything(), st.booleans())
+def test_clocks_of_very_many_events_are_asked_one_by_one(givens: Givens, few_chains: bool) -> None:
+    """As they are by rows; here of very few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "ROWS_UP_TO", 0)
+        patch.setattr(tuning, "EVENTS_A_CHAIN", 64 if few_chains else 1)
+        exact(givens)
 
 
 @given(worlds_and_givens(4, 8))

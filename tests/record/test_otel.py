@@ -215,7 +215,7 @@ def test_what_came_with_a_span_that_is_linked_to_is_received(
 
 
 PROGRAM = """
-import asyncio, contextlib, threading, httpx, uvicorn
+import asyncio, contextlib, threading, aiohttp, httpx, uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -231,7 +231,7 @@ async def main():
     server = uvicorn.Server(uvicorn.Config(OpenTelemetryMiddleware(app), log_level="error", lifespan="off"))
     server.capture_signals = contextlib.nullcontext
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    async with httpx.AsyncClient() as client:
+    async with CLIENT as client:
         for name in ("ann", "bob"):
             answer = await client.get(f"http://127.0.0.1:{listener.getsockname()[1]}/hello/{name}")
             assert "causality" in answer.headers, answer.headers
@@ -259,11 +259,21 @@ def installed(folder: Path) -> Path:
     return folder
 
 
-def test_two_variables_record_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
-    pytest.importorskip("opentelemetry.instrumentation.httpx")
-    (tmp_path / "program.py").write_text(PROGRAM)
+@pytest.mark.parametrize(
+    ("library", "client"),
+    [
+        ("httpx", "httpx.AsyncClient()"),
+        pytest.param("aiohttp_client", "aiohttp.ClientSession()", marks=pytest.mark.slow),
+    ],
+)
+def test_two_variables_record_a_program_that_knows_nothing_of_it(
+    library: str, client: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(f"opentelemetry.instrumentation.{library}")
+    (tmp_path / "program.py").write_text(PROGRAM.replace("CLIENT", client))
     variables = {"OTEL_SERVICE_NAME": "shop", "MICROCOSM_RECORD": str(tmp_path / "records")}
     quiet = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
+    quiet["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"] = "starlette"  # the program says its middleware itself
     path = os.pathsep.join((str(installed(tmp_path / "installed")), str(ROOT)))
     ran = subprocess.run(
         [str(Path(sys.executable).with_name("opentelemetry-instrument")), sys.executable, "program.py"],

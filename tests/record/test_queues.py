@@ -82,11 +82,53 @@ def test_what_was_put_in_without_a_recorder_comes_out_as_it_is(tmp_path: Path) -
     assert log.read_text(encoding="utf-8") == ""
 
 
-def test_headers_of_kafka_are_pairs_of_text_and_bytes(tmp_path: Path) -> None:
+def order(producer: Recorder) -> list[tuple[str, bytes]]:
+    """The headers of a message of Kafka, of which one was there already."""
+    headers: list[tuple[str, bytes]] = inject([("trace", b"7")], producer.send("order 7", to="orders"))
+    assert all(type(name) is str and type(value) is bytes for name, value in headers)
+    return headers
+
+
+def through_a_broker(headers: list[tuple[str, bytes]]) -> Any:
+    """What a consumer of confluent-kafka has, from the broker of librdkafka for tests, over loopback."""
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = producer.list_topics(timeout=30).brokers.values()
+    producer.produce("orders", b"7", headers=headers, partition=0)
+    assert producer.flush(30) == 0
+    where = {"bootstrap.servers": f"{broker.host}:{broker.port}", "group.id": "test", "log_level": 0}
+    consumer = kafka.Consumer(where)
+    consumer.assign([kafka.TopicPartition("orders", 0, 0)])
+    try:
+        message = consumer.poll(30)
+        assert message is not None
+        assert message.error() is None
+        return message.headers()
+    finally:
+        consumer.close()
+
+
+def through_a_batch(headers: list[tuple[str, bytes]], library: str) -> Any:
+    """What comes out of a batch of records as the library writes it for a broker, and reads it from there."""
+    records = pytest.importorskip(f"{library}.record.default_records")
+    made = {"magic": 2, "compression_type": 0, "is_transactional": False, "producer_id": -1}
+    made |= {"producer_epoch": -1, "base_sequence": -1, "batch_size": 0}
+    builder = records.DefaultRecordBatchBuilder(**made)
+    builder.append(0, timestamp=0, key=None, value=b"7", headers=headers)
+    (record,) = records.DefaultRecordBatch(bytes(builder.build()))
+    return record.headers
+
+
+@pytest.mark.parametrize("way", ["pairs", "confluent", "kafka", "aiokafka"])
+def test_headers_of_kafka_are_carried(way: str, tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     with Recorder("producer", log) as producer, Recorder("consumer", log) as consumer:
-        headers = inject([("trace", b"7")], producer.send("order 7", to="orders"))
-        assert all(type(name) is str and type(value) is bytes for name, value in headers)
+        headers: Any = order(producer)
+        if way == "confluent":
+            headers = through_a_broker(headers)
+        elif way != "pairs":
+            headers = through_a_batch(headers, way)
+        assert dict(headers)["trace"] == b"7"
         consumer.receive(extract(headers), "order 7 came")
     ordered(log, "order 7", "order 7 came")
     assert [each["kind"] for each in lines(log)] == ["send", "receive"]

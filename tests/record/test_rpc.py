@@ -17,7 +17,7 @@ from microcosm.record.rpc import (
     client_interceptors,
     server_interceptors,
 )
-from tests.record.logs import named
+from tests.record.logs import lines, named, ordered
 
 grpc = pytest.importorskip("grpc")
 
@@ -137,3 +137,36 @@ def test_calls_of_asyncio_and_answers_are_messages(tmp_path: Path) -> None:
     with Recorder("client", log) as client, Recorder("server", log) as server:
         asyncio.run(run(client, server))
     check(log)
+
+
+def test_a_streamed_answer_that_fails_is_received_and_one_that_is_left_is_not(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+
+    async def run(client: Recorder, server: Recorder) -> None:
+        async def fails(request: bytes, context: Any) -> Any:
+            yield request
+            server.event(request.decode())
+            await context.abort(grpc.StatusCode.ABORTED, "enough")
+
+        running = grpc.aio.server(interceptors=aio_server_interceptors(server))
+        handler = {"many": grpc.unary_stream_rpc_method_handler(fails)}
+        running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handler),))
+        port = running.add_insecure_port("127.0.0.1:0")
+        await running.start()
+        async with grpc.aio.insecure_channel(
+            f"127.0.0.1:{port}", interceptors=aio_client_interceptors(client)
+        ) as channel:
+            call = ask(channel, "many")(b"failing")
+            assert await call.read() == b"failing"
+            with pytest.raises(grpc.aio.AioRpcError):
+                await call.read()
+            client.event("failed")
+            left = ask(channel, "many")(b"left")
+            assert await left.read() == b"left"
+            left.cancel()
+        await running.stop(None)
+
+    with Recorder("client", log) as client, Recorder("server", log) as server:
+        asyncio.run(run(client, server))
+    ordered(log, "failing", "failed")
+    assert sum(each["process"] == "client" and each["kind"] == "receive" for each in lines(log)) == 1

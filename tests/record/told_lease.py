@@ -49,6 +49,10 @@ def main() -> None:
     import lease
     import witnesses
 
+    if how == "otel":
+        os.environ["LEASE_TRUTH"] = str(Path(folder) / "truth")
+        lease.traced(Path(folder) / "logs", Path(__file__).with_name("told_posted.py"))
+        return
     if one:
         name, ports = one
         told = Told(witnesses.WITNESSES[how](name, Path(folder) / "logs"), name, Path(folder) / "truth")

@@ -55,9 +55,10 @@ class Clockwork:
         for one in self.tamper(packet) if self.tamper else [packet]:
             copies = (self.random.random() >= self.loss) + (self.random.random() < self.doubled)
             for _ in range(copies):
-                self.at(self.random.uniform(*self.delay), lambda one=one: self.arrive(to, one))  # type: ignore[misc]
+                delay = self.random.uniform(*self.delay)
+                self.at(delay, lambda one=one: self.arrive(to, one, sender))  # type: ignore[misc]
 
-    def arrive(self, to: str, packet: bytes) -> None:
+    def arrive(self, to: str, packet: bytes, sender: str) -> None:
         """A packet has come."""
         raise NotImplementedError
 

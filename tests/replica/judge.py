@@ -26,11 +26,11 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
     ]
     chains = first.chains()
     for node in world.nodes.values():
-        own = node.replica.chains()
+        mine = node.replica.chains()
         wrong += [
             f"{node.name} and {first.name} differ on {stream}"
-            for stream in own
-            if own[stream] != chains[stream]
+            for stream in mine
+            if mine[stream] != chains[stream]
         ]
     for node in world.retired:
         node.files.open()
@@ -39,21 +39,50 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
         if [event for event in own if event in set(known)] != known:
             wrong.append(f"{first.name} knows what never happened at {node.name}")
         chains[replica.stream] = own
-    histories = []
-    for (name, incarnation), events in chains.items():
-        steps = []
+    order = {stream: at for at, stream in enumerate(world.epochs)}
+    chains = {stream: chains[stream] for stream in sorted(chains, key=order.__getitem__)}
+    sent = {event[2:] for events in chains.values() for event in events if event.startswith("c:")}
+    got = {event for events in chains.values() for event in events if event.startswith("d:")}
+    by = {
+        event: world.epochs[stream] for stream, events in chains.items() for event in events if event in got
+    }
+
+    def bound(receiver: str, message: str) -> str | None:
+        """The process that a name came to mean, which was not met when the message was sent."""
+        if "." in receiver:
+            return receiver
+        gone = any(each.startswith(f"{receiver}.") for each in excused)
+        return by.get(f"d:{receiver}:{message}", None if gone else f"{receiver}.1")
+
+    processes: dict[str, list[tuple[str, str]]] = {}
+    devices: dict[Stream, list[str]] = {}
+    for stream, events in chains.items():
+        process = world.epochs[stream]
+        steps = processes.setdefault(process, [])
+        devices.setdefault((stream[0], 0), []).extend(events)
         for at, event in enumerate(events):
             kind, _, rest = event.partition(":")
             if kind == "c":
-                steps.append(("sent", f"{rest} {' '.join(world.to[rest])}"))
+                meant = world.to[rest] if process in excused else world.to[rest][-1:]
+                to = {bound(each, rest) for receivers in meant for each in receivers} - {None}
+                steps.append(("sent", f"{rest} {' '.join(map(str, sorted(to, key=str)))}" if to else rest))
             elif kind == "d":
                 message = rest.partition(":")[2]
+                if message not in sent and sender_of(world, message) in excused:
+                    continue  # of a journal that was put back before anybody knew of its sending
                 steps.append(("delivered", message))
-                effect = f"effect at {name} of {message}"
-                if has_effect(message) != (events[at + 1 : at + 2] == [effect]):
+                effect = f"effect at {stream[0]} of {message}"
+                if process not in excused and has_effect(message) != (events[at + 1 : at + 2] == [effect]):
                     wrong.append(f"{effect} is not where it should be")
-        histories.append(History(f"{name}.{incarnation}", steps))
-    return wrong + faults(histories, excused) + misjudged(first, chains, Random(digest))
+
+    histories = [History(*each) for each in processes.items()]
+    return wrong + faults(histories, excused) + misjudged(first, devices, Random(digest))
+
+
+def sender_of(world: World, message: str) -> str:
+    """The process that sent a message."""
+    name, incarnation, _ = message.rsplit(".", 2)
+    return world.epochs[name, int(incarnation)]
 
 
 def misjudged(replica: Replica, chains: Mapping[Stream, Sequence[str]], random: Random) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from microcosm.errors import Busy
+from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.gossip import FANOUT
 from microcosm.replica.network.membership import Fence
@@ -50,10 +51,14 @@ class World(Clockwork):
         self.limits = limits or Limits()
         self.limit = 0
         self.sent = self.busy = self.kills = 0
-        self.to: dict[str, tuple[str, ...]] = {}
-        """The receivers of each message, as it was sent last under that name."""
+        self.to: dict[str, list[tuple[str, ...]]] = {}
+        """The receivers of each message, each time that one was sent under that name."""
         self.nodes = {name: Node(self, name, at) for at, name in enumerate(names)}
+        """By their places, which are their names, but for clones."""
+        self.places = {name: node.address for name, node in self.nodes.items()}
         self.retired: list[Node] = []
+        self.epochs: dict[Stream, str] = {}
+        """The streams that there were, in that order, and of which process (NAME.INCARNATION) they are."""
         for node in self.nodes.values():
             node.start()
         for node in self.nodes.values():
@@ -61,9 +66,15 @@ class World(Clockwork):
 
     def introduce(self, node: Node) -> None:
         for other in self.nodes.values():
-            if other is not node:
+            if other.name != node.name:
                 node.endpoint.add_member(other.name, other.address, self.now)
         self.step(node, lambda: None)
+
+    def looked(self, node: Node) -> None:
+        """A step of a node is done."""
+        for stream in (*node.replica._state.ledger.chains, node.replica.stream):
+            if stream[0] == node.name:
+                self.epochs.setdefault(stream, f"{node.name}.{node.replica.known_as}")
 
     # -- what happens --------------------------------------------------------------------------------------
 
@@ -83,6 +94,7 @@ class World(Clockwork):
         except Killed:
             self.kill(node)
             return
+        node.look()
         durable = node.endpoint.durable
         if durable.process.evicted or (node.wire.busy and durable.changing):
             return  # nothing can leave
@@ -99,26 +111,26 @@ class World(Clockwork):
     def kill(self, node: Node, downtime: float | None = None) -> None:
         self.kills += 1
         node.files.kill()
-        node.files.fuse = None
+        node.files.fuse = node.files.instead = None
         node.up, node.waking, node.inbox = False, NEVER, []
         self.at(self.random.uniform(0.0, 1.0) if downtime is None else downtime, lambda: self.restart(node))
 
     def restart(self, node: Node) -> None:
-        if not node.up and self.nodes.get(node.name) is node:
+        if not node.up and self.nodes.get(node.place) is node:
             node.start()
             self.step(node, lambda: None)
 
-    def arrive(self, to: str, packet: bytes) -> None:
-        node = self.nodes.get(to)
+    def arrive(self, to: str, packet: bytes, sender: str) -> None:
+        node, source = self.nodes.get(to), self.places[sender]
         if node is not None and node.up:
-            node.inbox.append(packet)
+            node.inbox.append((packet, source))
             if len(node.inbox) == 1:
                 self.at(TURN, lambda: self.step(node, lambda: self.take(node)))
 
     def take(self, node: Node) -> None:
         packets, node.inbox = node.inbox, []
-        for packet in packets:
-            node.endpoint.receive(packet, self.now, WALL + self.now)
+        for packet, source in packets:
+            node.endpoint.receive(packet, self.now, WALL + self.now, source)
 
     # -- applications --------------------------------------------------------------------------------------
 
@@ -137,8 +149,9 @@ class World(Clockwork):
     def send(self, node: Node, to: tuple[str, ...], payload: bytes) -> None:
         message = str(node.replica._next())
         named = node.endpoint.durable.process.membership.named
-        self.to[message] = tuple(
-            f"{name}.{named[name].incarnation or self.nodes[name].incarnation}" for name in to
+        bound = {name: named[name].incarnation for name in to}
+        self.to.setdefault(message, []).append(
+            tuple(f"{name}.{bound[name]}" if bound[name] else name for name in to)
         )
         try:
             assert node.replica.send(to, payload) == message
@@ -171,6 +184,7 @@ class World(Clockwork):
 
     def arm(self, node: Node) -> None:
         """Kill it at one of its next commits."""
+        node.files.instead = None
         node.files.fuse, node.files.after = self.random.randrange(4), self.random.random() < 0.5
 
     def evict(self, name: str, then: Callable[[], None]) -> None:

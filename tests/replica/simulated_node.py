@@ -40,10 +40,12 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.lives = 0
         self.fuse: int | None = None
         self.after = False
+        self.instead: Callable[[], None] | None = None
+        """What is done at that moment, if the process is not to be killed."""
         self._journal: Journal | None = None
 
     def open(self) -> None:
@@ -55,12 +57,19 @@ class Files:
         if self._journal is None:
             return
         old = self._path()
-        for name in ("", "-wal", "-head"):
-            shutil.copyfile(f"{old}{name}", f"{self._path(1)}{name}")
+        copied(old, self._path(1))
         self._journal.close()
         self._journal = None
         for each in self.folder.glob(old.name + "*"):
             each.unlink()
+
+    def keep(self, path: Path) -> None:
+        """Copy the files as they are now."""
+        copied(self._path(), path)
+
+    def put_back(self, path: Path) -> None:
+        """The next life begins with files that were kept."""
+        copied(path, self._path(1))
 
     def _path(self, later: int = 0) -> Path:
         return self.folder / f"{self.lives + later}.journal"
@@ -82,10 +91,13 @@ class Files:
             self.fuse -= 1
             if self.fuse < 0:
                 self.fuse = None
-                if self.after:
-                    self.journal.commit(records)
-                self.kill()
-                raise Killed
+                last = self.journal.commit(records) if self.after else None
+                if self.instead is None:
+                    self.kill()
+                    raise Killed
+                self.instead()
+                self.instead = None
+                return self.journal.commit(records) if last is None else last
         return self.journal.commit(records)
 
     def records(self, after: int = 0) -> Iterator[LogRecord]:
@@ -101,10 +113,17 @@ class Files:
         """The world does that."""
 
 
+def copied(old: Path, new: Path) -> None:
+    """Copy the files of a journal."""
+    for name in ("", "-wal", "-head"):
+        shutil.copyfile(f"{old}{name}", f"{new}{name}")
+
+
 class Mind(Memory):
     """A journal that is none, where nobody is killed."""
 
     fuse: int | None = None
+    instead = None
 
     def open(self) -> None:
         """Nothing is to be opened."""
@@ -162,7 +181,7 @@ class Wire:
                 batch.write(node.files)
                 self._settle(batch)
         for address, packet in endpoint.leaving(world.now, WALL + world.now):
-            world.transmit(node.name, address[0], packet)
+            world.transmit(node.place, address[0], packet)
 
     def _write(self) -> None:
         self._written = True
@@ -188,23 +207,24 @@ class Wire:
 class Node:
     """A device: files that last, and a replica that does not."""
 
-    def __init__(self, world: World, name: str, at: int) -> None:
+    def __init__(self, world: World, name: str, at: int, place: str | None = None) -> None:
         self.world, self.name = world, name
-        self.address: Address = (name, at)
-        self.files: Files | Mind = Files(world.folder / name) if world.folder else Mind()
+        self.place = place or name
+        self.address: Address = (self.place, at)
+        self.files: Files | Mind = Files(world.folder / self.place) if world.folder else Mind()
         self.up = False
         self.incarnation = 1
         self.replica: Replica
         self.carrier: Carrier
         self.wire: Wire
         self.waking = NEVER
-        self.inbox: list[bytes] = []
+        self.inbox: list[tuple[bytes, Address]] = []
 
     def start(self) -> None:
         self.files.open()
         store = ReplicaStore(self.files)
         self.replica = Replica(store, self.name, incarnation=self.incarnation, largest=900)
-        if self.replica.stream[1] != self.incarnation:
+        if self.replica.known_as != self.incarnation:
             self.replica.renew(self.incarnation)
         self.replica.on_deliver(self.deliver)
         self.carrier = Carrier(self.replica, store, self.world.random)
@@ -216,6 +236,11 @@ class Node:
         self.wire = Wire(self, endpoint)
         self.carrier.ride(self.wire)
         self.up = True
+        self.look()
+
+    def look(self) -> None:
+        """A step is done: see what it did."""
+        self.world.looked(self)
 
     @property
     def endpoint(self) -> Endpoint:

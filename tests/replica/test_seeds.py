@@ -40,11 +40,11 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
     world.calm()
     message = next(event for event in a.events if event.startswith("c:"))[2:]
     assert judged(world) == []
-    world.to[message] = ("c.1",)
+    world.to[message] = [("c.1",)]
     assert judged(world) == [f"{message} is delivered at b.1, and is not for it"]
-    world.to[message] = ("b.1", "a.1")
+    world.to[message] = [("b.1", "a.1")]
     assert judged(world) == [f"{message} is never delivered at a.1"]
-    world.to[message] = ("b.1",)
+    world.to[message] = [("b.1",)]
     b.local("more")
     assert judged(world)[0] == "b knows other things than a"
     assert f"{message} is delivered 2 times at b.1" in faults(

@@ -31,6 +31,7 @@ FORGETTING = (
 )
 CONFLICT = "tests/queries/test_possible.py::test_of_a_token_only_the_pairs_that_contradict_are_in_a_conflict"
 EXACT = "tests/givens/test_exact.py"
+TOLD = "tests/worlds/test_complete.py"
 
 MUTANTS = [
     Mutant(
@@ -58,7 +59,7 @@ MUTANTS = [
     ),
     Mutant(
         "exact where worlds do not know all", "cli/commands/rederived.py",
-        "    if unheeded := ignored(givens, pair if len(possible) > 1 else ()):\n",
+        "    if unheeded := ignored(givens):\n",
         "    if unheeded := ():\n", CLAIMS,
     ),
     Mutant(
@@ -130,6 +131,26 @@ MUTANTS = [
     Mutant(
         "assumptions that are left", "kernel/check.py",
         "for line, path in self.given.rests_on[id(start.node)].items():", "for line, path in ():", ASSUMED,
+    ),
+    Mutant(
+        "a log of which some events are in no order", "kernel/givens.py",
+        "for event, process in owned(self._givens):", "for event, process in ():", TOLD,
+    ),
+    Mutant(
+        "events of two processes", "givens/completeness.py",
+        "found if found.isdisjoint(others) else", "found or", TOLD,
+    ),
+    Mutant(
+        "the events of all are those of some", "givens/completeness.py",
+        "if process in named}", "if process}", TOLD,
+    ),
+    Mutant(
+        "what is sent to others goes nowhere", "givens/completeness.py",
+        "set(one.receivers) <= set(givens.complete):", "one.receivers:", TOLD,
+    ),
+    Mutant(
+        "what leads out is forgotten", "state/forget.py",
+        "_open_ends(left, gone) != _open_ends(givens, gone)", "False", TOLD,
     ),
     Mutant(
         "no limit on earlier microcosms", "kernel/check.py",

@@ -29,6 +29,7 @@ clock "log in" = laptop {"laptop": 2} unticked # a gap before it
 a < b  from "message m7"
 send e = m1 phone -> laptop, album
 receive f = m1 laptop
+process phone = e3, "log in"
 ordering causal
 ordering fifo-1-1 interior
 complete
@@ -64,6 +65,7 @@ def all_givens(draw: st.DrawFn) -> Givens:
     sends = st.builds(Message, st.just("send"), some, some, some, few.map(tuple) | st.just(()))
     receives = st.builds(Message, st.just("receive"), some, some, some, st.just(()))
     givens.messages = draw(st.lists(sends | receives, max_size=3))
+    givens.processes = draw(st.dictionaries(some, few.map(tuple), max_size=2))
     known = [name + interior for name in s.ORDERINGS for interior in ("", s.INTERIOR)]
     givens.orderings = draw(st.lists(st.sampled_from(known), max_size=2, unique=True))
     givens.tokens = draw(st.dictionaries(some, few.map(tuple), max_size=2))

@@ -27,6 +27,7 @@ EXAMPLE: dict[str, Any] = {
     "stamps": {"e1": 5, "u": [10.0, 12.5]},
     "clocks": {"u": ["phone", {"phone": 3, "laptop": 1}, True], "v": ["phone", {}, False]},
     "messages": [["send", "e", "m1", "phone", ["laptop", "album"]], ["receive", "f", "m1", "laptop"]],
+    "processes": {"phone": ["e3"]},
     "orderings": ["causal", "rsc interior"],
     "complete": False,
     "tokens": {"lock": ["e1", "u"]},
@@ -56,6 +57,7 @@ def test_every_field() -> None:
             Message("send", "e", "m1", "phone", ("laptop", "album")),
             Message("receive", "f", "m1", "laptop"),
         ],
+        processes={"phone": ("e3",)},
         orderings=["causal", "rsc interior"],
         tokens={"lock": ("e1", "u")},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from random import Random
 
@@ -15,8 +16,10 @@ from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.givens import GivenRows
 from microcosm.order.order import base_facts, lacking
+from microcosm.queries.concluded import Offline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
+from tests.thorough import draws
 
 Pairs = set[tuple[str, str]]
 
@@ -64,6 +67,8 @@ def log_of(
         if process not in named and rng.random() < 0.5:
             continue
         chains.setdefault(process, []).append(event)
+        if not isinstance(one, Message) and rng.random() < 0.8:
+            givens.processes[process] = (*givens.processes.get(process, ()), event)
         if isinstance(one, Message):
             givens.messages.append(one)
             if one.kind == "send":
@@ -122,6 +127,92 @@ def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
     for a, b in combinations(members, 2):
         assert mine.holds("complete", a, b) == ((a, b) in mine["complete"])
         assert (b in set(mine.partners("complete", 0, a))) == ((a, b) in mine["complete"])
+
+
+def happenings(events: int) -> Iterator[tuple[str, Pairs]]:
+    """All that two processes can record, p and q, of what three do in so many events; with the order of each.
+
+    Every sequence of steps of every process: an event, a sending to one of the others or to somebody, a
+    reception. Of the third process, r, nothing is recorded, and only its messages matter.
+    """
+    waiting: list[list[tuple[str, str, str, str]]] = [[]]
+    while waiting:
+        steps = waiting.pop()
+        if len(steps) == events:
+            yield recorded(steps)
+            continue
+        at = str(len(steps))
+        received = {(process, message) for kind, process, message, _ in steps if kind == "receive"}
+        for process in "pqr":
+            others = [other for other in "pqr" if other != process]
+            sends = [("send", process, at, to) for to in (*others, "pqr" if process == "p" else others[0])]
+            fits = [
+                ("receive", process, message, sender)
+                for kind, sender, message, to in steps
+                if kind == "send" and process in to and (process, message) not in received
+            ]
+            alone = [("event", process, "", "")] if process != "r" else []
+            waiting += [[*steps, one] for one in {*alone, *sends, *fits} if one[3] != process]
+
+
+def recorded(steps: list[tuple[str, str, str, str]]) -> tuple[str, Pairs]:
+    """What p and q record of steps, as a microcosm that says that both are complete; the order of theirs."""
+    count: dict[str, int] = {}
+    lines: dict[str, list[str]] = {"p": [], "q": [], "r": []}
+    sent: dict[str, str] = {}
+    called: dict[str, str] = {}
+    past: dict[str, set[str]] = {}
+    last: dict[str, str] = {}
+    links: list[str] = []
+    for kind, process, message, to in steps:
+        count[process] = count.get(process, 0) + 1
+        event = f"{process}{count[process]}"
+        before = [last[process]] if process in last else []
+        if kind == "receive":
+            before.append(sent[message])
+            name = f"{process}<{event}" if to == "r" else called[message]
+            lines[process].append(f'receive {event} = "{name}" {process}')
+            if "r" not in (process, to):
+                links.append(f"{sent[message]} < {event}")
+        elif kind == "send":
+            sent[message] = event
+            called[message] = f"{event}>"
+            known = f" -> {', '.join(to)}" if len(to) == 1 else ""
+            lines[process].append(f'send {event} = "{called[message]}" {process}{known}')
+        else:
+            lines[process].append(f"process {process} = {event}")
+        if process in last:
+            lines[process].append(f"{last[process]} < {event}")
+        past[event] = {one for each in before for one in (each, *past[each])}
+        last[process] = event
+    order = {(a, b) for b in past for a in past[b] if "r" not in a + b}
+    return "\n".join([*lines["p"], *lines["q"], *sorted(links), "complete p, q"]), order
+
+
+def test_what_is_told_of_two_processes_was_so_in_every_execution_with_that_log() -> None:
+    """All that three processes can do, by the log that two of them leave: what once was ordered is never
+    called concurrent; and where the events suffice for all that r may have done, what never was is.
+    """
+    events = draws(4, 5)
+    happened: dict[str, list[Pairs]] = {}
+    for less in range(2, events + 1):
+        for text, order in happenings(less):
+            happened.setdefault(text, []).append(order)
+    alone = 0
+    for text, orders in happened.items():
+        known = Microcosm.parse(text)
+        inner = {event for events in known.givens.processes.values() for event in events}
+        ever: Pairs = set().union(*orders)
+        names = sorted(known.givens.named())
+        unsent = text.count('= "p<') + text.count('= "q<')
+        room = len(names) + unsent < events  # for all that r needs to have done
+        for a, b in combinations(names, 2):
+            apart = known.concluded.verdict(a, b) is Offline.APART
+            never = ever.isdisjoint(((a, b), (b, a)))
+            assert never or not apart, (text, a, b)
+            assert apart or not never or not room, (text, a, b)
+            alone += apart and not inner.isdisjoint((a, b))
+    assert alone > 100
 
 
 def test_an_edit_of_a_log_without_messages() -> None:
@@ -205,6 +296,42 @@ def test_few_events_do_for_what_is_decided_of_a_pair(seed: int, monkeypatch: pyt
         for proof in found.derivations.values():
             assert proof is not None
             assert check(known.givens, known.rules, proof.to_json()) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_forgotten_makes_nothing_known_of_the_others(seed: int) -> None:
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(4, 12))
+    givens = log_of(told, order, set(rng.sample(["p0", "p1", "p2"], rng.randint(1, 2))), rng, False)
+    known = Microcosm(givens)
+    events = sorted(givens.named())
+    if len(events) < 3:
+        return
+    was = {(a, b): known.offline(a, b).possible for a, b in combinations(events, 2)}
+    gone = rng.sample(events, rng.randint(1, 2))
+    for event in gone:
+        known.forget(event)
+    for (a, b), possible in was.items():
+        if not {a, b} & {*gone}:
+            assert set(known.offline(a, b).possible) == set(possible)
+
+
+def test_an_event_of_two_processes_is_told_of_by_neither() -> None:
+    text = "process alice = a\nprocess bob = b\ncomplete alice, bob"
+    assert Microcosm.parse(text).offline("a", "b").relation is Relation.CONCURRENT
+    assert Microcosm.parse(f"{text}\nprocess carol = a").offline("a", "b").relation is None
+    both = Microcosm.parse(f"{text}\nprocess bob = a")
+    assert both.offline("a", "b").relation is None
+    assert lacking(both.givens) == "nothing orders a and b of process bob"
+
+
+def test_whose_events_are_is_told_by_the_words_of_a_complete_log() -> None:
+    text = "event a process alice\nevent b process bob\nevent c process carol\n"
+    assert not Microcosm.parse(text).givens.processes
+    known = Microcosm.parse(f"{text}complete alice, bob\n")
+    assert known.givens.processes == {"alice": ("a",), "bob": ("b",)}
+    assert Microcosm.parse(known.to_text()).givens == known.givens
+    assert known.offline("a", "b").relation is Relation.CONCURRENT
 
 
 def test_complete_is_no_online_rule() -> None:

@@ -10,7 +10,7 @@ import typer
 from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
-    BY_COMPLETE,
+    by_complete,
     concluded_field,
     note_unknown_events,
     premise_lines,
@@ -77,7 +77,7 @@ def online(
             show_proof(known, proof)
         if offline:
             output.say("")
-            show_prose(BY_COMPLETE)
+            show_prose(by_complete(known))
         show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 
@@ -141,7 +141,7 @@ def why(
         _explain(known, files, left, verdict, right, proof)
         if offline:
             output.say("")
-            show_prose(BY_COMPLETE)
+            show_prose(by_complete(known))
         show_hint(known, left, verdict, right)
     return verdict_exit(verdict)
 
@@ -192,7 +192,7 @@ def why_not(
         said = statement(left, str(stated.relation), right, words_of(known))
         output.say(f"{said} {'holds' if holds else 'does not hold'}")
         if offline:
-            show_prose(f"{statement(left, str(shown), right, words_of(known))} is {BY_COMPLETE}")
+            show_prose(f"{statement(left, str(shown), right, words_of(known))} is {by_complete(known)}")
         output.say_all(premise_lines(found.premises))
     return exits.REFUTED if holds else exits.HOLDS
 

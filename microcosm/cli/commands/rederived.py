@@ -77,7 +77,7 @@ def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop:
     """Why it is not known that some world has each of the relations."""
     from microcosm.queries.possible import Worlds
 
-    if unheeded := ignored(givens, pair if len(possible) > 1 else ()):
+    if unheeded := ignored(givens):
         return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)
@@ -110,7 +110,7 @@ def _unfit(
 def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
     """What is not so in an answer of `possible`."""
     possible = stated["possible"]
-    unheeded = list(ignored(givens, pair if len(possible) > 1 else ()))
+    unheeded = list(ignored(givens))
     if stated.get("ignored", unheeded) != unheeded:
         return "`ignored` is not what worlds do not take into account"
     if not possible:

@@ -12,7 +12,7 @@ import typer
 
 from microcosm.cli import exits, options, output, progress
 from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, pair_texts, stream_pairs
-from microcosm.cli.show.verdict import BY_COMPLETE, SIGN_OF_COMPLETE, words_of
+from microcosm.cli.show.verdict import by_complete, words_of
 
 if TYPE_CHECKING:
     from microcosm.cli.show.tables import Verdict
@@ -148,7 +148,7 @@ def _online_matrix(known: Microcosm, events: list[str]) -> None:
     if silent in cell.values():
         output.say(f"{silent} is silence: no rule says anything about the pair.")
     if str(Offline.APART) in cell.values():
-        output.say(SIGN_OF_COMPLETE)
+        output.say(f"* {by_complete(known)}")
 
 
 def _online_counts(known: Microcosm, events: list[str]) -> None:
@@ -164,7 +164,7 @@ def _online_counts(known: Microcosm, events: list[str]) -> None:
     for sign, words, count in (
         ("<", "one happens before the other", ordered),
         ("||", "concurrent", found[Relation.CONCURRENT]),
-        (str(Offline.APART), f"concurrent: {BY_COMPLETE}", found[Offline.APART]),
+        (str(Offline.APART), f"concurrent: {by_complete(known)}", found[Offline.APART]),
         ("<>", "causally related, direction not known", found[Relation.RELATED]),
         ("?", "unknown", found[Relation.UNKNOWN]),
         (silent, "silent: no rule says anything", found[Relation.SILENT]),

@@ -155,7 +155,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
     givens = reading.givens_of([file])
     left_out = [
         what
-        for what in ("stamps", "clocks", "messages", "orderings", "tokens", "complete")
+        for what in ("stamps", "clocks", "messages", "processes", "orderings", "tokens", "complete")
         if getattr(givens, what)
     ]
     with opened(path) as replica:

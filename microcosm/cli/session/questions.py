@@ -14,8 +14,8 @@ from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, Fields, packed
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
-    BY_COMPLETE,
     IN_WORDS,
+    by_complete,
     concluded_field,
     hint,
     premise_lines,
@@ -73,7 +73,7 @@ def pair(session: Session, sentence: Sentence) -> Answer:
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded}
-    notes = [f"note: {BY_COMPLETE}"] if offline else []
+    notes = [f"note: {by_complete(known)}"] if offline else []
     notes += [f"note: {told}" for told in strangers(known, left, right)]
     if said := hint(known, left, verdict, right):
         notes.append(f"note: {said}")
@@ -107,7 +107,7 @@ def why(session: Session, sentence: Sentence) -> Answer:
     notes = [f"note: {told}" for told in strangers(known, left, right)]
     verdict, offline = stands(known, left, right)
     if offline:
-        notes.append(f"note: {statement(left, str(verdict), right)} is {BY_COMPLETE}")
+        notes.append(f"note: {statement(left, str(verdict), right)} is {by_complete(known)}")
     if sentence.has("NOT"):
         return _why_not(known, (left, asked, right), offline and asked is verdict, notes)
     if verdict is not asked:
@@ -176,7 +176,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     found, where = known.concluded.with_verdict(relation, event), counted.format(words_of(known)(event))
     told = _listed(known, found, where)
     apart = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
-    return _concluded(told, len(apart), f"{len(apart):,} of them", {"concluded_offline": apart})
+    return _concluded(known, told, apart)
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -299,7 +299,7 @@ def _pairs(known: Microcosm, relation: Relation) -> Answer:
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
         yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
         if apart:
-            yield f"note: {apart:,} of them (marked *) {BY_COMPLETE}"
+            yield f"note: {apart:,} of them (marked *) {by_complete(known)}"
 
     def fields() -> Fields:
         pairs = [*found]
@@ -311,12 +311,11 @@ def _pairs(known: Microcosm, relation: Relation) -> Answer:
     return Answer(lines(), fields)
 
 
-def _concluded(answer: Answer, count: int, which: str, more: Fields) -> Answer:
+def _concluded(known: Microcosm, answer: Answer, apart: list[str]) -> Answer:
     """An answer about a log that is said to be complete: how much of it was concluded offline."""
-    told = [f"note: {which} {BY_COMPLETE}"] if count else []
-    return replace(
-        answer, lines=chain(answer.lines, told), fields=lambda: {**answer.fields(), **(more if count else {})}
-    )
+    told = [f"note: {len(apart):,} of them {by_complete(known)}"] if apart else []
+    more = {"concluded_offline": apart} if apart else {}
+    return replace(answer, lines=chain(answer.lines, told), fields=lambda: {**answer.fields(), **more})
 
 
 def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:

@@ -44,10 +44,15 @@ def verdict_exit(verdict: Relation) -> int:
 
 COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
 
-BY_COMPLETE = "concluded offline (⊩), as the log is said to be complete"
 
-SIGN_OF_COMPLETE = f"* {BY_COMPLETE}"
-"""What the mark on a sign in a table says."""
+def by_complete(known: Microcosm) -> str:
+    """That something was concluded offline, and from what: the log, or some processes, being complete."""
+    named = known.givens.complete
+    if not isinstance(named, tuple):
+        return "concluded offline (⊩), as the log is said to be complete"
+    *others, last = map(quote, named)
+    which = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return f"concluded offline (⊩), as {which} said to be complete"
 
 
 def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
@@ -73,44 +78,12 @@ def concluded_field(offline: bool) -> dict[str, object]:
 
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
     """What would settle a verdict that says nothing of two events of a log."""
-    from dataclasses import replace
-
     from microcosm.cli.reading import may_be_complete
-    from microcosm.givens.completeness import covered
 
-    if verdict not in (Relation.UNKNOWN, Relation.SILENT):
+    table = known.givens.events
+    if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None or not may_be_complete(known):
         return None
-    if known.givens.complete:
-        return _untold(known, left, right)
-    if not may_be_complete(known):
-        return None
-    told = covered(replace(known.givens, complete=True))  # of others a complete log says no more
-    return COMPLETE if left in told and right in told else None
-
-
-def _untold(known: Microcosm, left: str, right: str) -> str | None:
-    """Why nothing is concluded of two events though the log is said to be complete, where that is known."""
-    from microcosm.givens.completeness import covered
-
-    complete, table, told = known.givens.complete, known.givens.events, covered(known.givens)
-    for event in (left, right):
-        row = None if table is None or event in told else table.row(event)
-        if row is not None and complete is True:
-            return ALONE.format(words_of(known)(event))
-        if row is not None and isinstance(complete, tuple) and row.process in complete:
-            return NO_MESSAGE.format(words_of(known)(event))
-    return None
-
-
-ALONE = (
-    "nothing in the log is before {} or after it: where the log is complete, as it is said to be, it is"
-    " concurrent with every other event; no given names it, so there is no proof of that"
-)
-
-NO_MESSAGE = (
-    "what is said to be complete of a process tells of its sendings and receptions: {} is neither; only a log"
-    " that is complete as a whole (--complete) tells of it"
-)
+    return COMPLETE if left in table and right in table else None
 
 
 def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:

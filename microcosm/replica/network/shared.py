@@ -15,6 +15,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
+from msgpack import packb
+
 from microcosm.replica.ledger.records import encode_identity
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.replica import Replica
@@ -172,6 +174,10 @@ class Nesting:
 class Stating:
     """Has the members that a replica states follow those of its network, in the commit that changes these.
 
+    What it was told by messages of one that is gone, and nobody has signed, is taken out: the author may have
+    lost it, then nobody else can ever be told of it. If somebody has it signed, it comes again.
+
+
     Two commits, one after the other, would let a crash in between leave a replica that remembers removals for
     somebody who was evicted long ago, for ever. Whoever commits for the network calls `follow` before; what
     it adds is committed along.
@@ -192,6 +198,10 @@ class Stating:
             return
         before, self._named = self._named, named
         gone = ({fence.name for fence in process.membership.fences} if before is None else before) - named
+        for run in replica.unsigned_of(gone):
+            content = packb(list(run))
+            self._durable.include("disown", content)
+            replica.recorded("disown", content)
         stated = ({*replica.members} | named) - gone
         if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
             content = encode_identity(replace(replica.identity, members=wanted))

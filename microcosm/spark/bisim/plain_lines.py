@@ -61,7 +61,7 @@ _FIELDS = {
     "internal": (_LIST, _NO_LIST),
     "external": (_LISTS, _NO_LIST),
     **dict.fromkeys(("refuted", "messages", "orderings"), (_NO_LIST,)),
-    **dict.fromkeys(("stamps", "clocks", "tokens"), (_NO_TABLE,)),
+    **dict.fromkeys(("stamps", "clocks", "processes", "tokens"), (_NO_TABLE,)),
 }
 _NUMBERS = {name: number for number, name in enumerate(_FIELDS)}
 _NONE = len(_FIELDS)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_EMPTY = ("refuted", "stamps", "clocks", "messages", "orderings", "tokens")
+_EMPTY = ("refuted", "stamps", "clocks", "messages", "processes", "orderings", "tokens")
 
 
 def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
@@ -231,7 +231,7 @@ def _pasts(before: list[list[int]]) -> list[int] | None:
     return past if len(order) == len(before) else None
 
 
-_TABLES = ("stamps", "clocks", "tokens")
+_TABLES = ("stamps", "clocks", "processes", "tokens")
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")
 
 

@@ -194,7 +194,7 @@ class World(Clockwork):
                 self.stop(node)
             self.step(node, lambda: None)
 
-    def arrive(self, to: str, packet: bytes) -> None:
+    def arrive(self, to: str, packet: bytes, sender: str) -> None:
         node = self.nodes.get(to)
         endpoint = node.endpoint if node is not None else None
         if node is not None and endpoint is not None:

@@ -1,0 +1,267 @@
+"""Journals that are put back from older copies, or run twice, in a simulation; and an operator.
+
+Copies are taken at commits, before or after them, as a person might copy files; later a process is killed and
+goes on from such a copy, or another one begins with it beside the first, elsewhere. The operator does what
+the page says once somebody says that he diverged: a clone is stopped, and whoever forgot is replaced, as
+another incarnation; and who forgot that somebody was replaced, is told so again. What becomes of it is judged
+like everything else, but for the incarnations that were replaced, some of whose messages may be lost; and no
+chain that anybody knows may be of two copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from microcosm.replica.ledger.dots import Stream
+from microcosm.replica.network.membership import Fence, Member
+from tests.replica.simulated import World
+from tests.replica.simulated_node import Files, Node
+
+LOOKS = 0.5
+"""Seconds after which the operator looks again."""
+
+
+class Branch:
+    """The events of one copy of a journal, after those that it shares with another."""
+
+    def __init__(self, parent: Branch | None = None) -> None:
+        self.parent = parent
+        self.shared = len(parent.log) if parent is not None else 0
+        self.log: dict[str, int] = {}
+        self.noted: dict[Stream, int] = dict(parent.noted) if parent is not None else {}
+
+    def has(self, event: str) -> bool:
+        """Whether an event happened before this copy, or in it."""
+        at = self.log.get(event)
+        if at is not None or self.parent is None:
+            return at is not None
+        return self.parent.had(event, self.shared)
+
+    def had(self, event: str, end: int) -> bool:
+        """Whether an event was among the first so many of this copy, or before it."""
+        at = self.log.get(event)
+        if at is not None:
+            return at < end
+        return self.parent is not None and self.parent.had(event, self.shared)
+
+
+class Kept(NamedTuple):
+    """A copy of a journal's files."""
+
+    path: Path
+    incarnation: int
+    branch: Branch
+
+
+class Restoring(World):
+    """A world whose operator copies journals, puts them back, and replaces who diverged."""
+
+    def __init__(self, folder: Path, names: str, seed: int, **options: Any) -> None:
+        self.branches: dict[str, Branch] = {}
+        self.born: dict[str, list[Branch]] = {}
+        """The copies in which an event happened."""
+        self.kept: dict[str, list[Kept]] = {}
+        self.excused: set[str] = set()
+        """Processes that were replaced."""
+        self.put_backs = self.clones = self.copies = 0
+        self.gone: list[Fence] = []
+        """All incarnations that were replaced, or evicted for another reason."""
+        self._held: set[str] = set()
+        super().__init__(folder, names, seed, **options)
+        fixed = patch("microcosm.replica.epochs.randbits", self.random.getrandbits)
+        fixed.start()
+        self.close = fixed.stop
+        self.at(LOOKS, self.operate)
+
+    def looked(self, node: Node) -> None:
+        """See which events are new, and in which copy they have happened."""
+        super().looked(node)
+        branch = self.branches.setdefault(node.place, Branch())
+        stream = node.replica.stream
+        chain = node.replica._state.ledger.chains.get(stream, {})
+        last = node.replica.seen().last(stream)
+        for number in range(branch.noted.get(stream, 0) + 1, last + 1):
+            event = chain.get(number)
+            if event is not None and not branch.has(event):
+                branch.log[event] = len(branch.log)
+                self.born.setdefault(event, []).append(branch)
+        branch.noted[stream] = last
+
+    # -- copies --------------------------------------------------------------------------------------------
+
+    def keep(self, node: Node) -> None:
+        """Copy its files at one of its next commits."""
+        if isinstance(node.files, Files):
+            node.files.fuse, node.files.after = self.random.randrange(4), self.random.random() < 0.5
+            node.files.instead = lambda: self.keep_now(node)
+
+    def keep_now(self, node: Node) -> None:
+        assert isinstance(node.files, Files)
+        self.copies += 1
+        path = node.files.folder / f"kept-{self.copies}"
+        node.files.keep(path)
+        self.kept.setdefault(node.place, []).append(
+            Kept(path, node.incarnation, Branch(self.branches[node.place]))
+        )
+
+    def put_back(self, name: str, kept: Kept | None = None) -> None:
+        """Kill it, and let it go on from an older copy of this incarnation, if there is one."""
+        node = self.nodes[name]
+        some = [each for each in self.kept.get(name, []) if each.incarnation == node.incarnation]
+        if not node.up or not some or not isinstance(node.files, Files):
+            return
+        if kept is None or kept not in some:
+            kept = self.random.choice(some)
+        self.keep_now(node)  # it may come back, too
+        self.kill(node)
+        node.files.put_back(kept.path)
+        self.branches[name] = Branch(kept.branch)
+        self.put_backs += 1
+
+    def clone(self, name: str) -> None:
+        """Let another process run with a copy of a journal, elsewhere, under the same name."""
+        node, place = self.nodes[name], f"{name}'"
+        if place in self.nodes or not node.up or name in self._held:
+            return
+        self.keep_now(node)
+        kept = self.kept[name][-1]
+        twin = self.nodes[place] = Node(self, name, len(self.places), place)
+        twin.incarnation = node.incarnation
+        assert isinstance(twin.files, Files)
+        twin.files.lives = self.clones * 1000  # no life has the files of an earlier clone's
+        twin.files.put_back(kept.path)
+        self.places[place] = twin.address
+        self.branches[place] = Branch(kept.branch)
+        self.clones += 1
+        self.restart(twin)
+
+    def restorations(self, seconds: float, count: int, names: str) -> None:
+        """So many of each, at random moments: copies put back, alone or all at once, or run beside."""
+        random = self.random
+
+        def some(action: Callable[[str], object], times: int) -> None:
+            for _ in range(times):
+                name = random.choice(names)
+                self.at(random.uniform(0, seconds), lambda name=name: action(name))  # type: ignore[misc]
+
+        some(lambda name: self.act(name, self.keep), 4 * count)
+        some(self.put_back, count)
+        some(self.clone, count)
+        some(self.back_and_forth, count)
+        for _ in range(count):
+            at = random.uniform(0, seconds)
+            for name in names:
+                self.at(at, lambda name=name: self.put_back(name))  # type: ignore[misc]
+
+    def back_and_forth(self, name: str) -> None:
+        """Two copies run one after the other: an older one, and after a while the one of before again."""
+        self.put_back(name)
+        newest = self.kept.get(name, [None])[-1]
+        if newest is not None:
+            self.at(self.random.uniform(0.5, 2.0), lambda: self.put_back(name, newest))
+
+    # -- the operator --------------------------------------------------------------------------------------
+
+    def operate(self) -> None:
+        """See who says that he diverged, and do something about it."""
+        for node in [*self.nodes.values()]:
+            if node.up and node.place in self.nodes:
+                said = node.replica.divergences
+                names = {str(each["member"]) for each in said} | ({node.name} if said else set())
+                for name in names:
+                    self.stop(f"{name}'")
+                if any(each.get("mine") for each in said):
+                    self.replace(node.name)
+                for fence in self.gone:
+                    if self._knows(node, fence) and fence.name != node.name:
+                        self.act(node.place, lambda node, fence=fence: self._give_up(node, fence))  # type: ignore[misc]
+                for other in self.nodes.values():
+                    if other.name != node.name and other.name not in self._named(node):
+                        self.meet(node, other)
+        self.at(LOOKS, self.operate)
+
+    def stop(self, place: str) -> None:
+        """A clone ends for good."""
+        twin = self.nodes.pop(place, None)
+        if twin is not None:
+            twin.files.kill()
+            twin.up = False
+
+    def replace(self, name: str) -> None:
+        """Go on as another incarnation; all others give the old one up, and add the new one."""
+        node = self.nodes[name]
+        if name in self._held:
+            return
+        self._held.add(name)
+        fence = Fence(name, node.incarnation)
+        self.gone.append(fence)
+        self.excused.add(f"{name}.{node.incarnation}")
+        node.incarnation += 1
+        self.kill(node, 0.0)
+
+        def once() -> None:
+            others = [each for each in self.nodes.values() if each.name != name]
+            for other in others:
+                self.act(other.place, lambda other: self._give_up(other, fence))
+            if all(each.up and not self._knows(each, fence) for each in others):
+                self._held.discard(name)
+                self.restart(node)
+                for other in others:
+                    self.meet(other, node)
+            else:
+                self.at(0.2, once)
+
+        once()
+
+    def rejoin(self, name: str) -> None:
+        self.gone.append(Fence(name, self.nodes[name].incarnation))
+        super().rejoin(name)
+
+    def retire(self, name: str) -> None:
+        self.gone.append(Fence(name, self.nodes[name].incarnation))
+        super().retire(name)
+
+    def restart(self, node: Node) -> None:
+        if node.name not in self._held:
+            super().restart(node)
+
+    def quiet(self) -> bool:
+        said = (each for node in self.nodes.values() if node.up for each in node.replica.divergences)
+        clones = any(node.place != node.name for node in self.nodes.values())
+        return (
+            not self._held and not clones and not any(each.get("mine") for each in said) and super().quiet()
+        )
+
+    def _named(self, node: Node) -> dict[str, Member]:
+        return node.endpoint.durable.process.membership.named
+
+    def _knows(self, node: Node, fence: Fence) -> bool:
+        member = self._named(node).get(fence.name)
+        known = (fence.incarnation,) if fence.name in self.nodes else (None, fence.incarnation)
+        return member is not None and member.incarnation in known
+
+    def _give_up(self, node: Node, fence: Fence) -> None:
+        if self._knows(node, fence):
+            node.endpoint.evict(fence.name, self.now)
+        node.replica.settle_divergences(fence.name)
+
+    # -- judging -------------------------------------------------------------------------------------------
+
+    def mixed(self) -> list[str]:
+        """Chains that somebody knows, and that are of two copies of a journal; dots that name two things."""
+        found, meant = [], dict[Any, tuple[str, object]]()
+        for node in self.nodes.values():
+            for stream, events in node.replica.chains().items():
+                plain = [event for event in events if len(self.born.get(event, ())) == 1]
+                for one, other in pairwise(plain):
+                    if not self.born[other][0].has(one):
+                        found.append(f"{node.name}: {one} < {other} of {stream} happened in two copies")
+            for dot, evolution in node.replica._state.ledger.held.items():
+                first, said = meant.setdefault(dot, (node.name, evolution))
+                if said != evolution:
+                    found.append(f"{dot} is {said} at {first}, and {evolution} at {node.name}")
+        return found
