@@ -1,9 +1,9 @@
 """Scripts made shorter: no comments, no blanks, and a letter or two for each name that they declare.
 
-Only names change, and each everywhere: all that is called `event` in one function of the page gets one and
-the same new name there, which nothing else in it has. So no name can come to mean what another one means,
-whatever the scopes inside are, and no scope has to be looked at. What follows a dot, stands before a colon in
-an object, or is text keeps its name; `{event}` becomes `{event:e}`.
+Only names change (and `const`, which is `let`), and each everywhere: all that is called `event` in one
+function of the page gets one and the same new name there, which nothing else in it has. So no name can come
+to mean what another one means, whatever the scopes inside are, and no scope has to be looked at. What follows
+a dot, stands before a colon in an object, or is text keeps its name; `{event}` becomes `{event:e}`.
 
 The scripts hold to what this relies on: each statement ends with `;` or `}`, what all of them share stands at
 the left margin outside of brackets, and what they use of the browser is in `OFFERED`. Where one of these is
@@ -78,7 +78,9 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
         text = token.text
         if token.begins:
             local, fresh = {}, _names(ascii_lowercase, taken)
-        if token.kind in ("name", "short") and text not in KEPT:
+        if text == "const" and token.kind == "name":
+            text = "let"
+        elif token.kind in ("name", "short") and text not in KEPT:
             new = shared.get(text) or local.get(text) or local.setdefault(text, next(fresh))
             text = f"{text}:{new}" if token.kind == "short" else new
         if (text in ("}", ")", "]") and last == ",") or (text == "}" and last == ";"):

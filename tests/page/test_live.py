@@ -88,10 +88,10 @@ def test_two_tabs_see_what_one_of_them_supposes(tabs: Any) -> None:
         choose(tab, "digest", "ask")
     assert "ask < digest" in says(one, "suppose ask < digest")
     for tab in (one, other):
-        tab.wait_for_selector(".verdict h2:has-text('happens after')", timeout=5000)
+        tab.wait_for_selector(".verdict h2:has-text('is after')", timeout=5000)
     assert "suppose ask < digest" in says(other, "undo")
     for tab in (one, other):
-        tab.wait_for_selector(".verdict h2:not(:has-text('happens after'))", timeout=5000)
+        tab.wait_for_selector(".verdict h2:not(:has-text('is after'))", timeout=5000)
 
 
 def test_what_if_is_what_the_session_answers_and_is_kept_and_undone(tabs: Any) -> None:
@@ -104,7 +104,7 @@ def test_what_if_is_what_the_session_answers_and_is_kept_and_undone(tabs: Any) -
     assert tab.inner_text("#whatif p").startswith(f"{len(told['follows'])} ")
     assert "what if ask < digest" in tab.text_content("#said")
     tab.click("#whatif button:has-text('Keep')")
-    tab.wait_for_selector(".verdict h2:has-text('happens before')")
+    tab.wait_for_selector(".verdict h2:has-text('is before')")
     assert who.session.known.online("ask", "digest").value == "<"
     says(tab, "undo")
     assert who.session.known.online("ask", "digest").value != "<"
@@ -121,7 +121,7 @@ def test_a_and_b_stay_while_the_log_grows(tabs: Any, tmp_path: Path) -> None:
         found = reread([str(log)], How(read_rules()))
         who.renew(found, who.pack(found.known, found))
         tab.wait_for_selector(f"#counts:has-text('{many} events')", timeout=5000)
-        assert "unshare happens before acl-seen" in tab.inner_text(".verdict h2")
+        assert "unshare is before acl-seen" in tab.inner_text(".verdict h2")
     assert "a=unshare&b=acl-seen" in tab.url
 
 

@@ -87,8 +87,8 @@ def test_one_event_and_what_is_beside_it(album: Any) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "sign", "says"),
     [
-        ("unshare", "upload", "<", "unshare happens before upload"),
-        ("upload", "unshare", ">", "upload happens after unshare"),
+        ("unshare", "upload", "<", "unshare is before upload"),
+        ("upload", "unshare", ">", "upload is after unshare"),
         ("acl-saved", "ask", "?", "acl-saved is unknown to ask"),
         ("digest", "acl-seen", "silent", "digest is silent beside acl-seen"),
         ("edit", "login", "||", "edit is concurrent with login"),
@@ -179,7 +179,7 @@ def test_keys_alone(album: Any) -> None:
         press(key)
     assert album.run("() => model.name(app.state.b)") == "upload"
     tab.wait_for_selector("[role=tree]")
-    assert "unshare happens before upload" in tab.inner_text("#live")
+    assert "unshare is before upload" in tab.inner_text("#live")
     walked = []
     for _ in range(6):
         press("]")

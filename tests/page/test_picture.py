@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -182,6 +185,53 @@ def test_two_replicas_are_two_halves_of_each_sign(page_of: Any) -> None:
     assert set(picture.events) == set(names)
     for number in ("1", "2"):
         assert picture.texts.count(number) > 1, "what one alone is given has its number, as has the axis"
+    assert not page.errors
+
+
+def test_steps_without_messages_are_a_count_where_they_are_folded(page_of: Any, tmp_path: Path) -> None:
+    random, rows, seqs = Random(21), [], Counter[str]()
+
+    def row(process: str, kind: str, message: str | None = None) -> None:
+        seqs[process] += 1
+        rows.append({"process": process, "seq": seqs[process], "kind": kind, "message": message})
+
+    for at in range(120):
+        sender, receiver = random.sample("abcd", 2)
+        row(sender, "internal")
+        if at % 4 == 0:
+            row(sender, "send", f"m{at}")
+            row(receiver, "receive", f"m{at}")
+    log = tmp_path / "steps.jsonl"
+    log.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    page = page_of(log)
+    assert len(drawn(page).events) == len(rows)
+    page.tab.click("#show-fold")
+    picture = drawn(page)
+    kept = {f"{one['process']}:{one['seq']}": one for one in rows if one["message"]}
+    assert set(picture.events) == set(kept)
+    # The step of an event is the longest chain of events with messages that leads to it.
+    step: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for name, one in kept.items():
+        before = [last.get(str(one["process"]), -1)]
+        before += [last[str(one["message"])]] if one["kind"] == "receive" else []
+        step[name] = last[str(one["process"])] = last[str(one["message"])] = max(before) + 1
+    places = page.run("(names) => names.map((name) => scene.at.x[model.find(name)])", [*kept])
+    assert dict(zip(kept, places, strict=True)) == step
+    folded = {}
+    for process in "abcd":
+        kinds = [one["message"] is None for one in rows if one["process"] == process]
+        runs = [(at, len([*run])) for at, (plain, run) in enumerate(groupby(kinds)) if plain]
+        folded[process] = [length for _, length in runs]
+    told = page.run("""() => [...scene.runs].map(([first, count]) => [laneName(first), count])""")
+    assert {process: [count for lane, count in told if lane == process] for process in "abcd"} == folded
+    page.run("() => { showWhole(); zoomAbout(2, 0); frame(); }")
+    assert any(text.isdigit() or text.endswith((" step", " steps")) for text in drawn(page).texts)
+    page.run("(name) => app.set({focus: model.find(name)})", "a:1")
+    for _ in range(seqs["a"]):
+        page.run("() => step(1)")
+    steps = page.run("() => { step(-1); return model.name(app.state.focus); }")
+    assert steps == [name for name in kept if name.startswith("a:")][-2]
     assert not page.errors
 
 

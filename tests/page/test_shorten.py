@@ -21,13 +21,13 @@ BUDGET_LIVE = 37_700
 
 EXAMPLES = {
     "const two = 2; // why\n/** @param {number} all */\nfunction half(all) { return all / two; }": (
-        "const A=2;function B(a){return a/A}"
+        "let A=2;function B(a){return a/A}"
     ),
     "const from = ({ at, to: far = at, ...rest }) => ({ at, far, rest: [at, ] });": (
-        "const A=({at:a,to:b=a,...c})=>({at:a,far:b,rest:[a]});"
+        "let A=({at:a,to:b=a,...c})=>({at:a,far:b,rest:[a]});"
     ),
     "function f(x) {\n const g = { run(y) { return x.y?.x + +y; }, async x() {}, async: x};\n return g;\n}": (
-        "function A(a){const b={run(c){return a.y?.x+ +c},async x(){},async:a};return b}"
+        "function A(a){let b={run(c){return a.y?.x+ +c},async x(){},async:a};return b}"
     ),
     "function f(a, b) { return `${a}:${`${b}${{b}.b}`} a` + 'a' + /[/a]b\\/(?<b>)/u.test(a) / 2; }": (
         "function A(a,b){return`${a}:${`${b}${{b:b}.b}`} a`+'a'+/[/a]b\\/(?<b>)/u.test(a)/2}"
@@ -39,7 +39,7 @@ EXAMPLES = {
         "function A(a,b){for(;a--;)b=b?{i:a}:-1- -a;return typeof b}"
     ),
     "const same = 1;\nfunction f() { const same = Math.max(2); return same; }\nf(same);": (
-        "const A=1;function B(){const A=Math.max(2);return A}B(A);"
+        "let A=1;function B(){let A=Math.max(2);return A}B(A);"
     ),
 }
 

@@ -88,7 +88,7 @@ function nextFound(/** @type {number} */ way) {
 function showAbout() {
     const {questions = [], irregularities: odd, lanes, counts: {reported}} = model.head;
     const kinds = [...new Set(odd.map((/** @type {any[]} */ [kind]) => kind))];
-    const many = (/** @type {string} */ kind, /** @type {number} */ told) => Math.max(told, reported[kind] ?? 0);
+    const many = (/** @type {string} */ kind, /** @type {number} */ told) => max(told, reported[kind] ?? 0);
     const all = kinds.reduce((sum, kind) => sum + many(kind, odd.filter((/** @type {any[]} */ one) => one[0] === kind).length), 0);
     find('about').append(
         ...questions.length ? [fold('Questions', true, ...questions.map(questionOf))] : [],

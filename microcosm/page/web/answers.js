@@ -3,13 +3,6 @@
  * else of the panel knows which of the two it was.
  */
 
-/** The words of the verdicts, as sentences say them. @type {Record<string, string>} */
-const IN_WORDS = {
-    '<': 'happens before', '>': 'happens after', '||': 'is concurrent with',
-    '<>': 'is causally related, in a direction that is not known, to', '?': 'is unknown to', silent: 'is silent beside',
-    unsaid: 'is not ordered with',
-};
-
 /** A name as sessions and microcosm files read it. */
 function quoted(/** @type {string} */ name) {
     const plain = /^[\w.:@][\w.:@/-]*$/.test(name) && !name.endsWith('-');
@@ -66,8 +59,8 @@ const answers = {
 
     /** The proof of a verdict, as `online --json` has it. */
     proof(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
-        if (!(sign in IN_WORDS) || sign === 'silent' || sign === 'unsaid') return Promise.resolve(null);
-        const here = proofOf(a, b);
+        const here = sign === 'silent' || sign === 'unsaid' ? undefined : proofOf(a, b);
+        if (here === undefined) return null;
         return answered(here && (here.derivation ?? here), `why ${stated(a, sign, b)}`, (told) => told.derivation);
     },
 

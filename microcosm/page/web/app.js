@@ -20,6 +20,7 @@
  * @property {Int32Array} found the events that they find
  * @property {null|{a: number, sign: string, b: number}} whatif
  * @property {boolean} cut
+ * @property {boolean} fold whether steps without messages are a count
  * @property {boolean} table
  * @property {boolean} list
  * @property {boolean} panel
@@ -29,11 +30,13 @@
  * @property {Int32Array|null} order lanes from above, where somebody moved one
  */
 
+const abs = Math.abs, ceil = Math.ceil, floor = Math.floor, hypot = Math.hypot, max = Math.max, min = Math.min, round = Math.round;
+
 const app = {
     /** @type {State} */
     state: {
         a: -1, b: -1, focus: -1, axis: 'steps', x0: 0, k: 0, y0: 0, theme: 'auto', find: '',
-        found: new Int32Array(0), whatif: null, cut: false, table: false, list: false, panel: true,
+        found: new Int32Array(0), whatif: null, cut: false, fold: false, table: false, list: false, panel: true,
         letters: true, lit: [], hidden: new Set(), order: null,
     },
 

@@ -13,7 +13,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
     const styled = {passing: [], message: [], stated: [], clock: [], back: [], step: []};
     cross(scene.at, left, right, (edge) => {
         const from = model.lane(src[edge]), to = model.lane(dst[edge]), [start, end] = [scene.at.x[src[edge]], scene.at.x[dst[edge]]];
-        if (y[from] < 0 || y[to] < 0 || Math.max(y[from], y[to]) < view.y0 || Math.min(y[from], y[to]) > view.y0 + view.height) return;
+        if (y[from] < 0 || y[to] < 0 || max(y[from], y[to]) < view.y0 || min(y[from], y[to]) > view.y0 + view.height) return;
         styled[start > end ? 'back' : start < left && end > right ? 'passing'
             : from === to && why[edge] === 3 && model.head.lanes[from].known ? 'step'
             : ['message', 'stated', 'clock', 'stated'][why[edge]]].push(edge);
@@ -21,7 +21,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type 
     bendsFor(view, heads);
     for (const [style, edges] of Object.entries(styled)) {
         const [name, strength, open = false] = STYLES[style], colour = colours[name], tipped = heads && style !== 'step' && style !== 'passing';
-        const curves = edges.map((edge) => curveOf(view, edge, tipped)), crowded = Math.max(0.16, Math.min(0.6, 200 / edges.length));
+        const curves = edges.map((edge) => curveOf(view, edge, tipped)), crowded = max(0.16, min(0.6, 200 / edges.length));
         faint(pen, heads || strength !== 0.75 ? strength : crowded, () => {
             for (const only of by ? [0, 1, 2, 3] : [3]) {
                 stroked(pen, colour, style === 'step' ? 1.2 : 1, () => {
@@ -66,9 +66,9 @@ function curveOf(/** @type {View} */ view, /** @type {number} */ edge, /** @type
 const ends = (/** @type {View} */ view, /** @type {number} */ a, /** @type {number} */ b) => [px(view, a), py(view, a), px(view, b), py(view, b)];
 
 function curve(/** @type {number[]} */ [ax, ay, bx, by], /** @type {number} */ offset, /** @type {number} */ rim) {
-    const far = Math.hypot(bx - ax, by - ay) || 1;
+    const far = hypot(bx - ax, by - ay) || 1;
     const cx = (ax + bx) / 2 - (by - ay) / far * offset * 2, cy = (ay + by) / 2 + (bx - ax) / far * offset * 2;
-    const start = rim / (Math.hypot(cx - ax, cy - ay) || 1), end = rim / (Math.hypot(bx - cx, by - cy) || 1);
+    const start = rim / (hypot(cx - ax, cy - ay) || 1), end = rim / (hypot(bx - cx, by - cy) || 1);
     return [ax + (cx - ax) * start, ay + (cy - ay) * start, cx, cy, bx - (bx - cx) * end, by - (by - cy) * end, offset];
 }
 
@@ -97,7 +97,7 @@ function bendOf(/** @type {View} */ view, /** @type {number} */ edge) {
 function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, cy, x2, y2], /** @type {number} */ a,
     /** @type {number} */ b) {
     const {at, rows: {y, tall, shown}} = scene, near = view.r + 4;
-    const points = Math.min(90, Math.ceil((Math.hypot(cx - x1, cy - y1) + Math.hypot(x2 - cx, y2 - cy)) / 5));
+    const points = min(90, ceil((hypot(cx - x1, cy - y1) + hypot(x2 - cx, y2 - cy)) / 5));
     let hits = 0, row = 0;
     for (let point = 1; point < points; point++) {
         const t = point / points, s = 1 - t;
@@ -106,9 +106,9 @@ function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, 
         while (row > 0 && down < y[shown[row]] - tall[shown[row]] / 2) row--;
         while (row < shown.length - 1 && down > y[shown[row]] + tall[shown[row]] / 2) row++;
         const lane = shown[row];
-        if (at.tracks[lane] === 1 && Math.abs(down - y[lane]) > near) continue;
+        if (at.tracks[lane] === 1 && abs(down - y[lane]) > near) continue;
         along(at, lane, view.x0 + (x - near) / view.k, view.x0 + (x + near) / view.k, 0, (event) => {
-            if (event !== a && event !== b && Math.hypot(px(view, event) - x, py(view, event) - h) < near) hits++;
+            if (event !== a && event !== b && hypot(px(view, event) - x, py(view, event) - h) < near) hits++;
         });
     }
     return hits;
@@ -126,14 +126,14 @@ function drawGivens(/** @type {Pen} */ pen, /** @type {View} */ view) {
 function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours: {gap, paper}, k} = view;
     inView(view, scene.marks, k < 5 ? 3 / k : 0, (event, lane) => {
-        const kind = model.kind[event], x = px(view, event), y = py(view, event), tall = scene.rows.tall[lane], r = Math.min(11, tall * 0.42);
+        const kind = model.kind[event], x = px(view, event), y = py(view, event), tall = scene.rows.tall[lane], r = min(11, tall * 0.42);
         if (k < 5) {
             const mark = () => kind & 32 ? zigzag(pen, x, y, r) : disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
             stroked(pen, paper, 4, mark);
             return stroked(pen, gap, 1.5, mark);
         }
         if (kind & 32) drawGap(pen, view, event, r);
-        const long = Math.max(7, Math.min(30, k * 0.75, tall * 0.5));
+        const long = max(7, min(30, k * 0.75, tall * 0.5));
         if (kind & 4) stub(pen, gap, x, y, 1, long);
         if (kind & 8) stub(pen, gap, x, y, -1, long);
         if (kind & 64) {
@@ -146,8 +146,8 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** A gap before an event: the lane cut, a zigzag, and how many are missing. */
 function drawGap(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ event, /** @type {number} */ r) {
     const y = py(view, event), x = px(view, event), {gap, paper} = view.colours;
-    const before = event > model.chains.offset[model.chainOf(event)] ? Math.max(px(view, event - 1), x - 90) : x - Math.min(view.k, 40);
-    const middle = (x + before) / 2, wide = Math.min(8, (x - before) / 4);
+    const before = event > model.chains.offset[model.chainOf(event)] ? max(px(view, event - 1), x - 90) : x - min(view.k, 40);
+    const middle = (x + before) / 2, wide = min(8, (x - before) / 4);
     pen.fillStyle = paper;
     pen.fillRect(middle - wide, y - 2, 2 * wide, 4);
     stroked(pen, gap, 1.5, () => zigzag(pen, middle, y, r));
@@ -181,10 +181,10 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
     const {colours, height, width} = view, most = scene.talk[0]?.[2], mine = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     for (const [from, to, count] of scene.talk) {
         const y1 = laneY(view, from), y2 = laneY(view, to), own = from === mine || to === mine;
-        if (scene.rows.y[from] < 0 || scene.rows.y[to] < 0 || Math.max(y1, y2) < 0 || Math.min(y1, y2) > height) continue;
+        if (scene.rows.y[from] < 0 || scene.rows.y[to] < 0 || max(y1, y2) < 0 || min(y1, y2) > height) continue;
         faint(pen, own ? 0.9 : mine >= 0 ? 0.25 : 0.5, () => stroked(pen, own ? colours.ink : colours.lane, own ? 1.5 : 0.5 + 1.5 * count / most, () => {
             pen.moveTo(0, y1);
-            pen.quadraticCurveTo(Math.min(64, 12 + Math.abs(y2 - y1) * 0.3), (y1 + y2) / 2, 0, y2);
+            pen.quadraticCurveTo(min(64, 12 + abs(y2 - y1) * 0.3), (y1 + y2) / 2, 0, y2);
         }));
     }
     const word = `${numbered(crowd)} arrows in view; zoom in to see them`;

@@ -29,6 +29,7 @@ const scene = {
     /** @type {Record<string, string>} */ colours: {},
     /** Events with something missing or irregular, by lane. @type {any} */ marks: null,
     /** Events found, by lane. @type {any} */ found: null,
+    /** Runs of steps that are folded, by lane, and how many each is. @type {any} */ folds: null, runs: new Map(),
     /** How many are missing before an event. @type {Map<number, number|null>} */ missing: new Map(),
     /** What is given beside orders, and what tokens say. @type {[number, string, number][]} */ given: [],
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
@@ -43,7 +44,7 @@ const scene = {
 };
 
 const px = (/** @type {View} */ view, /** @type {number} */ event) => (scene.at.x[event] - view.x0) * view.k;
-const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => Math.round(RULER + scene.rows.y[lane] - view.y0) + 0.5;
+const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => round(RULER + scene.rows.y[lane] - view.y0) + 0.5;
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
@@ -54,7 +55,7 @@ function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
 const py = (/** @type {View} */ view, /** @type {number} */ event) => chainY(view, model.chainOf(event));
 
 /** How high the tint of a chain is. */
-const bandOf = (/** @type {number} */ lane) => Math.min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
+const bandOf = (/** @type {number} */ lane) => min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
 
 const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] >= 0;
 
@@ -94,6 +95,7 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
     else if (k >= 5) drawEvents(pen, view);
     drawRings(pen, view);
     if (k >= 42) drawNames(pen, view);
+    if (scene.folds && k >= 12) drawFolds(pen, view);
     drawRuler(pen, view);
     if (crowd > MOST_ARROWS) drawTalk(pen, view, crowd);
 }
@@ -109,8 +111,8 @@ function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain, cone
 
 /** The pixel half way to the event before or after, as far as that is not far; `last` has none. */
 function between(/** @type {View} */ view, /** @type {number} */ event, /** @type {number} */ way, /** @type {number} */ last) {
-    const reach = Math.min(14, view.k / 2), x = px(view, event);
-    return x + way * Math.min(reach, event === last ? reach : Math.abs(px(view, event + way) - x) / 2);
+    const reach = min(14, view.k / 2), x = px(view, event);
+    return x + way * min(reach, event === last ? reach : abs(px(view, event + way) - x) / 2);
 }
 
 /** The chains of a lane, in the order of their first events. */
@@ -129,7 +131,7 @@ function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view) {
     chainsIn(view, (chain, lane, y) => {
         const alone = chainsOf(lane).length === 1, {past, future, first, last} = edgesOfCone(view, chain), high = bandOf(lane);
         const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
-            const from = Math.max(-2, x1), to = Math.min(width + 2, x2);
+            const from = max(-2, x1), to = min(width + 2, x2);
             pen.fillStyle = colour;
             if (to > from) faint(pen, 0.15, () => pen.fillRect(from, y - high / 2, to - from, high));
             if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
@@ -146,10 +148,10 @@ function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** Slanted lines over a stretch of a lane: what would be past or future; nothing where it has no ends. */
 function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ y,
     /** @type {number} */ high, /** @type {string} */ colour, /** @type {number} */ width) {
-    const from = Math.max(-high, left), to = Math.min(width + high, right);
+    const from = max(-high, left), to = min(width + high, right);
     faint(pen, 0.6, () => stroked(pen, colour, 1, () => {
-        for (let x = Math.ceil((from - high) / 8) * 8; x < to; x += 8) {
-            const low = Math.max(0, from - x), top = Math.min(high, to - x);
+        for (let x = ceil((from - high) / 8) * 8; x < to; x += 8) {
+            const low = max(0, from - x), top = min(high, to - x);
             if (top > low) through(pen, x + low, y + high / 2 - low, x + top, y + high / 2 - top);
         }
     }));
@@ -159,7 +161,7 @@ function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {nu
 function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
     const {colours, width} = view, {offset} = model.chains;
     if (scene.rows.unit > 20) {
-        const bottom = Math.round(laneY(view, lane) + scene.rows.tall[lane] / 2) - 0.5;
+        const bottom = round(laneY(view, lane) + scene.rows.tall[lane] / 2) - 0.5;
         faint(pen, 0.55, () => stroked(pen, colours.rule, 1, () => through(pen, 0, bottom, width, bottom)));
     }
     if (view.k < 5) drawDensity(pen, view, lane);
@@ -168,20 +170,20 @@ function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
         for (const chain of chainsOf(lane)) {
             const from = offset[chain], to = offset[chain + 1] - 1, y = chainY(view, chain), stretch = from === to ? 9 : 0;
             if (scene.at.x[to] < view.left || scene.at.x[from] > view.right) continue;
-            through(pen, Math.max(-4, px(view, from) - stretch), y, Math.min(width + 4, px(view, to) + stretch), y);
+            through(pen, max(-4, px(view, from) - stretch), y, min(width + 4, px(view, to) + stretch), y);
         }
     });
 }
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
 function drawDensity(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
-    const {colours, width, k} = view, tall = Math.min(24, scene.rows.tall[lane] * 0.8) / 2, y = laneY(view, lane);
-    const wide = Math.max(1, Math.ceil(2 / k)), left = Math.floor(view.x0 / wide) * wide;
-    const bins = Math.ceil(width / k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
+    const {colours, width, k} = view, tall = min(24, scene.rows.tall[lane] * 0.8) / 2, y = laneY(view, lane);
+    const wide = max(1, ceil(2 / k)), left = floor(view.x0 / wide) * wide;
+    const bins = ceil(width / k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
     const full = wide * scene.at.tracks[lane], step = wide * k, start = (left - view.x0 - 0.5) * k;
-    const tops = Array.from(counts, (count) => count && Math.max(1.5, Math.round(2 * tall * Math.sqrt(Math.min(1, count / full))) / 2));
+    const tops = Array.from(counts, (count) => count && max(1.5, round(2 * tall * Math.sqrt(min(1, count / full))) / 2));
     const strip = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour) => {
-        const from = Math.max(0, Math.round((x1 - start) / step)), to = Math.min(bins, Math.round((x2 - start) / step));
+        const from = max(0, round((x1 - start) / step)), to = min(bins, round((x2 - start) / step));
         faint(pen, 0.6, () => filled(pen, colour, () => {
             for (let bin = from; bin < to;) {
                 let same = bin + 1;
@@ -236,7 +238,7 @@ function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view) {
         lit.filter(inRows).forEach(ring);
     });
     if (focus >= 0 && inRows(focus)) {
-        const rim = 4 + (chosen(focus) ? 9.5 : Math.max(4, r));
+        const rim = 4 + (chosen(focus) ? 9.5 : max(4, r));
         const box = () => pen.rect(px(view, focus) - rim, py(view, focus) - rim, 2 * rim, 2 * rim);
         stroked(pen, colours.paper, 5, box);
         stroked(pen, colours.focus, 2, box);
@@ -261,18 +263,26 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view) {
     inView(view, scene.at, 0, (event) => {
         const x = px(view, event), y = py(view, event), prefer = close ? -1 : sideOf(event), gap = gapAfter(view, event);
         let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
-        const room = (/** @type {number} */ side) => Math.min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
+        const room = (/** @type {number} */ side) => min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
         const side = !close && room(prefer) < wide / 2 + 6 && room(-prefer) >= wide / 2 + 6 ? -prefer : prefer;
-        const fits = Math.min(close ? view.k - 10 : Math.max(view.k * 1.7, 64), 2 * (room(side) - 6));
+        const fits = min(close ? view.k - 10 : max(view.k * 1.7, 64), 2 * (room(side) - 6));
         if (fits < 18) return;
         if (wide > fits) {
-            name = Array.from(name).slice(0, Math.max(1, Math.floor(name.length * (fits - 8) / wide))).join('') + '…';
+            name = Array.from(name).slice(0, max(1, floor(name.length * (fits - 8) / wide))).join('') + '…';
             wide = pen.measureText(name).width;
         }
         const [rim, colour] = chosen(event) ? [9.5, view.colours.ink] : [view.r, view.colours.dim];
-        const within = x < 0 || x > view.width ? x : Math.max(wide / 2 + 2, Math.min(view.width - wide / 2 - 2, x));
+        const within = x < 0 || x > view.width ? x : max(wide / 2 + 2, min(view.width - wide / 2 - 2, x));
         taken.set(y + ' ' + side, within + wide / 2);
         write(pen, name, within, y + side * (rim + size * 0.5 + 7), colour, view.colours.paper);
+    });
+}
+
+/** How many steps are folded between two events. */
+function drawFolds(/** @type {Pen} */ pen, /** @type {View} */ view) {
+    font(pen, 10);
+    inView(view, scene.folds, 24 / view.k, (event) => {
+        if (!chosen(event)) write(pen, numbered(scene.runs.get(event), view.k < 60 ? '' : 'step'), px(view, event), py(view, event), view.colours.dim, view.colours.paper);
     });
 }
 
@@ -280,7 +290,7 @@ function drawNames(/** @type {Pen} */ pen, /** @type {View} */ view) {
 function gapAfter(/** @type {View} */ view, /** @type {number} */ event) {
     const next = event + 1;
     if (next >= model.n || !(model.kind[next] & 32) || model.chainOf(next) !== model.chainOf(event)) return {side: 0, left: 0};
-    return {side: -sideOf(next), left: (Math.max(px(view, event), px(view, next) - 90) + px(view, next)) / 2 - 32};
+    return {side: -sideOf(next), left: (max(px(view, event), px(view, next) - 90) + px(view, next)) / 2 - 32};
 }
 
 /** Where the name of an event stands: on the side of fewer arrows, above if that is all the same. */
@@ -296,9 +306,9 @@ function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours, width} = view, {a} = app.state, /** @type {number[]} */ line = [];
     chainsIn(view, (chain, lane, y) => {
         const from = model.chains.offset[chain], own = model.chainOf(a) === chain ? a : scene.cone.past[chain] - 1, known = own >= from;
-        const x = known ? Math.min(width + 2, px(view, own) + Math.min(14, view.k / 2)) : -2, high = scene.rows.tall[lane] / scene.at.tracks[lane];
+        const x = known ? min(width + 2, px(view, own) + min(14, view.k / 2)) : -2, high = scene.rows.tall[lane] / scene.at.tracks[lane];
         pen.fillStyle = colours.paper;
-        if (x < width) faint(pen, 0.7, () => pen.fillRect(Math.max(0, x), y - high / 2, width - Math.max(0, x), high));
+        if (x < width) faint(pen, 0.7, () => pen.fillRect(max(0, x), y - high / 2, width - max(0, x), high));
         line.push(x, y - high / 2, x, y + high / 2);
         if (known) stroked(pen, colours.before, 2, () => disc(pen, px(view, own), y, view.r + 5));
     });

@@ -19,6 +19,7 @@ const KEYS_OF_PAGE = {
     p: () => toggle('panel'),
     w: () => askWhatIf(),
     c: () => toggle('cut'),
+    f: () => toggle('fold'),
     l: () => toggle('list'),
     T: () => toggle('table'),
     '/': () => find('find').focus(),
@@ -52,7 +53,7 @@ function nextOf(all, now) {
     return all[(all.indexOf(now) + 1) % all.length];
 }
 
-function toggle(/** @type {'panel'|'cut'|'list'|'table'} */ name) {
+function toggle(/** @type {'panel'|'cut'|'fold'|'list'|'table'} */ name) {
     if (name === 'cut' && app.state.a < 0) return app.say('Choose an event first.');
     app.set({[name]: !app.state[name]});
 }
@@ -80,8 +81,8 @@ function step(/** @type {number} */ way) {
     if (event < 0) return begin();
     const lane = model.lane(event), {events, first} = scene.at;
     let at = firstAt(events, scene.at.x[event], first[lane], first[lane + 1]);
-    while (events[at] !== event) at++;
-    at += way;
+    while (at < first[lane + 1] && events[at] !== event && scene.at.x[events[at]] === scene.at.x[event]) at++;
+    at += events[at] === event ? way : min(way, 0);
     if (at < first[lane] || at >= first[lane + 1]) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
     else lookAt(events[at]);
 }

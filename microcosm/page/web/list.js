@@ -44,7 +44,7 @@ app.start(() => {
     new ResizeObserver(drawList).observe(find('rows'));
     fillList();
 });
-app.on(['list', 'hidden'], () => fillList());
+app.on(['list', 'hidden', 'fold'], () => fillList());
 app.on(['found'], () => find('which').value === 'found' ? fillList() : drawList());
 app.on(['a', 'b', 'focus'], (state, changed) => {
     if (changed.includes('focus') && state.focus >= 0) showRow(listed.events.indexOf(state.focus));
@@ -54,12 +54,12 @@ app.on(['a', 'b', 'focus'], (state, changed) => {
 /** Chooses which events are rows. */
 function fillList() {
     if (!app.state.list) return;
-    const {hidden, found} = app.state, only = find('which').value, among = only === 'found' ? members(found) : null;
+    const {hidden, found} = app.state, among = find('which').value === 'found' ? members(found) : null;
     listed.events = causal().filter((i) => !hidden.has(model.lane(i))
-        && (!among || among[i] === 1) && (only !== 'messages' || (model.kind[i] & 111) !== 0));
-    listed.at = Math.max(0, listed.events.indexOf(app.state.focus));
+        && (!among || among[i] === 1) && !(app.state.fold && model.plain(i)));
+    listed.at = max(0, listed.events.indexOf(app.state.focus));
     find('rows').setAttribute('aria-rowcount', listed.events.length);
-    find('window').style.height = `${Math.min(listed.tallest, listed.events.length * ROW)}px`;
+    find('window').style.height = `${min(listed.tallest, listed.events.length * ROW)}px`;
     find('listed').textContent = `${numbered(listed.events.length)} of ${numbered(model.n)}`;
     drawList();
 }
@@ -74,7 +74,7 @@ function pitch() {
 function showRow(/** @type {number} */ at) {
     if (at < 0 || !app.state.list) return;
     listed.at = at;
-    const box = find('rows'), top = box.scrollTop / pitch(), rows = Math.floor(box.clientHeight / ROW);
+    const box = find('rows'), top = box.scrollTop / pitch(), rows = floor(box.clientHeight / ROW);
     if (at < top) box.scrollTop = at * pitch();
     else if (at > top + rows - 1) box.scrollTop = (at - rows + 1) * pitch() + (pitch() < ROW ? 1 : 0);
 }
@@ -82,8 +82,8 @@ function showRow(/** @type {number} */ at) {
 /** Makes the rows of the window. */
 function drawList() {
     if (!app.state.list) return;
-    const box = find('rows'), {events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = Math.floor(top);
-    const sign = a < 0 ? null : regions(a).sign, shown = Math.ceil(box.clientHeight / ROW) + 1;
+    const box = find('rows'), {events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = floor(top);
+    const sign = a < 0 ? null : regions(a).sign, shown = ceil(box.clientHeight / ROW) + 1;
     const found = app.state.found.length ? members(app.state.found) : null;
     const shift = box.scrollTop - (top - from) * ROW;
     find('window').replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
@@ -109,14 +109,14 @@ function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {n
 /** How many steps without messages are folded before an event, in words. */
 function stepsBefore(/** @type {number} */ i) {
     let before = i;
-    while (find('which').value === 'messages' && before > model.chains.offset[model.chainOf(i)] && !(model.kind[before - 1] & 111)) before--;
+    while (app.state.fold && before > model.chains.offset[model.chainOf(i)] && model.plain(before - 1)) before--;
     return before < i ? `after ${numbered(i - before, 'step')}` : '';
 }
 
 function listKeys(/** @type {any} */ event) {
-    const page = Math.max(1, Math.floor(find('rows').clientHeight / ROW) - 1), {events} = listed;
+    const page = max(1, floor(find('rows').clientHeight / ROW) - 1), {events} = listed;
     const go = (/** @type {number} */ by) => () => {
-        const at = Math.max(0, Math.min(events.length - 1, listed.at + by));
+        const at = max(0, min(events.length - 1, listed.at + by));
         showRow(at);
         app.set({focus: events[at]});
         drawList();

@@ -9,7 +9,7 @@ const MARGIN = 34;
 /** The size of the picture. */
 function size() {
     const {clientWidth, clientHeight} = find('picture');
-    return {width: Math.max(1, clientWidth), height: Math.max(1, clientHeight)};
+    return {width: max(1, clientWidth), height: max(1, clientHeight)};
 }
 
 /** The lanes of which something is in view, top to bottom. */
@@ -21,14 +21,14 @@ function lanesIn(/** @type {number} */ y0, /** @type {number} */ height) {
 /** What a frame is drawn by, at this scale. @returns {View} */
 function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
     const {x0, k, y0} = app.state, {unit} = scene.rows;
-    const r = Math.max(1.6, Math.min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
+    const r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
     return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5,
         left: x0 - 12 / k, right: x0 + (width + 12) / k, lanes: lanesIn(y0, height)};
 }
 
 /** The scale at which the whole log is in view. */
 function wholeScale() {
-    return Math.min(200, (size().width - 2 * MARGIN) / Math.max(1e-9, scene.at.end || 1));
+    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.at.end || 1));
 }
 
 function showWhole() {
@@ -38,21 +38,21 @@ function showWhole() {
 
 /** Zooms so that what stands at a pixel stays there. */
 function zoomAbout(/** @type {number} */ by, /** @type {number} */ pixel) {
-    const {x0, k} = app.state, closer = Math.max(wholeScale() / 2, Math.min(400, k * by));
+    const {x0, k} = app.state, closer = max(wholeScale() / 2, min(400, k * by));
     app.set({k: closer, x0: held(x0 + pixel / k - pixel / closer, closer)});
 }
 
 /** An x at the left edge that keeps some of the log in view. */
 function held(/** @type {number} */ x0, /** @type {number} */ k) {
     const {width} = size(), half = width / 2 / k;
-    return Math.max(-half, Math.min(scene.at.end + half - width / k + half, x0));
+    return max(-half, min(scene.at.end + half - width / k + half, x0));
 }
 
 /** Pans by a part of the width, and by pixels of height. */
 function pan(/** @type {number} */ part, /** @type {number} */ down) {
     const {x0, k, y0} = app.state, {width, height} = size();
-    const lowest = Math.max(0, scene.rows.height - (height - RULER));
-    app.set({x0: held(x0 + part * width / k, k), y0: Math.max(0, Math.min(lowest, y0 + down))});
+    const lowest = max(0, scene.rows.height - (height - RULER));
+    app.set({x0: held(x0 + part * width / k, k), y0: max(0, min(lowest, y0 + down))});
 }
 
 /** Pans so that an event is in view, away from the rims. */
@@ -82,7 +82,7 @@ app.redraw = () => {
 
 /** A canvas as sharp as the screen, its pen in the pixels of the page. @returns {CanvasRenderingContext2D} */
 function sharp(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {number} */ height) {
-    const scale = window.devicePixelRatio || 1, [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
+    const scale = window.devicePixelRatio || 1, [wide, high] = [round(width * scale), round(height * scale)];
     if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     pen.setTransform(scale, 0, 0, scale, 0, 0);
@@ -150,8 +150,8 @@ function newSupposed() {
     other.past[chain] = whatif.b + 1;
     other.future[chain] = whatif.b;
     scene.supposed = whatif.sign === '<'
-        ? {past: own.past, future: own.future.map((/** @type {number} */ at, /** @type {number} */ c) => Math.min(at, other.future[c]))}
-        : {past: own.past.map((/** @type {number} */ at, /** @type {number} */ c) => Math.max(at, other.past[c])), future: own.future};
+        ? {past: own.past, future: own.future.map((/** @type {number} */ at, /** @type {number} */ c) => min(at, other.future[c]))}
+        : {past: own.past.map((/** @type {number} */ at, /** @type {number} */ c) => max(at, other.past[c])), future: own.future};
 }
 
 /** The cone of an event by the numbers of events: the first of each chain that is not before, the first after. */
@@ -167,6 +167,8 @@ function newAxis() {
     const odd = [];
     for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
     scene.marks = byLane(odd, scene.at.x);
+    scene.runs = app.state.fold ? foldedRuns() : new Map();
+    scene.folds = scene.runs.size ? byLane([...scene.runs.keys()], scene.at.x) : null;
     newFound();
 }
 
@@ -187,11 +189,11 @@ function talking() {
     for (let edge = 0; edge < src.length; edge++) {
         const from = model.lane(src[edge]), to = model.lane(dst[edge]);
         if (from === to || why[edge] > 1) continue;
-        const pair = Math.min(from, to) * lanes + Math.max(from, to);
+        const pair = min(from, to) * lanes + max(from, to);
         counts.set(pair, (counts.get(pair) || 0) + 1);
     }
     return [...counts].sort((one, other) => other[1] - one[1]).slice(0, 120)
-        .map(([pair, count]) => /** @type {[number, number, number]} */ ([Math.floor(pair / lanes), pair % lanes, count]));
+        .map(([pair, count]) => /** @type {[number, number, number]} */ ([floor(pair / lanes), pair % lanes, count]));
 }
 
 /** Pairs that a token says are related, as far as nothing sharper is known; of a token with few events. */
@@ -217,7 +219,7 @@ function tellCounts() {
     const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
     font(pen, 14, 600);
     names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
-    names.style.width = `${Math.max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
+    names.style.width = `${max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
     const lost = model.kind.reduce((/** @type {number} */ sum, /** @type {number} */ kind) => sum + (kind & 12 ? 1 : 0), 0);
     const counts = /** @type {[number, string][]} */ ([[model.n, 'event'], [lanes.filter((/** @type {any} */ lane) => lane.known).length, 'process'],
         [model.head.gaps.length, 'gap'], [lost, 'lost message']]);
@@ -231,12 +233,12 @@ function makeBar() {
     };
     const show = () => {
         for (const name of /** @type {const} */ (['axis', 'theme'])) dressed(find(name), {text: app.state[name], 'aria-label': `${name}: ${app.state[name]}`});
-        for (const name of /** @type {const} */ (['panel', 'list', 'table'])) {
-            find(name).hidden = !app.state[name];
-            find(`show-${name}`).setAttribute('aria-pressed', String(app.state[name]));
+        for (const name of /** @type {const} */ (['panel', 'list', 'table', 'fold'])) {
+            dressed(find(`show-${name}`), {'aria-pressed': String(app.state[name])});
+            if (name !== 'fold') find(name).hidden = !app.state[name];
         }
     };
-    app.on(['axis', 'theme', 'panel', 'list', 'table'], show);
+    app.on(['axis', 'theme', 'panel', 'list', 'table', 'fold'], show);
     show();
     const words = find('find');
     let typing = 0;
@@ -285,7 +287,7 @@ async function begun() {
     showWhole();
     makeLegend();
     hearPointer();
-    app.on(['axis'], () => { newAxis(); newRows(); showWhole(); });
+    app.on(['axis', 'fold'], () => { newAxis(); newRows(); showWhole(); });
     app.on(['hidden'], newRows);
     app.on(['a', 'b'], newCone);
     app.on(['whatif'], () => { if (scene.cone) newSupposed(); });

@@ -226,6 +226,12 @@ class Model {
     }
   }
 
+  /** Whether an event is only a step of its process: no message, nothing given, missing or odd. @param {number} i */
+  plain(i) {
+    const {into, from} = this.found, c = this.chainOf(i), {offset} = this.chains;
+    return !(this.kind[i] & 111) && into[i] === into[i + 1] && from[i] === from[i + 1] && offset[c + 1] - offset[c] > 1;
+  }
+
   /** The edges that leave an event, without that to the next of its chain. @param {number} i */
   *out(i) {
     const { from, leaving } = this.found;

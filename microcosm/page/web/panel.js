@@ -2,13 +2,6 @@
  * The panel: what is known of the event chosen, of the two chosen, and why; what would settle it, and what if.
  */
 
-/** What verdicts that decide nothing mean. @type {Record<string, string>} */
-const MEANS = {
-    '?': 'What is given does not tell how the two stand to each other; they may well be ordered.',
-    silent: 'No rule says anything of this pair: it is neither known to be concurrent nor unknown.',
-    unsaid: 'Whether they are unknown to each other or silent is not in this page; the command has it.',
-};
-
 /** So many rows of a list are shown; more are counted. */
 const SHOWN = 50;
 
@@ -110,7 +103,7 @@ function eventCard(/** @type {string} */ letter, /** @type {number} */ i) {
 /** A line of a file with those `around` it, as far as the page has them. */
 function logLines(/** @type {string} */ file, /** @type {number} */ line, /** @type {number} */ around) {
     const [, texts] = model.columns.log?.find((/** @type {any[]} */ [name]) => name === file) ?? [file, []];
-    const from = Math.max(0, line - 1 - around);
+    const from = max(0, line - 1 - around);
     return el('figure', {class: around ? 'source log' : 'source'}, el('figcaption', {text: `${file}:${line}`}),
         ...texts.slice(from, line + around).map((/** @type {string} */ text, /** @type {number} */ at) =>
             el('code', {class: around && from + at + 1 === line ? 'here' : '', 'data-line': from + at + 1, text})));
@@ -137,15 +130,15 @@ async function showChosen() {
     const pair = el('div', {id: 'pair'});
     box.replaceChildren(eventCard('A', a), ...b < 0 ? [] : [eventCard('B', b)], pair);
     if (b < 0) return;
-    const sign = await answers.verdict(a, b) ?? 'unsaid', open = sign in MEANS;
+    const sign = await answers.verdict(a, b) ?? 'unsaid', [, , words, open] = SIGNS[sign];
     if (mine !== turn) return;
-    const sentence = `${model.name(a)} ${IN_WORDS[sign]} ${model.name(b)}`;
+    const sentence = `${model.name(a)} is ${words} ${model.name(b)}`;
     app.say(sentence);
     const chips = el('p', {class: 'chips', 'aria-label': 'What may be'}), why = el('div'), more = el('div');
     const actions = el('p', {class: 'actions'}, copyButton('command', () => commandFor('online', a, b)),
         open ? null : copyButton('statement', () => stated(a, sign, b)));
     pair.replaceChildren(el('section', {class: 'verdict', 'aria-label': 'A and B'},
-        el('h2', {}, signOf(sign, 'mark badge'), sentence), open ? dim(MEANS[sign]) : null, chips, actions), ...open ? [more, why] : [why, more]);
+        el('h2', {}, signOf(sign, 'mark badge'), sentence), open ? dim(open) : null, chips, actions), ...open ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
     if (open || sign === '<>') {
         more.append(part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((one) => button(`A ${one} B`,
@@ -180,7 +173,7 @@ function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @typ
 
 /** The three chips: what may be, and struck through what may not. */
 function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may) {
-    const left = may?.possible ?? (sign in MEANS || sign === '<>' ? null : [sign]);
+    const left = may?.possible ?? (SIGNS[sign][3] || sign === '<>' ? null : [sign]);
     if (!left) return box.append(dim('What may be is not in this page.'));
     box.append(dim('May be'), ...['<', '||', '>'].map((one) => {
         const proof = may?.derivations?.[`!${one}`], word = SIGNS[one][1], name = 'chip refuted';
@@ -224,6 +217,6 @@ function walk(/** @type {number} */ by) {
     const tree = document.activeElement?.closest('[role=tree]');
     if (tree) return alongTree(tree, by);
     if (!walked.length) return app.say('No path is shown.');
-    walkedAt = Math.max(0, Math.min(walked.length - 1, walkedAt < 0 && by < 0 ? walked.length - 1 : walkedAt + by));
+    walkedAt = max(0, min(walked.length - 1, walkedAt < 0 && by < 0 ? walked.length - 1 : walkedAt + by));
     app.set({focus: walked[walkedAt]});
 }

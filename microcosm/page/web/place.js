@@ -30,14 +30,38 @@ function upTo(/** @type {number} */ count) {
 
 /** x of every event, and what the axis says there: steps, places of lines, or time spread over as many units. */
 function across(/** @type {string} */ axis) {
-    if (axis === 'steps' || !model.n) return {x: Float64Array.from(model.step), label: String, low: 0, scale: 1};
+    if (axis === 'steps' || !model.n) return {x: app.state.fold ? foldedSteps() : Float64Array.from(model.step), label: String, low: 0, scale: 1};
     const {files} = model.head, time = axis === 'time', value = new Float64Array(model.n), x = new Float64Array(model.n);
     for (let i = 0; i < model.n; i++) value[i] = time ? model.time(i) : files.indexOf(model.file(i)) * 1e9 + model.line(i);
     const order = upTo(model.n).sort((i, j) => value[i] - value[j] || i - j);
-    const low = value[order[0]], units = Math.max(1, model.n - 1), scale = (value[order[model.n - 1]] - low) / units || 1;
+    const low = value[order[0]], units = max(1, model.n - 1), scale = (value[order[model.n - 1]] - low) / units || 1;
     order.forEach((event, rank) => { x[event] = time ? (value[event] - low) / scale : rank; });
     return {x, low: time ? low : 0, scale: time ? scale : 1, label: time ? (/** @type {number} */ at) => clock(low + at * scale, scale * units)
-        : (/** @type {number} */ at) => String(model.line(order[Math.round(at)]))};
+        : (/** @type {number} */ at) => String(model.line(order[round(at)]))};
+}
+
+/** Steps as they are where plain ones are folded: these stand together, half a step before what comes after them. */
+function foldedSteps() {
+    const x = new Float64Array(model.n), {src} = model.edges;
+    for (const i of model.causal) {
+        const own = i > model.chains.offset[model.chainOf(i)];
+        let step = own ? Math.ceil(x[i - 1]) + (model.plain(i - 1) ? 0 : 1) : 0;
+        for (const edge of model.in(i)) step = max(step, x[src[edge]] + 1);
+        x[i] = model.plain(i) ? step - 0.5 : step || own ? step : model.step[i];
+    }
+    return x;
+}
+
+/** Runs of plain steps: how many, by the first of each. */
+function foldedRuns() {
+    /** @type {Map<number, number>} */
+    const runs = new Map();
+    for (let i = 0, first = -1; i < model.n; i++) {
+        if (!model.plain(i)) continue;
+        if (!model.plain(i - 1) || model.chainOf(i - 1) !== model.chainOf(i)) first = i;
+        runs.set(first, (runs.get(first) ?? 0) + 1);
+    }
+    return runs;
 }
 
 /** A moment in microseconds, as finely as the whole stretch wants it; what is no date as the number that it is. */
@@ -76,7 +100,7 @@ function byLane(/** @type {ArrayLike<number>} */ members, /** @type {Float64Arra
  * @returns {Places}
  */
 function places(/** @type {string} */ axis) {
-    const {x, ...said} = across(axis), {events, first} = byLane(upTo(model.n), x);
+    const {x, ...said} = across(axis), all = upTo(model.n), {events, first} = byLane(app.state.fold ? all.filter((i) => !model.plain(i)) : all, x);
     let end = 0;
     for (let i = 0; i < model.n; i++) if (x[i] > end) end = x[i];
     return {x, end, ...said, events, first, ...tracked(x), ...spanned(x, end)};
@@ -93,7 +117,7 @@ function tracked(/** @type {Float64Array} */ x) {
         const until = busy.get(lane[c]) || busy.set(lane[c], []).get(lane[c]) || [];
         let free = until.findIndex((right) => right < x[offset[c]]);
         if (free < 0) free = until.length < 12 ? until.length : c % 12;
-        until[free] = Math.max(until[free] ?? -1, x[offset[c + 1] - 1]);
+        until[free] = max(until[free] ?? -1, x[offset[c + 1] - 1]);
         track[c] = free;
         tracks[lane[c]] = until.length;
     }
@@ -102,34 +126,34 @@ function tracked(/** @type {Float64Array} */ x) {
 
 /** The edges by their left end, with what finds those that cross a stretch of x. Cost: linear. */
 function spanned(/** @type {Float64Array} */ x, /** @type {number} */ end) {
-    const {src, dst} = model.edges, count = src.length, size = Math.floor(end) + 2;
+    const {src, dst} = model.edges, count = src.length, size = floor(end) + 2;
     const begun = new Int32Array(size + 1), ended = new Int32Array(size + 1);
     for (let e = 0; e < count; e++) {
         const s = x[src[e]], d = x[dst[e]];
-        begun[Math.floor(Math.min(s, d)) + 1]++;
-        ended[Math.floor(Math.max(s, d)) + 1]++;
+        begun[floor(min(s, d)) + 1]++;
+        ended[floor(max(s, d)) + 1]++;
     }
     for (let at = 0; at < size; at++) { begun[at + 1] += begun[at]; ended[at + 1] += ended[at]; }
     const edges = new Int32Array(count), next = begun.slice();
-    for (let e = 0; e < count; e++) edges[next[Math.floor(Math.min(x[src[e]], x[dst[e]]))]++] = e;
+    for (let e = 0; e < count; e++) edges[next[floor(min(x[src[e]], x[dst[e]]))]++] = e;
     let half = 1;
     while (half < count) half *= 2;
     const reach = new Float64Array(2 * half).fill(-1);
-    for (let at = 0; at < count; at++) reach[half + at] = Math.max(x[src[edges[at]]], x[dst[edges[at]]]);
-    for (let node = half - 1; node > 0; node--) reach[node] = Math.max(reach[2 * node], reach[2 * node + 1]);
+    for (let at = 0; at < count; at++) reach[half + at] = max(x[src[edges[at]]], x[dst[edges[at]]]);
+    for (let node = half - 1; node > 0; node--) reach[node] = max(reach[2 * node], reach[2 * node + 1]);
     return {edges, begun, ended, reach, half};
 }
 
 /** How many edges cross the stretch from `left` to `right`, to the unit. Cost: constant. */
 function crossing(/** @type {Places} */ at, /** @type {number} */ left, /** @type {number} */ right) {
-    const last = at.begun.length - 1, clamp = (/** @type {number} */ x) => Math.max(0, Math.min(last, Math.floor(x)));
+    const last = at.begun.length - 1, clamp = (/** @type {number} */ x) => max(0, min(last, floor(x)));
     return at.begun[clamp(right + 1)] - at.ended[clamp(left)];
 }
 
 /** Calls `each` with the edges that cross the stretch. Cost: those edges, times a logarithm. */
 function cross(/** @type {Places} */ at, /** @type {number} */ left, /** @type {number} */ right,
     /** @type {(edge: number) => void} */ each) {
-    const limit = at.begun[Math.max(0, Math.min(at.begun.length - 1, Math.floor(right) + 1))];
+    const limit = at.begun[max(0, min(at.begun.length - 1, floor(right) + 1))];
     const open = [1], low = [0], size = [at.half];
     while (open.length) {
         const node = /** @type {number} */ (open.pop()), from = /** @type {number} */ (low.pop());
@@ -167,7 +191,7 @@ function density(/** @type {Places} */ at, /** @type {number} */ lane, /** @type
         if (at.x[at.events[low]] >= edge) continue;
         let leap = 1;
         while (low + leap < stop && at.x[at.events[low + leap]] < edge) leap *= 2;
-        const next = firstAt(at.events, edge, low + (leap >> 1), Math.min(stop, low + leap));
+        const next = firstAt(at.events, edge, low + (leap >> 1), min(stop, low + leap));
         counts[bin] = next - low;
         low = next;
     }
@@ -179,7 +203,7 @@ function rows(/** @type {Places} */ at, /** @type {number} */ height) {
     const lanes = model.head.lanes.length, y = new Float64Array(lanes).fill(-1), tall = new Float64Array(lanes);
     const shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));
     const weights = shown.reduce((sum, lane) => sum + weight(at.tracks[lane]), 0) || 1;
-    const unit = Math.max(12, Math.min(170, height / weights));
+    const unit = max(12, min(170, height / weights));
     let top = 0;
     for (const lane of shown) {
         tall[lane] = unit * weight(at.tracks[lane]);

@@ -7,10 +7,10 @@ function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
     const {width, height} = size(), view = viewNow(width, height);
     let best = -1, least = 14;
     for (const lane of view.lanes) {
-        if (Math.abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
+        if (abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
         const at = view.x0 + x / view.k;
         along(scene.at, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
-            const far = Math.hypot(px(view, event) - x, py(view, event) - y);
+            const far = hypot(px(view, event) - x, py(view, event) - y);
             if (far < least) { least = far; best = event; }
         });
     }
@@ -24,8 +24,8 @@ function showTip(/** @type {number} */ event, /** @type {number} */ x, /** @type
     if (event < 0) return;
     tip.replaceChildren(el('b', {text: model.name(event)}), ...[model.label(event), ...described(event), deed(event), ...oddOf(event)]
         .filter(Boolean).map((text) => el('span', {text})));
-    tip.style.left = `${Math.max(4, Math.min(left + width - tip.offsetWidth - 6, left + x + 14))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight < height ? y + 18 : Math.max(2, y - tip.offsetHeight - 12)}px`;
+    tip.style.left = `${max(4, min(left + width - tip.offsetWidth - 6, left + x + 14))}px`;
+    tip.style.top = `${y + 18 + tip.offsetHeight < height ? y + 18 : max(2, y - tip.offsetHeight - 12)}px`;
 }
 
 function hearPointer() {
@@ -55,9 +55,9 @@ function hearPointer() {
             const here = place(event), before = down.get(event.pointerId);
             if (!before) return showTip(eventAt(here.x, here.y), here.x, here.y);
             const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
-            moved += Math.hypot(here.x - before.x, here.y - before.y);
+            moved += hypot(here.x - before.x, here.y - before.y);
             if (other) {
-                const far = (/** @type {{x: number}} */ one) => Math.max(20, Math.abs(one.x - other.x));
+                const far = (/** @type {{x: number}} */ one) => max(20, abs(one.x - other.x));
                 zoomAbout(far(here) / far(before), (here.x + other.x) / 2);
             } else if (moved > 4) {
                 picture.classList.add('dragged');
@@ -75,7 +75,7 @@ function hearPointer() {
         onpointercancel: (/** @type {PointerEvent} */ event) => down.delete(event.pointerId),
         onpointerleave: () => showTip(-1, 0, 0),
         onwheel(/** @type {WheelEvent} */ event) {
-            const across = Math.abs(event.deltaX) > Math.abs(event.deltaY), flows = matchMedia('(max-width: 900px)').matches;
+            const across = abs(event.deltaX) > abs(event.deltaY), flows = matchMedia('(max-width: 900px)').matches;
             if (flows && !event.ctrlKey && !across) return;
             event.preventDefault();
             const lines = event.deltaMode ? 30 : 1;
@@ -98,7 +98,7 @@ function hearLanes() {
         onpointermove(/** @type {PointerEvent} */ event) {
             if (lane < 0 || !event.buttons) return;
             const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0, {shown, y, tall} = scene.rows;
-            const over = shown.find((other) => Math.abs(down - y[other]) < tall[other] / 2);
+            const over = shown.find((other) => abs(down - y[other]) < tall[other] / 2);
             if (over === undefined || over === lane) return;
             const order = Array.from(model.order).filter((other) => other !== lane);
             order.splice(order.indexOf(over) + (y[over] > y[lane] ? 1 : 0), 0, lane);

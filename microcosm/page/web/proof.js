@@ -141,7 +141,7 @@ function itemsOf(/** @type {any} */ tree) {
 /** Moves the focus along the steps of a tree. */
 function alongTree(/** @type {any} */ tree, /** @type {number} */ by) {
     const items = itemsOf(tree), at = items.findIndex((item) => item.tabIndex === 0);
-    items[Math.max(0, Math.min(items.length - 1, at + by))]?.focus();
+    items[max(0, min(items.length - 1, at + by))]?.focus();
 }
 
 function treeKeys(/** @type {any} */ event) {

@@ -4,18 +4,18 @@
 
 /** A round number that is not less: of microseconds, beyond half a minute, so many minutes, hours or days. */
 function apartOf(/** @type {number} */ rough) {
-    const ten = 10 ** Math.floor(Math.log10(rough)), round = [1, 2, 5, 10].map((many) => many * ten).find((many) => many >= rough) || ten;
-    if (app.state.axis !== 'time') return Math.max(1, round);
+    const ten = 10 ** floor(Math.log10(rough)), round = [1, 2, 5, 10].map((many) => many * ten).find((many) => many >= rough) || ten;
+    if (app.state.axis !== 'time') return max(1, round);
     return rough < 3e7 ? round : [1, 2, 5, 10, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((minutes) => minutes * 6e7).find((many) => many >= rough) || round;
 }
 
 /** The axis: numbers a hand apart, and what they are. */
 function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours, width, k, x0} = view, {low, scale, end} = scene.at, /** @type {number[]} */ ticks = [];
-    const apart = apartOf(90 / k * scale), from = Math.ceil((low + Math.max(0, x0) * scale) / apart) * apart;
+    const apart = apartOf(90 / k * scale), from = ceil((low + max(0, x0) * scale) / apart) * apart;
     for (let tick = 0, x = 0; tick * 60 < width; tick++) {
         x = (from + tick * apart - low) / scale;
-        if (x > Math.min(end, x0 + width / k)) break;
+        if (x > min(end, x0 + width / k)) break;
         ticks.push(x);
     }
     pen.fillStyle = colours.paper;
@@ -36,15 +36,15 @@ function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
 function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
     /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, wide = (at.end || 1) / (width - 12), bins = Math.max(1, Math.ceil((width - 12) / 2) + 1);
-    const lane = (height - 10) / Math.max(1, shown.length), thick = Math.max(1, Math.min(5, lane * 0.6));
+    const {at, rows: {shown}} = scene, wide = (at.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
+    const lane = (height - 10) / max(1, shown.length), thick = max(1, min(5, lane * 0.6));
     pen.fillStyle = colours.raised;
     pen.fillRect(0, 0, width, height);
     shown.forEach((number, row) => {
         const y = 5 + (row + 0.5) * lane, counts = density(at, number, 0, wide * 2, bins);
         filled(pen, colours.lane, () => counts.forEach((count, bin) => { if (count) pen.rect(6 + bin * 2, y - thick / 2, 2, thick); }));
         filled(pen, colours.gap, () => along(scene.marks, number, 0, at.end, wide * 3, (event) => {
-            pen.rect(5 + at.x[event] / wide, y - Math.max(2.5, thick / 2 + 1), 2, Math.max(5, thick + 2));
+            pen.rect(5 + at.x[event] / wide, y - max(2.5, thick / 2 + 1), 2, max(5, thick + 2));
         }));
     });
     if (scene.found) filled(pen, colours.ink, () => shown.forEach((number) => along(scene.found, number, 0, at.end, wide * 2, (event) => {
@@ -58,7 +58,7 @@ const whole = {canvas: document.createElement('canvas'), key: '', found: new Int
 function frameMinimap() {
     const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
     if (!width || !height) return;
-    const key = [width, height, model.head.digest, model.n, state.axis, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
+    const key = [width, height, model.head.digest, model.n, state.axis, state.fold, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
     if (whole.key !== key || whole.found !== state.found) {
         Object.assign(whole, {key, found: state.found});
         drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
@@ -66,11 +66,11 @@ function frameMinimap() {
     const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
     pen.drawImage(whole.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
-    const end = Math.min(width - 1.5, x + wide), {paper, ink} = scene.colours;
+    const end = min(width - 1.5, x + wide), {paper, ink} = scene.colours;
     pen.fillStyle = paper;
     faint(pen, 0.6, () => {
         pen.fillRect(0, 0, x, height);
         pen.fillRect(x + wide, 0, width, height);
     });
-    stroked(pen, ink, 1.5, () => pen.rect(Math.max(0.75, x), 0.75, end - Math.max(0.75, x), height - 1.5));
+    stroked(pen, ink, 1.5, () => pen.rect(max(0.75, x), 0.75, end - max(0.75, x), height - 1.5));
 }

@@ -134,8 +134,8 @@ async function matches(/** @type {{left: string, sign: string, right: string}} *
     const whole = await (sign === '->' ? slices(ones.length, alive, (at) => {
         for (const to of receptions(ones[at])) if (has[to]) pairs.push([ones[at], to]);
         return pairs.length <= MATCHES;
-    }) : slices(Math.min(LOOKED, ones.length * others.length), alive, (at) => {
-        const a = ones[Math.floor(at / others.length)], b = others[at % others.length];
+    }) : slices(min(LOOKED, ones.length * others.length), alive, (at) => {
+        const a = ones[floor(at / others.length)], b = others[at % others.length];
         if (a === b || (same && a > b && both[b] && has[a])) return true;
         const said = verdict(a, b);
         if (said === sign) pairs.push([a, b]);

@@ -7,7 +7,7 @@
 const MOST_MARKS = 20000;
 
 /** A number as SVG has it. */
-const short = (/** @type {number} */ number) => Math.round(number * 100) / 100;
+const short = (/** @type {number} */ number) => round(number * 100) / 100;
 
 /** A pen that writes SVG: the methods and fields of a canvas that the picture uses, and no others. */
 class Recorder {
@@ -170,7 +170,7 @@ const DIGITS = 12;
 /** The state as the part of the address behind `#`. */
 function linkOf(/** @type {State} */ state) {
     const name = (/** @type {number} */ i) => i >= 0 && model.name(i), round = (/** @type {number} */ number) => String(+number.toPrecision(7));
-    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut']).filter((part) => state[part]).join('.');
+    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut', 'fold']).filter((part) => state[part]).join('.');
     return new URLSearchParams(Object.entries({
         a: name(state.a), b: name(state.b), at: name(state.focus), x: round(state.x0), k: round(state.k), y: state.y0 && round(state.y0),
         t: state.axis !== 'steps' && state.axis, find: state.find, what: state.whatif && `a${state.whatif.sign}b`, order: state.order?.join('.'),
@@ -193,10 +193,10 @@ function readLink() {
     const shown = (said.show ?? 'panel').split('.'), what = /^a(<|>|\|\|)b$/.exec(said.what);
     app.set({axis: axes().includes(axis) ? axis : 'steps', hidden: new Set(lanes('hide')),
         order: new Set(order).size === model.head.lanes.length ? Int32Array.from(order) : app.state.order,
-        panel: shown.includes('panel'), list: shown.includes('list'), table: shown.includes('table')});
+        panel: shown.includes('panel'), list: shown.includes('list'), table: shown.includes('table'), fold: shown.includes('fold')});
     app.set({a, b: a >= 0 && b !== a ? b : -1, find: said.find ?? ''});
     app.set({focus, cut: a >= 0 && shown.includes('cut'), whatif: what && a >= 0 && b >= 0 ? {a, sign: what[1], b} : null});
-    if (number('k') > 0) app.set({k: Math.min(400, number('k')), x0: number('x'), y0: Math.max(0, number('y'))});
+    if (number('k') > 0) app.set({k: min(400, number('k')), x0: number('x'), y0: max(0, number('y'))});
     if (said.digest && said.digest !== model.head.digest.slice(0, DIGITS)) {
         note(`This link was made for another file; here it shows what it can.${missing.length ? ` Not in this one: ${missing.join(', ')}.` : ''}`);
     } else if (missing.length) note(`The link names what is not in this page: ${missing.join(', ')}.`);

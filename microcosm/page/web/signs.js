@@ -5,15 +5,19 @@
 
 /** A canvas context, or the recorder of share.js. @typedef {CanvasRenderingContext2D & {mark?: (event: number) => void}} Pen */
 
-/** The name of each sign, its word, and the word said of an event beside A. @type {Record<string, string[]>} */
+/**
+ * The name of each sign, which is that of its colour; its word; the word said of an event beside another; and what it
+ * means, where it decides nothing.
+ * @type {Record<string, string[]>}
+ */
 const SIGNS = {
     '<': ['before', 'before', 'before'],
     '>': ['after', 'after', 'after'],
     '||': ['concurrent', 'concurrent', 'concurrent with'],
     '<>': ['related', 'related, either way', 'related to'],
-    '?': ['unknown', 'unknown', 'unknown to'],
-    silent: ['silent', 'silent', 'silent with'],
-    unsaid: ['dim', 'not ordered', 'not ordered with'],
+    '?': ['unknown', 'unknown', 'unknown to', 'What is given does not tell how the two stand to each other; they may well be ordered.'],
+    silent: ['silent', 'silent', 'silent beside', 'No rule says anything of this pair: it is neither known to be concurrent nor unknown.'],
+    unsaid: ['dim', 'not ordered', 'not ordered with', 'Whether they are unknown to each other or silent is not in this page; the command has it.'],
 };
 
 const COLOURS = ['paper', 'raised', 'rule', 'ink', 'dim', 'lane', 'gap', 'before', 'after', 'concurrent', 'related',
@@ -117,8 +121,8 @@ function finish(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {s
         return pen.fill();
     }
     pen.strokeStyle = colour;
-    pen.lineWidth = Math.max(1, r / 3);
-    if (sign === 'silent') pen.setLineDash([Math.max(1.2, r * 0.45), Math.max(1.2, r * 0.38)]);
+    pen.lineWidth = max(1, r / 3);
+    if (sign === 'silent') pen.setLineDash([max(1.2, r * 0.45), max(1.2, r * 0.38)]);
     pen.stroke();
     pen.setLineDash([]);
 }
@@ -146,7 +150,7 @@ function stub(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {n
 /** Adds a filled or open arrowhead with its tip at x, y, coming from the direction of fx, fy. */
 function head(/** @type {Pen} */ pen, /** @type {number} */ fx, /** @type {number} */ fy, /** @type {number} */ x,
     /** @type {number} */ y, /** @type {number} */ long, /** @type {boolean} */ open) {
-    const far = Math.hypot(x - fx, y - fy) || 1, ux = (x - fx) / far * long, uy = (y - fy) / far * long;
+    const far = hypot(x - fx, y - fy) || 1, ux = (x - fx) / far * long, uy = (y - fy) / far * long;
     through(pen, x - ux - uy * 0.42, y - uy + ux * 0.42, x, y, x - ux + uy * 0.42, y - uy - ux * 0.42);
     if (!open) pen.closePath();
 }
@@ -157,18 +161,18 @@ const PATTERNS = {'||': [8, 5], '<>': [2, 5], unsaid: [1, 6]};
 /** The line of a pair, as its verdict has it, from one end to the other. */
 function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {string} */ sign,
     /** @type {number[]} */ [ax, ay, bx, by], /** @type {number} */ width) {
-    const far = Math.hypot(bx - ax, by - ay) || 1, ux = (bx - ax) / far, uy = (by - ay) / far;
-    const from = Math.min(9, far / 3), until = far - from, colour = colourOf(colours, sign);
+    const far = hypot(bx - ax, by - ay) || 1, ux = (bx - ax) / far, uy = (by - ay) / far;
+    const from = min(9, far / 3), until = far - from, colour = colourOf(colours, sign);
     const point = (/** @type {number} */ s, off = 0) => /** @type {[number, number]} */ ([ax + ux * s - uy * off, ay + uy * s + ux * off]);
     stroked(pen, colour, width, () => {
         if (sign === 'silent') {
-            const stub = Math.min(far * 0.3, 46);
+            const stub = min(far * 0.3, 46);
             for (const [near, end] of [[from, stub], [until, far - stub]]) {
                 through(pen, ...point(near), ...point(end));
                 through(pen, ...point(end, -5), ...point(end, 5));
             }
         } else if (sign === '?') {
-            const waves = Math.max(2, Math.round((until - from) / 14)), step = (until - from) / waves;
+            const waves = max(2, round((until - from) / 14)), step = (until - from) / waves;
             pen.moveTo(...point(from));
             for (let wave = 0; wave < waves; wave++) {
                 pen.quadraticCurveTo(...point(from + (wave + 0.5) * step, wave % 2 ? -9 : 9), ...point(from + (wave + 1) * step));
@@ -183,7 +187,7 @@ function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ 
     if (sign === '<>') for (const s of [from, until]) {
         const diamond = () => outline(pen, sign, ...point(s), width * 1.6 + 1);
         filled(pen, colours.paper, diamond);
-        stroked(pen, colour, Math.max(1, width / 2), diamond);
+        stroked(pen, colour, max(1, width / 2), diamond);
     }
 }
 

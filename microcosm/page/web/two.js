@@ -39,7 +39,7 @@ function drawHalves(/** @type {Pen} */ pen, /** @type {View} */ view) {
 function drawTones(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {before, after} = view.colours, {offset} = model.chains;
     chainsIn(view, (chain, lane, y) => {
-        const from = offset[chain], end = offset[chain + 1], high = bandOf(lane), reach = Math.min(14, view.k / 2);
+        const from = offset[chain], end = offset[chain + 1], high = bandOf(lane), reach = min(14, view.k / 2);
         for (let i = from; i < end; i++) for (const sign of ['<', '>']) {
             const tone = (signIn(1, i) === sign ? 1 : 0) + (signIn(2, i) === sign ? 2 : 0);
             const x = px(view, i), start = i > from ? (px(view, i - 1) + x) / 2 : x - reach;

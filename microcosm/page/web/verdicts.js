@@ -69,7 +69,7 @@ function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
   ends[home] = start - offset[home] + (back ? 1 : 0);
   while (waiting.length) {
     const c = /** @type {number} */ (waiting.pop()), first = offset[c];
-    const low = Math.min(ends[c], done[c]), high = Math.max(ends[c], done[c]), at = back ? into : from;
+    const low = min(ends[c], done[c]), high = max(ends[c], done[c]), at = back ? into : from;
     done[c] = ends[c];
     for (let e = at[first + low]; e < at[first + high]; e++) {
       const i = back ? src[e] : dst[leaving[e]], d = chain[i], index = i - offset[d] + (back ? 1 : 0);
@@ -159,7 +159,7 @@ function unknownTo(/** @type {number} */ a) {
       if (e !== a && !before(a, e)) continue;
       const known = past(f);
       known.forEach((count, c) => { if (count > far[c]) far[c] = count; });
-      far[chain[f]] = Math.max(far[chain[f]], f - offset[chain[f]] + 1);
+      far[chain[f]] = max(far[chain[f]], f - offset[chain[f]] + 1);
     }
     return far;
   });
@@ -225,7 +225,7 @@ function regions(a) {
       counts['>'] += length - high[c];
       const beside = kind[a] & CLOCKED && c !== found.chain[a] ? clocked[first + high[c]] - clocked[first + low[c]] : 0;
       counts['||'] += beside;
-      const unknown = far && open ? Math.max(0, Math.min(far[c], high[c]) - low[c]) : 0;
+      const unknown = far && open ? max(0, min(far[c], high[c]) - low[c]) : 0;
       counts['?'] += unknown;
       counts[far ? 'silent' : 'unsaid'] += open - beside - unknown;
     }

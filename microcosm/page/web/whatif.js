@@ -81,7 +81,7 @@ async function byCones(/** @type {number} */ low, /** @type {number} */ high) {
             for (let c = 0; c < ends.length; c++) if (ends[c] > known[c]) count += ends[c] - known[c];
         });
     }
-    const earlier = Array.from(ends, (end, c) => offset[c] + end - 1).filter((x) => x >= offset[model.chainOf(Math.max(0, x))] && before(x, low) || x === low);
+    const earlier = Array.from(ends, (end, c) => offset[c] + end - 1).filter((x) => x >= offset[model.chainOf(max(0, x))] && before(x, low) || x === low);
     const pairs = earlier.flatMap((x) => later.filter(([from, until]) => from < until && (x === low || from === high) && !before(x, from)).map(([from]) => [x, from]));
     return {possible: true, count, follows: pairs.slice(0, SHOWN).map(([x, y]) => /** @type {[string, string, string[]]} */ ([model.name(x), model.name(y), ['<']]))};
 }
@@ -130,5 +130,5 @@ function sidesOf(/** @type {Int32Array} */ counts, /** @type {number} */ own, /*
     counts.forEach((count, c) => {
         for (let i = back ? offset[c] : offset[c] + count; i < (back ? offset[c] + count : offset[c + 1]); i++) found.push(i);
     });
-    return found.sort((i, j) => Math.abs(model.step[i] - model.step[own]) - Math.abs(model.step[j] - model.step[own]));
+    return found.sort((i, j) => abs(model.step[i] - model.step[own]) - abs(model.step[j] - model.step[own]));
 }
