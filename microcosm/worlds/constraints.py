@@ -200,9 +200,9 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     """The constraints of some givens, given the position of each named event (below `size`).
 
     Clocks become a cover and rows of what they refute (Worlds of Events with clocks: a !< b where
-    b's clock has not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be complete leaves
-    unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and clocks of some
-    thousand events (of more they are asked one by one).
+    b's clock has not seen a), tokens rows of `<>`, stamps stay numbers; what a log that is stated to be
+    complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
+    clocks of some thousand events (of more they are asked one by one).
     """
     known = constrained(
         position,
