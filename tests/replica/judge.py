@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from tests.replica.simulated import World
 
 
-def judged(world: World, excused: Collection[str] = ()) -> list[str]:
-    """What is wrong when all is quiet. `excused`: incarnations (name.number) that were evicted."""
+def judged(world: World, excused: Collection[str] = (), replaced: Collection[str] = ()) -> list[str]:
+    """What is wrong when all is quiet. `excused`: incarnations (name.number) that were evicted; those of
+    them that were `replaced` had forgotten something, and may have said what they did in another order.
+    """
     first, *others = (node.replica for node in world.nodes.values())
     digest = first.digest()
     wrong = [
@@ -51,8 +53,10 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
         """The process that a name came to mean, which was not met when the message was sent."""
         if "." in receiver:
             return receiver
-        gone = any(each.startswith(f"{receiver}.") for each in excused)
-        return by.get(f"d:{receiver}:{message}", None if gone else f"{receiver}.1")
+        event = f"d:{receiver}:{message}"
+        if event in by:
+            return by[event] if by[event] in world.got[event] else min(world.got[event])
+        return None if any(each.startswith(f"{receiver}.") for each in excused) else f"{receiver}.1"
 
     processes: dict[str, list[tuple[str, str]]] = {}
     devices: dict[Stream, list[str]] = {}
@@ -63,23 +67,37 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
         for at, event in enumerate(events):
             kind, _, rest = event.partition(":")
             if kind == "c":
-                meant = world.to[rest] if process in excused else world.to[rest][-1:]
-                to = {bound(each, rest) for receivers in meant for each in receivers} - {None}
+                *earlier, last = world.to[rest]
+                to = {bound(each, rest) for each in last} - {None}
+                for each in (each for receivers in earlier for each in receivers):
+                    if process in excused or by.get(f"d:{each.partition('.')[0]}:{rest}") == each:
+                        to.add(each)  # before its sender was put back, or its process killed
                 steps.append(("sent", f"{rest} {' '.join(map(str, sorted(to, key=str)))}" if to else rest))
             elif kind == "d":
                 message = rest.partition(":")[2]
                 if message not in sent and sender_of(world, message) in excused:
                     continue  # of a journal that was put back before anybody knew of its sending
-                before = {each for each in excused if each.startswith(f"{stream[0]}.")} - {process}
-                if before & {each for receivers in world.to.get(message, ()) for each in receivers}:
-                    continue  # it happened to the one who was replaced, and is said again
+                if process not in world.got.get(event, (process,)):
+                    continue  # it happened to one who was replaced, and is said again
                 steps.append(("delivered", message))
                 effect = f"effect at {stream[0]} of {message}"
                 if process not in excused and has_effect(message) != (events[at + 1 : at + 2] == [effect]):
                     wrong.append(f"{effect} is not where it should be")
 
     histories = [History(*each) for each in processes.items()]
-    return wrong + faults(histories, excused) + misjudged(first, devices, Random(digest))
+    for happened in devices.values():
+        happened.sort(key=lambda event: world.when.get(event, 0))
+    found = [fault for fault in faults(histories, excused) if not said_again(world, fault, replaced)]
+    return wrong + found + misjudged(first, devices, Random(digest))
+
+
+def said_again(world: World, fault: str, replaced: Collection[str]) -> bool:
+    """Whether a fault is of the order of deliveries that a replica has said again, after others."""
+    words = fault.split(" ")
+    if words[5:6] != ["before"]:
+        return False
+    name = words[4].partition(".")[0]
+    return words[4] in replaced or any(f"d:{name}:{each}" in world.again for each in (words[0], words[-1]))
 
 
 def sender_of(world: World, message: str) -> str:

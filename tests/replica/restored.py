@@ -84,9 +84,11 @@ class Restoring(World):
         stream = node.replica.stream
         chain = node.replica._state.ledger.chains.get(stream, {})
         last = node.replica.seen().last(stream)
-        for number in range(branch.noted.get(stream, 0) + 1, last + 1):
+        for number in range(min(branch.noted.get(stream, 0), last) + 1, last + 1):
             event = chain.get(number)
-            if event is not None and not branch.has(event):
+            if event is not None and branch.has(event):
+                self.again.add(event)
+            elif event is not None:
                 branch.log[event] = len(branch.log)
                 self.born.setdefault(event, []).append(branch)
         branch.noted[stream] = last

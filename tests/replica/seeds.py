@@ -80,7 +80,9 @@ def run(
     world.calm()
     world.close()
     excused = {"c.1", "d.1", *world.excused}
-    wrong = world.mixed() + judged(world, excused) if world.quiet() else ["it never comes to rest"]
+    wrong = (
+        world.mixed() + judged(world, excused, world.excused) if world.quiet() else ["it never comes to rest"]
+    )
     if {"c", "d"} & {*world.nodes} != {"c"} or world.nodes["c"].incarnation != 2:
         wrong.append("evictions did not come to an end")
     restored = (world.put_backs, world.clones, len(world.excused))

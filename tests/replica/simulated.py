@@ -57,6 +57,12 @@ class World(Clockwork):
         """By their places, which are their names, but for clones."""
         self.places = {name: node.address for name, node in self.nodes.items()}
         self.retired: list[Node] = []
+        self.got: dict[str, set[str]] = {}
+        """The processes in which each delivery happened."""
+        self.when: dict[str, int] = {}
+        """In which order events have happened first."""
+        self.again: set[str] = set()
+        """Events that were said again, under other dots, for their dots might have named two things."""
         self.epochs: dict[Stream, str] = {}
         """The streams that there were, in that order, and of which process (NAME.INCARNATION) they are."""
         for node in self.nodes.values():
@@ -153,12 +159,17 @@ class World(Clockwork):
         self.to.setdefault(message, []).append(
             tuple(f"{name}.{bound[name]}" if bound[name] else name for name in to)
         )
+        self.happens(f"c:{message}")
         try:
             assert node.replica.send(to, payload) == message
         except Busy:
             self.busy += 1
         else:
             self.sent += 1
+
+    def happens(self, event: str) -> None:
+        """An event happens, which may be undone before anybody knows of it."""
+        self.when.setdefault(event, len(self.when))
 
     # -- the end -------------------------------------------------------------------------------------------
 

@@ -247,8 +247,13 @@ class Node:
         return self.wire.endpoint
 
     def deliver(self, sender: str, message: str, payload: bytes) -> None:
+        process = f"{self.name}.{self.replica.known_as}"
+        event, effect = f"d:{self.name}:{message}", f"effect at {self.name} of {message}"
+        self.world.got.setdefault(event, set()).add(process)
+        self.world.happens(event)
         if has_effect(message):
-            self.replica.local(f"effect at {self.name} of {message}")
+            self.world.happens(effect)
+            self.replica.local(effect)
         self.world.react(self, payload)
 
     def fences(self) -> list[Fence]:
