@@ -30,8 +30,8 @@ def boxes_break(
     message, send, receptions = computation.message, computation.send, computation.receptions
     peer, index = computation.peer, computation.index
     before_it = _previous_received(computation)
-    clocks = [[-1] * len(computation.peers) for _ in computation.peers]  # the latest event known of each peer
-    transit: list[list[int] | None] = [None] * len(computation.messages)
+    clocks: list[dict[int, int]] = [{} for _ in computation.peers]  # the latest event known of each peer
+    transit: list[dict[int, int] | None] = [None] * len(computation.messages)
     left = list(map(len, receptions))
     mailbox: AddedEdges | None = None
     outbox: AddedEdges | None = None
@@ -52,12 +52,14 @@ def boxes_break(
             transit[m] = None
         if last[p] >= 0 and mailbox is None:
             earlier = send[last[p]]
-            if known[peer[earlier]] < index[earlier]:
+            if known.get(peer[earlier], -1) < index[earlier]:
                 mailbox = {sent: [earlier]}
         last[p] = m
-        clock = clocks[p] = [a if a > b else b for a, b in zip(clock, known, strict=True)]
+        for other, at in known.items():
+            if clock.get(other, -1) < at:
+                clock[other] = at
         if outbox is None and before_it[m] >= 0:
-            missed = (r for r in receptions[before_it[m]] if clock[peer[r]] < index[r])
+            missed = (r for r in receptions[before_it[m]] if clock.get(peer[r], -1) < index[r])
             first = next(missed, None)
             if first is not None:
                 outbox = {event: [first]}

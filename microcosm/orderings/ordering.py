@@ -87,12 +87,22 @@ MessagePair = tuple[str, str]
 """Two messages, by their names."""
 
 
+Clock = dict[int, int]
+"""By peer a number of sends; 0 of whom it does not name."""
+
+_EMPTY: Clock = {}
+
+_FEW = 32
+"""A record of so many peers is not searched for what can be forgotten."""
+
+
 class Monitor:
     """What an execution has violated so far: `violated[ordering]` is the first inverted pair.
 
     `send` and `receive` return the orderings that are violated for the first time. Receptions of
     unknown messages raise `KeyError`. `forget` releases a message that nobody will receive any more.
-    Cost: constant an event, and linear in the peers for Causal, which is passed over without `clocks`.
+    Cost: constant an event, and for Causal, which is passed over without `clocks`, linear in the peers of
+    which something is in transit; memory likewise.
 
     >>> monitor = Monitor()
     >>> for message in "ab":
@@ -109,9 +119,11 @@ class Monitor:
         self._peers: dict[str, int] = {}
         self._sent = 0
         self._last = ""
-        self._transit: dict[str, tuple[int, int, int, list[int]]] = {}  # position, sender, own count, clock
-        self._clocks: list[list[int]] = []  # how many sends of each peer a peer has seen
-        self._seen: list[list[int]] = []  # how many sends of each peer precede a send received by a peer
+        self._transit: dict[str, tuple[int, int, int, Clock]] = {}  # position, sender, own count, clock
+        self._counts: list[int] = []  # how often each peer sent
+        self._open: list[OrderedDict[int, None]] = []  # of each peer which of its sends are in transit
+        self._clocks: list[Clock] = []  # how many sends of each peer a peer has seen
+        self._seen: list[Clock] = []  # how many sends of each peer precede a send received by a peer
         self._witness: list[dict[int, str]] = []  # by sender: the message received that had seen most of it
         # By sender and receiver (-1: any): the latest send that has been received, and its message.
         self._boxes: dict[tuple[int, int], tuple[int, str]] = {}
@@ -120,28 +132,43 @@ class Monitor:
     def _peer(self, name: str) -> int:
         peer = self._peers.get(name)
         if peer is None:
-            peer = self._peers[name] = len(self._clocks)
-            for vectors in (self._clocks, self._seen):
-                for vector in vectors:
-                    vector.append(0)
-                vectors.append([0] * (peer + 1))
-            self._witness.append({})
+            peer = self._peers[name] = len(self._counts)
+            self._counts.append(0)
+            if self._with_clocks:
+                self._open.append(OrderedDict())
+                self._clocks.append({})
+                self._seen.append({})
+                self._witness.append({})
         return peer
 
     def send(self, peer: str, message: str) -> list[Ordering]:
         """The next event sends `message`; nothing can be violated yet."""
         sender = self._peer(peer)
         self._sent += 1
-        clock = self._clocks[sender]
-        clock[sender] += 1
-        known = clock.copy() if self._with_clocks else clock
-        self._transit[message] = (self._sent, sender, clock[sender], known)
+        self._counts[sender] += 1
+        own, clock = self._counts[sender], _EMPTY
+        if self._with_clocks:
+            self._open[sender][own] = None
+            clock = self._clocks[sender] = self._still_open(self._clocks[sender])
+            clock[sender] = own
+        self._transit[message] = (self._sent, sender, own, clock)
         self._last = message
         return []
 
+    def _still_open(self, clock: Clock) -> Clock:
+        """What a clock says of peers of which a send that it counts is in transit; no other one matters."""
+        found: Clock = {}
+        for peer, count in clock.items():
+            sends = self._open[peer]
+            if sends and next(iter(sends)) <= count:
+                found[peer] = count
+        return found
+
     def forget(self, message: str) -> None:
         """Nobody will receive this message any more."""
-        self._transit.pop(message, None)
+        known = self._transit.pop(message, None)
+        if known is not None and self._with_clocks:
+            del self._open[known[1]][known[2]]
 
     def receive(self, peer: str, message: str) -> list[Ordering]:
         """The next event receives `message`; the orderings that are violated from now on."""
@@ -171,18 +198,23 @@ class Monitor:
             return []
         return [ordering for ordering, _ in list(violated.items())[before:]]
 
-    def _receive_causally(self, receiver: int, message: str, sender: int, own: int, clock: list[int]) -> None:
+    def _receive_causally(self, receiver: int, message: str, sender: int, own: int, clock: Clock) -> None:
         seen, witness = self._seen[receiver], self._witness[receiver]
-        if seen[sender] >= own:
+        if seen.get(sender, 0) >= own:
             self.violated[Ordering.CAUSAL] = (message, witness[sender])
             return
-        if len(clock) < len(seen):
-            clock = clock + [0] * (len(seen) - len(clock))
-        for at in [at for at, (new, old) in enumerate(zip(clock, seen, strict=True)) if new > old]:
-            witness[at] = message
-            seen[at] = clock[at]
-        known = self._clocks[receiver]
-        self._clocks[receiver] = [a if a > b else b for a, b in zip(known, clock, strict=True)]
+        clock = self._still_open(clock)
+        if len(seen) > _FEW + 2 * len(clock):
+            seen = self._seen[receiver] = self._still_open(seen)
+            self._witness[receiver] = witness = {peer: witness[peer] for peer in seen}
+        known = self._clocks[receiver].copy()
+        for peer, count in clock.items():
+            if seen.get(peer, 0) < count:
+                seen[peer] = count
+                witness[peer] = message
+            if known.get(peer, 0) < count:
+                known[peer] = count
+        self._clocks[receiver] = known
 
 
 def violations(computation: Computation, order: Iterable[int]) -> dict[Ordering, MessagePair]:
