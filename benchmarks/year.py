@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.measure import Line
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 
 NAME = "year"

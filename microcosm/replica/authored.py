@@ -1,15 +1,9 @@
-"""A replica that signs what it says, and takes from others what its author has signed: no more.
+"""A replica that signs what it says, and tells others what it and they have signed.
 
 Each replica on the network has an Ed25519 key of its own. The key of another is that which its operator was
 given (`trust`), or else the first one that is heard of: of the member itself before that of a third party.
 What a stream says stands in segments with a signed head (`ledger.chain`), which anybody can relay and nobody
-can make up. Where two segments of a stream cannot be of one chain, that is the proof (`ledger.proof`) that
-its journal runs twice, or was put back, or that its author lies:
-
-- the replica whose stream it is begins another one, and says again what is in doubt (`epochs`);
-- who hears it from the author takes neither more of it nor less, keeps the proof, and tells the author;
-- who hears it from somebody else takes out what may be two things, from the first number in doubt on, and
-  tells everybody. The least number that is told counts; so all take out the same, however they heard of it.
+can make up. What of it is taken, and what where two heads cannot be of one chain: `admission`.
 """
 
 from __future__ import annotations
@@ -20,16 +14,16 @@ from typing import Any
 
 from msgpack import packb
 
-from microcosm.errors import Malformed, Undefined, installing
+from microcosm.errors import Undefined, installing
 from microcosm.replica.core import fit
 from microcosm.replica.epochs import DISPUTED, Epochs
-from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
+from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import Segment, fork, leaf, read_segment
+from microcosm.replica.ledger.chain import Segment, leaf
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
-from microcosm.replica.ledger.records import HEARSAY, MEMBER, PINNED
+from microcosm.replica.ledger.records import PINNED
 from microcosm.replica.ledger.signing import KEY_BYTES, author_of, can_sign
 
 MOST_PROOFS = 64
@@ -40,9 +34,7 @@ RELAYED = 8
 
 
 class Authored(Epochs):
-    """A replica with an author. `_blame` and `fault_in` are those of `Replica`."""
-
-    _renewals = 0
+    """A replica with an author."""
 
     # -- keys ----------------------------------------------------------------------------------------
 
@@ -92,7 +84,6 @@ class Authored(Epochs):
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
             self._write("key", packb([name, found, PINNED]))
-        self._ask_again()
 
     def is_forged(self, evolution: Evolution) -> bool:
         """Whether its author has signed something else under its dot. Cost: constant."""
@@ -231,185 +222,5 @@ class Authored(Epochs):
     def _own_key(self) -> bytes:
         return b"" if self._state.author is None else self._state.author.key
 
-    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
-        """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
-        with self.transaction():
-            for value in supply.signed:
-                try:
-                    segment, contents = read_segment(value)
-                except Malformed as error:
-                    self._blame(peer, f"what cannot be read: {error}")
-                    continue
-                proof = self._admit_segment(peer, segment, contents)
-                if proof is not None:
-                    yield Heads((), (proof.written(),), answer=False)
-            self.take(self._loose(peer, supply.evolutions))
-            if supply.struck:
-                self.strike(supply.struck)
-
-    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
-        """A peer has seen the same dots, and tells what they are to it; what to tell it."""
-        for content in told.proofs:
-            try:
-                proof = read_proof(content)
-            except Malformed as error:
-                self._blame(peer, f"what cannot be read: {error}")
-                continue
-            self._heard_proof(peer, proof)
-        yield from self.accept(peer, Supply((), told.heads))
-        if told.answer:
-            mine = self.newest_heads()
-            yield Heads(mine.heads, mine.proofs, answer=False)
-
-    def _heard_proof(self, peer: str, proof: ForkProof) -> None:
-        """Somebody proves that an author has said two things."""
-        stream, name = proof.stream, proof.stream[0]
-        keys = self._state.authors.get(name, {}) if name != self.name else {self._own_key}
-        if fork(*proof) is None or proof.number >= self._state.ledger.closed.get(stream, proof.number + 1):
-            return
-        if proof.one.key not in keys:
-            return
-        if not proof.holds():
-            self._blame(peer, f"a proof against {name} that proves nothing")
-        elif stream == self.stream:
-            self._divided(peer, proof.number)
-        else:
-            self._keep_proof(proof, cut=True)
-
-    def _divided(self, peer: str, number: int) -> bool:
-        """Another copy of this journal has signed what this one has not: go on as another stream."""
-        return self.diverged(peer, Dot(*self.stream, max(1, number)))
-
-    def diverged(self, peer: str, dot: Dot) -> bool:
-        """See `Replica`."""
-        raise NotImplementedError
-
-    def _admit_segment(self, peer: str, segment: Segment, contents: dict[int, bytes]) -> ForkProof | None:
-        """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
-        name, stream, state = segment.stream[0], segment.stream, self._state
-        if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
-            return read_proof(state.forks[stream]) if stream in state.forks else None
-        rank = self._rank(peer, segment)
-        if rank is None:
-            return None
-        beside = [other for other in state.chains.beside(segment) if other.key == segment.key]
-        same = any(
-            each.first - 1 <= segment.last <= each.last and each.head(segment.last) == segment.end
-            for each in beside
-        )
-        if not same and not segment.is_signed():
-            self._blame(peer, f"a head in the name of {name} that it has not signed")
-            return None
-        if rank and rank > state.authors.get(name, {}).get(segment.key, 0):
-            self._write("key", packb([name, segment.key, rank]))
-        if stream == self.stream and segment.last > state.ledger.seen.last(stream):
-            if not self._divided(peer, segment.last):
-                return None
-            beside = [*state.chains.beside(segment)]
-        for other in beside:
-            number = fork(segment, other)
-            if number is None:
-                continue
-            if stream == self.stream:
-                if not self._divided(peer, number):
-                    return None
-                return self._admit_segment(peer, segment, contents)
-            one, two = (self._whole(each) for each in (segment, other))
-            proof = ForkProof(one, two)
-            if number < state.ledger.closed.get(stream, number + 1):
-                self._keep_proof(proof, cut=peer != name)
-                return proof
-        self._take_part(peer, segment, contents, same)
-        return None
-
     def _whole(self, segment: Segment) -> Segment:
         return self._part(segment, segment.first, segment.last)
-
-    def _rank(self, peer: str, segment: Segment) -> int | None:
-        """From where its key would be known, 0 if that is one's own; None if it is not the author's."""
-        name, key = segment.stream[0], segment.key
-        if name == self.name:
-            if key == self._own_key:
-                return 0
-            self._blame(peer, f"it speaks in the name of {name}, which is this replica")
-            return None
-        rank = MEMBER if peer == name else HEARSAY
-        known = self._state.authors.get(name, {})
-        if not known or key in known or (rank > HEARSAY and set(known.values()) == {HEARSAY}):
-            return rank
-        own = "its" if peer == name else f"{name}'s"
-        self._doubt(
-            peer,
-            f"{own} key is {key.hex()[:16]}…, and known by another one: if it lost its journal,"
-            f" `replica member key` states the new one",
-        )
-        return None
-
-    def _take_part(self, peer: str, segment: Segment, contents: dict[int, bytes], same: bool) -> None:
-        """Keep a segment that contradicts none, and take what is new of what came with it."""
-        state = self._state
-        found: dict[int, Evolution] = {}
-        for number, content in contents.items():
-            dot = Dot(*segment.stream, number)
-            if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
-                continue
-            try:
-                evolution = evolutions.decode(content)
-            except Malformed as error:
-                self._blame(peer, f"an evolution that cannot be read: {error}")
-                continue
-            fault = (
-                f"{dot} is said to be {evolution.dot}" if evolution.dot != dot else self.fault_in(evolution)
-            )
-            if fault is not None:
-                self._blame(peer, fault)
-                continue
-            found[number] = evolution
-        new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
-        if found or new or not same:
-            state.take_signed(segment, found)
-            some = {number: contents[number] for number in found}
-            self._pending.append(("signed", packb(segment.written(some))))
-
-    def fault_in(self, evolution: Evolution) -> str | None:
-        """See `Replica`."""
-        raise NotImplementedError
-
-    def _loose(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
-        """What nobody signed, as far as it is taken."""
-        for content in contents:
-            try:
-                evolution = evolutions.decode(content)
-            except Malformed as error:
-                self._blame(peer, f"an evolution that cannot be read: {error}")
-                continue
-            name = evolution.dot.replica
-            if name == self.name or name in self._state.authors or not self._state.unsigned:
-                if name != self.name and name not in self._state.authors:
-                    self._let_be(peer, evolution.dot)  # of somebody who never signed anything
-                    continue
-                self._doubt(peer, f"evolutions of {name} that nobody has signed")
-            elif (fault := self.fault_in(evolution)) is not None:
-                self._blame(peer, fault)
-            elif evolution.dot not in self._state.ledger.seen:
-                yield evolution
-
-    def take(self, some: Iterable[Evolution]) -> int:
-        """See `Replica`."""
-        raise NotImplementedError
-
-    def strike(self, runs: Iterable[DotRun]) -> None:
-        """See `Replica`."""
-        raise NotImplementedError
-
-    def _let_be(self, peer: str, dot: Dot) -> None:
-        raise NotImplementedError
-
-    def _ask_again(self) -> None:
-        raise NotImplementedError
-
-    def _blame(self, peer: str, why: str) -> None:
-        raise NotImplementedError
-
-    def _doubt(self, peer: str, why: str) -> None:
-        raise NotImplementedError

@@ -13,7 +13,7 @@ from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Stream
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
-from microcosm.replica.ledger.ledger import SLACK
+from microcosm.replica.ledger.forgetting import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 

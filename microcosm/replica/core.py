@@ -21,7 +21,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
 from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView

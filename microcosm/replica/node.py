@@ -22,8 +22,9 @@ from typing import Any, TypeVar
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.files import AnyPath
+from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
@@ -78,6 +79,7 @@ class ReplicaNode:
         limits: Limits | None = None,
         interval: float = 1.0,
         forgetting: Forgetting | None = None,
+        quota: Quota | None = None,
         on_deliver: Callable[[str, str, bytes], object] | None = None,
         with_commit: Callable[[], tuple[str, bytes] | None] | None = None,
     ) -> ReplicaNode:
@@ -87,6 +89,7 @@ class ReplicaNode:
         each in its turn, are asked what they know.
         `with_commit` is asked before each commit of what has come for a note to keep with it (see
         `Replica.note`), if there is something new to note.
+        `quota` bounds what is taken of each other author.
         Raises `MicrocosmError` where a part cannot be had; nothing stays open then. A journal is read in a
         thread, so that the loop goes on.
         """
@@ -102,6 +105,7 @@ class ReplicaNode:
             self = cls(replica, shared)
             self._carrier.gossip.interval = interval
             self._carrier.noting = with_commit
+            replica.quotas = None if quota is None else Quotas(quota)
             if on_deliver is not None:
                 replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
             await self._start(ring, address, limits)
@@ -274,6 +278,7 @@ class ReplicaNode:
             "health": self.health,
             "fault": None if self.fault is None else str(self.fault),
             "suspects": self.suspects,
+            "over quota": {} if self.replica.quotas is None else dict(self.replica.quotas.over),
             "divergences": self.divergences(),
             "commits": commits,
             "exchanges": dict(self._carrier.said),

@@ -26,7 +26,7 @@ from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.authored import Authored
+from microcosm.replica.admission import Admitting
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
@@ -44,7 +44,7 @@ from microcosm.replica.ledger.evolution import (
     said,
     speaks_for_another,
 )
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
 
@@ -150,11 +150,7 @@ class Questions(Epochs):
         }
 
 
-RENEWALS = 16
-"""So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
-
-
-class Replica(Questions, Changes, Authored):
+class Replica(Questions, Changes, Admitting):
     """One device's microcosm, kept in `store` (or in the journal at a path).
 
     A new store needs a `name`; one that is there belongs to a name, and asking for another raises
@@ -184,7 +180,6 @@ class Replica(Questions, Changes, Authored):
         self.exchange = AntiEntropy(self, largest=largest)
         """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []
-        self._renewals = 0
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -283,31 +278,6 @@ class Replica(Questions, Changes, Authored):
         """The dots under this name and incarnation that an evolution names, and that are not known here."""
         own = self.stream
         return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
-
-    def diverged(self, peer: str, dot: Dot) -> bool:
-        """A peer knows a dot of this replica that it does not know itself; whether it has begun anew.
-
-        Then this store is an old copy, or another replica has the name, or somebody invents. In any case
-        no dot may name two things: it goes on under another incarnation, and what was known of the old one
-        can be taken. Not more often than `RENEWALS` times as long as it is open, for who invents may go on.
-        """
-        if self._renewals >= RENEWALS:
-            return False
-        self._renewals += 1
-        self.begin_anew(peer, dot)
-        return True
-
-    def _let_be(self, peer: str, dot: Dot) -> None:
-        self.exchange.let_be(peer, dot)
-
-    def _ask_again(self) -> None:
-        self.exchange.ask_again()
-
-    def _blame(self, peer: str, why: str) -> None:
-        self.exchange.blamed.append((peer, why))
-
-    def _doubt(self, peer: str, why: str) -> None:
-        self.exchange.doubted.append((peer, why))
 
     def take(self, some: Iterable[Evolution]) -> int:
         """Take evolutions of other replicas, in one transaction; how many were new.

@@ -56,7 +56,11 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
         },
         "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
         "messages": [_message_to_json(message) for message in givens.messages],
-        "processes": {process: list(events) for process, events in givens.processes.items()},
+        **(
+            {"processes": {name: list(events) for name, events in givens.processes.items()}}
+            if givens.processes
+            else {}
+        ),
         "orderings": list(givens.orderings),
         "complete": givens.complete if isinstance(givens.complete, bool) else list(givens.complete),
         "tokens": {token: list(group) for token, group in givens.tokens.items()},

@@ -374,8 +374,8 @@ def _not_seen(clocks: ClockRows, earlier: int, later: int) -> bool:
             of_run[clock.process] = max(clock.own, of_run.get(clock.process, clock.own))
     for v in bits(later):
         if (clock := clocks.of(v)) is not None:
-            seen, own = clock.entries, clock.process
+            seen = clock.entries
             for process, count in largest.get(clock.execution, {}).items():
-                if process != own and seen.get(process, 0) < count:
+                if seen.get(process, 0) < count:  # or they are of one process, in the other order
                     return True
     return False

@@ -6,14 +6,21 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from microcosm import Microcosm
+from microcosm.cli import progress
+from microcosm.cli.session.commands import COMMANDS
+from microcosm.cli.session.opening import How, Opened
+from microcosm.cli.session.session import Session
 from tests.cli.screen import Screen
 
 pexpect = pytest.importorskip("pexpect", reason="pexpect drives the terminal")
 
+_answered = pytest.importorskip("microcosm.cli.session.terminal", reason="prompt_toolkit")._answered
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
 """Seconds after which a test fails; none of them waits for time to pass."""
@@ -178,6 +185,28 @@ def test_an_interrupt_ends_the_answer_and_not_the_session(folder: Path) -> None:
     terminal.say("e0 < new?", "yes: e0 < new").say("undo", "undone: add e19999 < new")
     terminal.say("e0 < new?", "not known").say("diff", "no difference")
     assert terminal.leave() == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["assume view || like", "concurrent", "check", "never w || w", "what if like < view"]
+)
+def test_what_may_take_long_counts_its_steps(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By them the terminal tells a rate."""
+    begun = []
+
+    @contextmanager
+    def told(doing: str, units: str) -> Iterator[progress.Progress]:
+        begun.append(progress.Progress(doing, None, units))
+        yield begun[-1]
+
+    monkeypatch.setattr(progress, "told", told)
+    known = Microcosm.parse("a || b\nb <> c\nlike <> a\nview <> c\nlike || b\nsend w = m p")
+    session = Session(Opened(known, None, None, ""), How(known.rules, False, False), COMMANDS)
+    _answered(session, f'event w where kind = "send"\n{line}')
+    assert {(each.doing, each.units) for each in begun} == {("working; Ctrl-C interrupts", "steps")}
+    assert any(each.done for each in begun), capsys.readouterr().out
 
 
 def test_an_interrupt_at_the_prompt_drops_the_line(folder: Path) -> None:

@@ -70,6 +70,9 @@ def judged(world: World, excused: Collection[str] = ()) -> list[str]:
                 message = rest.partition(":")[2]
                 if message not in sent and sender_of(world, message) in excused:
                     continue  # of a journal that was put back before anybody knew of its sending
+                before = {each for each in excused if each.startswith(f"{stream[0]}.")} - {process}
+                if before & {each for receivers in world.to.get(message, ()) for each in receivers}:
+                    continue  # it happened to the one who was replaced, and is said again
                 steps.append(("delivered", message))
                 effect = f"effect at {stream[0]} of {message}"
                 if process not in excused and has_effect(message) != (events[at + 1 : at + 2] == [effect]):

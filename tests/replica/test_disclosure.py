@@ -16,7 +16,7 @@ from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import HybridMessage
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER

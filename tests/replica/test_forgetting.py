@@ -19,7 +19,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events

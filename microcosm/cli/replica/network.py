@@ -12,6 +12,7 @@ from microcosm.cli import exits, options, output
 from microcosm.errors import ReplicaError
 
 if TYPE_CHECKING:
+    from microcosm.replica.admission import Quota
     from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.process import DeliveredMessage
     from microcosm.replica.replica import Replica
@@ -250,6 +251,14 @@ def serve(
         int | None,
         typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
     ] = None,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quota",
+            metavar="WHAT=N",
+            help="Of each other author take at most: rate=N a second, held=N evolutions, bytes=N.",
+        ),
+    ] = None,
     stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
     rules: options.Rules = None,
 ) -> int:
@@ -268,7 +277,7 @@ def serve(
 
     from microcosm.cli.replica.lines import endpoint_of
     from microcosm.cli.replica.serving import Serving
-    from microcosm.replica.ledger.ledger import Forgetting
+    from microcosm.replica.ledger.forgetting import Forgetting
 
     members = {}
     for each in member or ():
@@ -278,4 +287,22 @@ def serve(
         members[called] = endpoint_of(where)
     serving = Serving(path, keys, metrics, stay)
     forgetting = Forgetting(window=window, size=size)
-    return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting))
+    bounds = _quota(quota or ())
+    return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting, bounds))
+
+
+def _quota(stated: Sequence[str]) -> Quota | None:
+    """What `--quota` states. Raises `UsageError`."""
+    from microcosm.replica.admission import Quota
+
+    found: dict[str, int] = {}
+    for each in stated:
+        what, _, number = each.partition("=")
+        if (
+            what not in ("rate", "held", "bytes")
+            or not (number.isascii() and number.isdecimal())
+            or not int(number)
+        ):
+            raise exits.UsageError(f"--quota {each}: a quota is rate=N, held=N or bytes=N")
+        found[what] = int(number)
+    return Quota(found.get("rate"), found.get("held"), found.get("bytes")) if found else None

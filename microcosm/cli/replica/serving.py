@@ -26,9 +26,10 @@ from microcosm.errors import (
 )
 from microcosm.files import write_text
 from microcosm.givens.relation import Relation
+from microcosm.replica.admission import Quota
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
-from microcosm.replica.ledger.ledger import Forgetting
+from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import exposition
@@ -100,6 +101,7 @@ class Serving:
         members: dict[str, tuple[str, int]],
         every: float,
         forgetting: Forgetting,
+        quota: Quota | None = None,
     ) -> int:
         """Serve until told to stop; the exit code. Raises what stopped it otherwise."""
         loop = asyncio.get_running_loop()
@@ -108,6 +110,7 @@ class Serving:
             ReplicaNode.open,
             interval=every,
             forgetting=forgetting,
+            quota=quota,
             on_deliver=self._delivered,
             with_commit=self._told.note,
         )

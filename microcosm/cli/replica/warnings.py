@@ -47,6 +47,8 @@ class Warnings:
             said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
             if self.once(("suspect", name), said):
                 self._tell({"event": "suspect", "member": name, "why": why})
+        for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
+            self.once(("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it")
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):
                 self._tell({"event": "diverged", **found})

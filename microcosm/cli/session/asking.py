@@ -44,7 +44,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     from microcosm.questions.reader import read_questions
 
     asked = read_questions(_line(sentence), None, _patterns(session))
-    answered = session.known.assert_(asked, settle=True)  # noqa: PT009
+    answered = session.known.assert_(asked, stop=session.work.stopping(None), settle=True)  # noqa: PT009
     worst = {answer.verdict for answer in answered}
     code = exits.REFUTED if "violated" in worst else exits.UNDECIDED if "open" in worst else exits.HOLDS
     warnings = [f"note: {warning}" for warning in answered.warnings]
@@ -58,7 +58,9 @@ def find(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.show.questions import found_lines, row
 
     known = session.known
-    found = known.find(_said(sentence), known=_patterns(session), limit=FOUND)
+    found = known.find(
+        _said(sentence), known=_patterns(session), limit=FOUND, stop=session.work.stopping(None)
+    )
     code = exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
 
     def told() -> dict[str, Any]:
@@ -79,7 +81,7 @@ def settle(session: Session, sentence: Sentence) -> Answer:
     else:
         asked = read_questions(_said(sentence), None, _patterns(session))
     lines, told, code = list[str](), list[dict[str, Any]](), exits.HOLDS
-    for answer, observations in settled(session.known, asked):
+    for answer, observations in settled(session.known, asked, session.work.stopping(None)):
         lines += [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
         told.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
         if answer.verdict == "open" or answer.counts["open"]:

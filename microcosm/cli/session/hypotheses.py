@@ -27,7 +27,6 @@ from microcosm.givens.relation import Relation
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.givens.relation import Correspondence
-    from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence
 
 
@@ -82,7 +81,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         return check(session, sentence)
     fact = Correspondence(left, relation, right)
     if relation not in found.refuted:
-        told = Answer(_consequences(known, fact), lambda: _followed(known, fact))
+        told = Answer(_consequences(session, fact), lambda: _followed(session, fact))
         return with_unknown(told, known, left, right)
     proof = found.derivations[str(REFUTED[relation])]
 
@@ -133,22 +132,25 @@ def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
     return left, right
 
 
-def _narrowed(known: Microcosm, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
+def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
     """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
     from microcosm.state.microcosm import Microcosm
 
+    known = session.known
     supposed = Microcosm(known.givens, rules=known.rules)
     supposed.add(fact)
-    return supposed.offline_table().unlike(known.offline_table())
+    stop = session.work.stopping(None)
+    return supposed.offline_table(stop=stop).unlike(known.offline_table(stop=stop))
 
 
 _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
-def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
-    count, words = 0, words_of(known)
-    for a, b, left in _narrowed(known, fact):
+def _consequences(session: Session, fact: Correspondence) -> Iterator[str]:
+    count, words = 0, words_of(session.known)
+    for a, b, left in _narrowed(session, fact):
         count += 1
+        session.work.did(1)
         turned = Relation.AFTER in left and Relation.BEFORE not in left
         sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
@@ -156,6 +158,6 @@ def _consequences(known: Microcosm, fact: Correspondence) -> Iterator[str]:
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 
-def _followed(known: Microcosm, fact: Correspondence) -> Fields:
-    follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(known, fact)]
+def _followed(session: Session, fact: Correspondence) -> Fields:
+    follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(session, fact)]
     return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}

@@ -169,7 +169,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     known = session.known
     parts = sentence.of("EVENT")
     if not parts:
-        return _pairs(known, relation)
+        return _pairs(session, relation)
     event = session.known_event(parts[0])
     if not known.givens.complete:
         return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
@@ -279,10 +279,11 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
     return Answer(lines(), lambda: {"events": list(found)})
 
 
-def _pairs(known: Microcosm, relation: Relation) -> Answer:
+def _pairs(session: Session, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number; those concluded offline have a mark."""
     from microcosm.queries.concluded import Offline
 
+    known = session.known
     found: Iterable[tuple[str, str, Shown]]
     if known.givens.complete:
         wanted = (relation, Offline.APART) if relation is Relation.CONCURRENT else (relation,)
@@ -295,6 +296,7 @@ def _pairs(known: Microcosm, relation: Relation) -> Answer:
         count, apart = 0, 0
         for a, b, shown in found:
             count += 1
+            session.work.did(1)
             apart += isinstance(shown, Offline)
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
         yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"

@@ -8,11 +8,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
-from threading import Timer
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
@@ -23,7 +22,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from microcosm.cli import exits, output
+from microcosm.cli import exits, output, progress
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
 from microcosm.text.names import NAME, STRING, quote, string
@@ -61,12 +60,12 @@ def _answered(session: Session, text: str) -> bool:
         if len(lines) > 1:
             output.say(f"{PROMPT}{output.printable(line)}")
         with session.surviving():
-            with patience():
+            with progress.told(WORKING, units="steps") as session.work:
                 answer = session.answer(line)
             if answer is not None and answer.ends:
                 return True
             if answer is not None:
-                show(answer.lines)
+                show(answer.lines, session)
     return False
 
 
@@ -125,16 +124,13 @@ PAGER = "less"
 LESS = "FRX"
 """Its options where LESS does not say: leave at once what fits, show colours, do not clear the screen."""
 
-PATIENCE = 1.0
-"""After so many seconds it is said that an answer is being worked on."""
-
 WORKING = "working; Ctrl-C interrupts"
 
 
-def show(lines: Iterable[str]) -> None:
+def show(lines: Iterable[str], session: Session) -> None:
     """Print `lines`, through the pager where they are more than the terminal has rows."""
     rest = iter(lines)
-    with patience():
+    with progress.told(WORKING, units="steps") as session.work:
         first = _screenful(rest)
         more = next(rest, None)
     if more is None:
@@ -143,31 +139,6 @@ def show(lines: Iterable[str]) -> None:
     every = chain(first, [more], rest)
     if not _paged(every):
         output.say_all(every)
-
-
-@contextmanager
-def patience() -> Iterator[None]:
-    """Say that something is being worked on once it takes long, and take that back when it ends."""
-    said = False
-
-    def say() -> None:
-        nonlocal said
-        said = True
-        with suppress(OSError, ValueError):
-            sys.stdout.write(WORKING)
-            sys.stdout.flush()
-
-    timer = Timer(PATIENCE, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        if said:
-            sys.stdout.write("\n" if os.environ.get("TERM") == "dumb" else "\r\x1b[K")
-            sys.stdout.flush()
 
 
 def _screenful(lines: Iterator[str]) -> list[str]:

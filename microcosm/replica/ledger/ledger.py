@@ -4,9 +4,7 @@ A correspondence is given as long as one of the dots that added it is neither re
 observed-remove set. The chain of a replica is its appended events by number. What has been seen is never
 taken twice, so that whatever was removed or forgotten stays so.
 
-How much is kept, per process, by age, and in all, `Forgetting` says. What goes is the oldest, and what
-followed through it of the rest stays as correspondences of its own (`microcosm.state.forget`). So memory and
-disk are bounded by what is kept, not by what has happened.
+How much is kept, `forgetting` says.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil
 
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
@@ -327,79 +324,3 @@ class Ledger:
             assert all(self.chains[place.stream][place.number] == event for place in places)
         for event, keys in self.naming.items():
             assert keys == {key for key in self.facts if event in (key[0], key[2])}
-
-
-SLACK = 8
-"""Nothing is forgotten before a bound is passed by one part in so many: forgetting costs what is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forgetting:
-    """Bounds on what a replica keeps; None is no bound. All of them hold, up to one part in eight."""
-
-    window: int | None = None
-    """So many events of each process, and so many of no known process."""
-    age: float | None = None
-    """Nothing that happened longer ago, in seconds by the clock of whoever says when (`at`, `now`)."""
-    size: int | None = None
-    """So many evolutions in all."""
-
-    def due(self, ledger: Ledger, now: float | None) -> tuple[list[DotRun], list[str]]:
-        """What is to be forgotten: of each process the events up to the end of a run, and other events."""
-        if self == BOUNDLESS:
-            return [], []
-        events = {stream: len(numbers) for stream, numbers in ledger.numbers.items()}
-        excess = {stream: _excess(count, self.window) for stream, count in events.items()}
-        homeless = list(self._homeless(ledger))
-        others = _excess(len(homeless), self.window)
-        surplus = _excess(len(ledger.held), self.size)
-        if surplus:
-            share = surplus / len(ledger.held)
-            excess = {stream: max(n, ceil(events[stream] * share)) for stream, n in excess.items()}
-            others = max(others, ceil(len(homeless) * share))
-        if self.age is not None and now is not None:
-            late = now - self.age
-            for stream, numbers in ledger.numbers.items():
-                old = 0
-                while old < len(numbers) and self._before(ledger, stream, numbers[old], late):
-                    old += 1
-                if old > (len(numbers) - old) // SLACK:
-                    excess[stream] = max(excess[stream], old)
-            old = sum(1 for event in homeless if self._said_before(ledger, event, late))
-            if old > (len(homeless) - old) // SLACK:
-                aged = [event for event in homeless if self._said_before(ledger, event, late)]
-                homeless = [*aged, *(event for event in homeless if event not in set(aged))]
-                others = max(others, old)
-        marks = [
-            DotRun(*stream, 1, ledger.numbers[stream][count - 1] + 1)
-            for stream, count in excess.items()
-            if count
-        ]
-        return sorted(marks), homeless[:others]
-
-    def _homeless(self, ledger: Ledger) -> Iterator[str]:
-        """The events that are named, and stand in no chain, the first named first."""
-        return (event for event in ledger.naming if event not in ledger.places)
-
-    def _before(self, ledger: Ledger, stream: Stream, number: int, late: float) -> bool:
-        append = ledger.held[Dot(*stream, number)]
-        assert isinstance(append, Append)
-        return append.at is not None and append.at < late
-
-    def _said_before(self, ledger: Ledger, event: str, late: float) -> bool:
-        """Whether all that is given of an event was given before."""
-        for key in ledger.naming[event]:
-            for dot in ledger.facts[key]:
-                add = ledger.held[dot]
-                assert isinstance(add, Add)
-                if add.at is None or add.at >= late:
-                    return False
-        return True
-
-
-BOUNDLESS = Forgetting()
-"""Everything is kept."""
-
-
-def _excess(count: int, most: int | None) -> int:
-    return count - most if most is not None and count > most + most // SLACK else 0

@@ -280,6 +280,8 @@ class Carrier:
         """What to answer a member. Whatever it says, it does not end this: it is blamed, and named."""
         self._alone()
         exchange, now = self.replica.exchange, self.transport.endpoint.now
+        if self.replica.quotas is not None:
+            self.replica.quotas.now = now
         answers: list[bytes] = []
         try:
             with self._held():

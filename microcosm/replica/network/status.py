@@ -191,6 +191,8 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
     suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
     yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
+    over = [("", {"author": name}, 1.0) for name in sorted(found["over quota"])]
+    yield from _family("over_quota", "gauge", "Authors of whom more came than is taken.", over)
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
     yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
     members = sorted(found["members"].items())

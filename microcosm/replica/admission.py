@@ -1,0 +1,304 @@
+"""What of the evolutions that a peer supplies is taken: what is signed by whom it ought to be, and no more.
+
+Where two segments of a stream cannot be of one chain, that is the proof (`ledger.proof`) that its journal
+runs twice, or was put back, or that its author lies:
+
+- the replica whose stream it is begins another one, and says again what is in doubt (`epochs`);
+- who hears it from the author takes neither more of it nor less, keeps the proof, and tells the author;
+- who hears it from somebody else takes out what may be two things, from the first number in doubt on, and
+  tells everybody. The least number that is told counts; so all take out the same, however they heard of it.
+
+A `Quota` bounds what is taken of each author: what is too much is not lost, but comes later, when there is
+room for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from msgpack import packb
+
+from microcosm.errors import Malformed
+from microcosm.replica.authored import Authored
+from microcosm.replica.exchange import AntiEntropy
+from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
+from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger.chain import Segment, fork, read_segment
+from microcosm.replica.ledger.dots import Dot, DotRun
+from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.proof import ForkProof, read_proof
+from microcosm.replica.ledger.records import HEARSAY, MEMBER
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What is taken of each other author at most; None is no bound."""
+
+    rate: float | None = None
+    """So many evolutions a second, and as many at once as come in `BURST` seconds."""
+    held: int | None = None
+    """So many evolutions that are held."""
+    bytes: int | None = None
+    """So many bytes of evolutions that are held."""
+
+
+BURST = 60.0
+"""Who was silent for so many seconds may say as much at once as it might have said in them."""
+
+
+class Quotas:
+    """What authors have used of a quota. `now`, in seconds, is set by whoever knows it."""
+
+    def __init__(self, quota: Quota) -> None:
+        self.quota = quota
+        self.now = 0.0
+        self.over: dict[str, str] = {}
+        """Authors of whom something was too much, and what."""
+        self._left: dict[str, tuple[float, float]] = {}
+        self._held: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+        self._counted = float("-inf")
+
+    def admits(self, name: str, size: int, *held: Iterable[Evolution]) -> bool:
+        """Whether one evolution more of an author is taken now; then it is counted. Constant time.
+
+        Once a second at most, where there seems to be too much, what is held is counted again: linear.
+        """
+        quota = self.quota
+        rate, most, room = quota.rate, quota.held, quota.bytes
+        if most is not None or room is not None:
+            for again in (False, True):
+                much = most is not None and self._held[name] >= most
+                large = room is not None and self._bytes[name] + size > room
+                if not (much or large):
+                    break
+                if again or self.now - self._counted < 1.0:
+                    self.over[name] = (
+                        f"more than {most:,} evolutions" if much else f"more than {room:,} bytes"
+                    )
+                    return False
+                self._count(chain.from_iterable(held))
+            self._held[name] += 1
+            self._bytes[name] += size
+        if rate is not None:
+            left, since = self._left.get(name, (rate * BURST, self.now))
+            left = min(rate * BURST, left + (self.now - since) * rate)
+            self._left[name] = (max(0.0, left - 1) if left >= 1 else left, self.now)
+            if left < 1:
+                self.over[name] = f"more than {rate:g} evolutions a second"
+                return False
+        return True
+
+    def _count(self, held: Iterable[Evolution]) -> None:
+        self._counted = self.now
+        self._held, self._bytes = Counter(), Counter()
+        for evolution in held:
+            self._held[evolution.dot.replica] += 1
+            if self.quota.bytes is not None:
+                self._bytes[evolution.dot.replica] += len(evolutions.encode(evolution))
+
+
+RENEWALS = 16
+"""So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
+
+
+class Admitting(Authored):
+    """A replica that takes what others have signed; what is left out here is in `Replica`."""
+
+    exchange: AntiEntropy
+    _renewals = 0
+    quotas: Quotas | None = None
+    """What bounds what is taken of each author; None: nothing."""
+
+    def trust(self, name: str, key: str) -> None:
+        """See `Authored`; what was not taken for want of the key is asked for again."""
+        super().trust(name, key)
+        self.exchange.ask_again()
+
+    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
+        """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
+        with self.transaction():
+            for value in supply.signed:
+                try:
+                    segment, contents = read_segment(value)
+                except Malformed as error:
+                    self._blame(peer, f"what cannot be read: {error}")
+                    continue
+                proof = self._admit_segment(peer, segment, contents)
+                if proof is not None:
+                    yield Heads((), (proof.written(),), answer=False)
+            self.take(self._loose(peer, supply.evolutions))
+            if supply.struck:
+                self.strike(supply.struck)
+
+    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
+        """A peer has seen the same dots, and tells what they are to it; what to tell it."""
+        for content in told.proofs:
+            try:
+                proof = read_proof(content)
+            except Malformed as error:
+                self._blame(peer, f"what cannot be read: {error}")
+                continue
+            self._heard_proof(peer, proof)
+        yield from self.accept(peer, Supply((), told.heads))
+        if told.answer:
+            mine = self.newest_heads()
+            yield Heads(mine.heads, mine.proofs, answer=False)
+
+    def _heard_proof(self, peer: str, proof: ForkProof) -> None:
+        """Somebody proves that an author has said two things."""
+        stream, name = proof.stream, proof.stream[0]
+        keys = self._state.authors.get(name, {}) if name != self.name else {self._own_key}
+        if fork(*proof) is None or proof.number >= self._state.ledger.closed.get(stream, proof.number + 1):
+            return
+        if proof.one.key not in keys:
+            return
+        if not proof.holds():
+            self._blame(peer, f"a proof against {name} that proves nothing")
+        elif stream == self.stream:
+            self._divided(peer, proof.number)
+        else:
+            self._keep_proof(proof, cut=True)
+
+    def _divided(self, peer: str, number: int) -> bool:
+        """Another copy of this journal has signed what this one has not: go on as another stream."""
+        return self.diverged(peer, Dot(*self.stream, max(1, number)))
+
+    def diverged(self, peer: str, dot: Dot) -> bool:
+        """A peer knows a dot of this replica that it does not know itself; whether it has begun anew.
+
+        Then this store is an old copy, or another replica has the name, or somebody invents. In any case
+        no dot may name two things: it goes on under another incarnation, and what was known of the old one
+        can be taken. Not more often than `RENEWALS` times as long as it is open, for who invents may go on.
+        """
+        if self._renewals >= RENEWALS:
+            return False
+        self._renewals += 1
+        self.begin_anew(peer, dot)
+        return True
+
+    def _admit_segment(self, peer: str, segment: Segment, contents: dict[int, bytes]) -> ForkProof | None:
+        """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
+        name, stream, state = segment.stream[0], segment.stream, self._state
+        if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
+            return read_proof(state.forks[stream]) if stream in state.forks else None
+        rank = self._rank(peer, segment)
+        if rank is None:
+            return None
+        beside = [other for other in state.chains.beside(segment) if other.key == segment.key]
+        same = any(
+            each.first - 1 <= segment.last <= each.last and each.head(segment.last) == segment.end
+            for each in beside
+        )
+        if not same and not segment.is_signed():
+            self._blame(peer, f"a head in the name of {name} that it has not signed")
+            return None
+        if rank and rank > state.authors.get(name, {}).get(segment.key, 0):
+            self._write("key", packb([name, segment.key, rank]))
+        if stream == self.stream and segment.last > state.ledger.seen.last(stream):
+            if not self._divided(peer, segment.last):
+                return None
+            beside = [*state.chains.beside(segment)]
+        for other in beside:
+            number = fork(segment, other)
+            if number is None:
+                continue
+            if stream == self.stream:
+                if not self._divided(peer, number):
+                    return None
+                return self._admit_segment(peer, segment, contents)
+            one, two = (self._whole(each) for each in (segment, other))
+            proof = ForkProof(one, two)
+            if number < state.ledger.closed.get(stream, number + 1):
+                self._keep_proof(proof, cut=peer != name)
+                return proof
+        self._take_part(peer, segment, contents, same)
+        return None
+
+    def _rank(self, peer: str, segment: Segment) -> int | None:
+        """From where its key would be known, 0 if that is one's own; None if it is not the author's."""
+        name, key = segment.stream[0], segment.key
+        if name == self.name:
+            if key == self._own_key:
+                return 0
+            self._blame(peer, f"it speaks in the name of {name}, which is this replica")
+            return None
+        rank = MEMBER if peer == name else HEARSAY
+        known = self._state.authors.get(name, {})
+        if not known or key in known or (rank > HEARSAY and set(known.values()) == {HEARSAY}):
+            return rank
+        own = "its" if peer == name else f"{name}'s"
+        self._doubted(
+            peer,
+            f"{own} key is {key.hex()[:16]}…, and known by another one: if it lost its journal,"
+            f" `replica member key` states the new one",
+        )
+        return None
+
+    def _take_part(self, peer: str, segment: Segment, contents: dict[int, bytes], same: bool) -> None:
+        """Keep a segment that contradicts none, and take what is new of what came with it."""
+        state = self._state
+        found: dict[int, Evolution] = {}
+        for number, content in contents.items():
+            dot = Dot(*segment.stream, number)
+            if (dot in state.ledger.seen and dot not in state.unproved) or state.ledger.is_closed(dot):
+                continue
+            try:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
+                self._blame(peer, f"an evolution that cannot be read: {error}")
+                continue
+            fault = (
+                f"{dot} is said to be {evolution.dot}" if evolution.dot != dot else self.fault_in(evolution)
+            )
+            if fault is not None:
+                self._blame(peer, fault)
+                continue
+            held = state.ledger.held.values(), found.values()
+            if self.quotas is None or self.quotas.admits(dot.replica, len(content), *held):
+                found[number] = evolution
+        new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
+        if found or new or not same:
+            state.take_signed(segment, found)
+            some = {number: contents[number] for number in found}
+            self._pending.append(("signed", packb(segment.written(some))))
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def _loose(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
+        """What nobody signed, as far as it is taken."""
+        for content in contents:
+            try:
+                evolution = evolutions.decode(content)
+            except Malformed as error:
+                self._blame(peer, f"an evolution that cannot be read: {error}")
+                continue
+            name = evolution.dot.replica
+            if name == self.name or name in self._state.authors or not self._state.unsigned:
+                if name != self.name and name not in self._state.authors:
+                    self.exchange.let_be(peer, evolution.dot)  # of somebody who never signed anything
+                    continue
+                self._doubted(peer, f"evolutions of {name} that nobody has signed")
+            elif (fault := self.fault_in(evolution)) is not None:
+                self._blame(peer, fault)
+            elif evolution.dot not in self._state.ledger.seen:
+                yield evolution
+
+    def take(self, some: Iterable[Evolution]) -> int:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        """See `Replica`."""
+        raise NotImplementedError
+
+    def _blame(self, peer: str, why: str) -> None:
+        self.exchange.blamed.append((peer, why))
+
+    def _doubted(self, peer: str, why: str) -> None:
+        self.exchange.doubted.append((peer, why))
