@@ -20,7 +20,7 @@ def every_command() -> str:
             for path, command in _parts(name, _loaded(name)):
                 if path != name:
                     lines += ["", f"#### {NAME} {path}"]
-                context = typer.Context(command, info_name=f"{NAME} {path}", terminal_width=100, **SETTINGS)
+                context = typer.Context(command, info_name=f"{NAME} {path}", terminal_width=84, **SETTINGS)
                 lines += ["", "```text", command.get_help(context), "```"]
     return "\n".join(lines) + "\n"
 

@@ -122,7 +122,10 @@ def read(app: Any, docname: str, source: list[str]) -> None:
     source[0] = with_links(source[0], folder / f"{docname}.md", folder)
     if docname in INCLUDED:
         file = ROOT / INCLUDED[docname]
-        source[0] += "\n" + with_links(file.read_text(encoding="utf-8"), file, folder)
+        title, _, text = file.read_text(encoding="utf-8").partition("\n")
+        if title.removeprefix("# ") not in source[0]:
+            text = f"#{title}\n{text}"
+        source[0] += "\n" + with_links(text, file, folder)
     if docname == "reference/commands":
         sys.path.insert(0, str(folder))
         from commands_page import every_command

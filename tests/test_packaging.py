@@ -172,3 +172,11 @@ def test_the_licences_of_what_the_package_needs_are_listed() -> None:
         name for row in re.findall(r"^\| ([a-z][^|]*) \|", page, re.MULTILINE) for name in row.split(", ")
     }
     assert names == listed - {"package"}
+
+
+def test_the_citation_names_the_newest_version() -> None:
+    said = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    version, date = re.findall(r"^version: (\S+)|^date-released: \"(\S+)\"", said, re.MULTILINE)
+    newest = re.search(r"^## \[(\d[^]]*)\] - (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert (version[0], date[1]) == newest.groups()
