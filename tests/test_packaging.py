@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from email.parser import Parser
 from pathlib import Path
@@ -13,6 +15,8 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 from microcosm.cli.app import main
 from microcosm.errors import DISTRIBUTION, installing
@@ -109,8 +113,39 @@ def test_what_is_built_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.Mon
         )
         assert one.name == other.name
         assert one.read_bytes() == other.read_bytes()
+    with tarfile.open(next((tmp_path / "a").glob("*.tar.gz"))) as source:
+        inside = {member.name.split("/")[1] for member in source.getmembers()}
+    folders = {"benchmarks", "docs", "examples", "microcosm", "rules", "tests"}
+    made = {"PKG-INFO", ".gitignore", "pyproject.toml", "LICENSE"}
+    told = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md"}
+    assert inside == folders | made | told, "nothing else that lies in the checkout"
     with ZipFile(next((tmp_path / "a").glob("*.whl"))) as again:
         assert {member.date_time for member in again.infolist()} == {(2025, 11, 23, 0, 0, 0)}
+
+
+def version_of(folder: Path) -> str:
+    version: str = ProjectMetadata(str(folder), PluginManager()).version
+    return version
+
+
+def test_the_version_is_the_tag_and_what_has_none_cannot_be_published(tmp_path: Path) -> None:
+    """A local version, that with a `+`, is one that no index takes."""
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    assert version_of(tmp_path) == "0+untagged"
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "one")
+    assert re.fullmatch(r"0\.post1\.dev1\+untagged\.g\w+", version_of(tmp_path))
+    git("tag", "v0.1.0")
+    assert version_of(tmp_path) == "0.1.0"
+    git("commit", "--allow-empty", "-m", "two")
+    assert re.fullmatch(r"0\.1\.0\.post1\.dev1\+g\w+", version_of(tmp_path))
 
 
 HINT = re.compile(r"pip install\b[^\n`]*?(?<![-\w/.])microcosm(?![-\w./(])")

@@ -184,6 +184,8 @@ def describe(
 
     Exit codes: 0 holds, found or decided; 1 refuted, different or inconsistent; 2 usage;
     3 unknown, silent or undecided; 4 bad input.
+
+    The calculus is that of Worlds of Events (ICE 2016), doi:10.4204/EPTCS.223.8.
     """
 
 
