@@ -112,7 +112,7 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
 
 
 def unknown(text: str) -> list[str]:
-    """The commands of a text that the program does not have, and those with an option that they do not take."""
+    """The commands of a text that the program does not have, or that do not take an option that is given."""
     found = []
     text = FENCE.sub(lambda block: re.sub("^", "    ", block[0], flags=re.MULTILINE), text)
     for said in MENTIONED.finditer(text):
