@@ -68,6 +68,9 @@ def one_of(paths: Sequence[str]) -> Source:
         if source.fault is not None:
             raise source.fault
     if len(found) > 1:
+        for source in found:  # what is neither microcosm nor log says so itself
+            if source.content is not None and not source.paths[0].endswith((".mc", ".json")):
+                source.givens()
         several = " and ".join(source.name for source in found)
         raise UsageError(f"{several}: this asks one microcosm, or the files of one log; `merge` joins them")
     return found[0]
@@ -114,12 +117,12 @@ def extraction_of(
 
     A `report` of `report_of` is for who wants to look into it afterwards.
     """
-    from microcosm.state.opening import Source
-
-    standard_input_once(traces)
     how, report = options.of_logs(), report_of(strict) if report is None else report
-    known_format(how.get("format"))
-    source = Source(tuple(files.expanded(traces)))
+    source = one_of(traces)
+    if source.content is not None:
+        from microcosm.state.as_log import extraction_of
+
+        return extraction_of(given_in(source))
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
@@ -213,11 +216,21 @@ def _name(token: str) -> str:
 
 
 def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[TraceEvent]:
-    """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
+    """The events of some logs, and of microcosms told as logs; microcosms last.
+
+    Raises `UsageError` for an unknown format, `TextError` as readers do.
+    """
+    from microcosm.state import as_log, opening
     from microcosm.traces import reading as formats
 
     known_format(how.get("format"))
-    return formats.read(traces, report=report, **how)
+    described = how.get("format") is not None or how.get("pattern") is not None
+    for source in sorted(opening.sources(traces, log=described), key=lambda each: each.content is not None):
+        if source.content is None and source.fault is None:
+            yield from formats.read(source.paths, report=report, **how)
+            continue
+        told = as_log.log_of(source.givens(), source.name, report)
+        yield from told if how.get("trace") is None else formats.picked(told, str(how["trace"]), report)[0]
 
 
 def known_format(format: str | None) -> None:

@@ -63,7 +63,8 @@ class Source:
             return self.extraction(report, **how).givens
         asked = [name for name, value in how.items() if name != "with_clocks" and value not in (None, False)]
         if asked:
-            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name)
+            hint = "A line `complete` in it says the same." if asked[0] == "complete" else None
+            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name, hint=hint)
         try:
             return read_givens(files.decode(self.content, self.name), self.name)
         except TextError as error:

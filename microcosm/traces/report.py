@@ -24,7 +24,7 @@ KINDS = {
     "bad-host": "a record names no process; it is left out",
     "unparsed-text": "lines of text belong to no record (counted by run of lines)",
     "comment": "lines of text are comments (counted by run of lines)",
-    "no-text": "a record has a clock but no text; the event is kept",
+    "no-text": "a record has no text; the event is kept",
     "no-message": "an event sends or receives, but its message is not named",
     "line-order": "the lines of a process are not in the order of its own clock component",
     "duplicate-event": "an event appears twice; the first is kept",
@@ -64,6 +64,7 @@ KINDS = {
     "unused-clock": "a stream does not use recorded clocks; order follows from processes and messages",
     "unused-link": "a stream does not use links to events; order follows from processes and messages",
     "unreadable": "a file, or the rest of it, cannot be read",
+    "left-out": "a microcosm says what a log cannot (counted by file); a log made of it lacks that",
     "isolated-event": "an event has no correspondence with any other",
 }
 """The kinds of irregularity, and what each means and entails."""

@@ -121,7 +121,7 @@ def order(
         with gc_paused():
             events = [*log.events] if svg is not None else log.events
             computation, execution = communication(
-                events, log.files[0], level, log.report, ordered=len(log.files) == 1
+                events, log.files[0], level, log.report, ordered=log.in_order
             )
             told_rest(log.report)
             verdicts = classify(computation, execution)
