@@ -20,16 +20,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from microcosm.cli.app import main
+from microcosm.cli.app import COMMANDS, _loaded, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
 NAMED = re.compile(r"`(?P<file>(?:tests|benchmarks|examples)/[\w/.-]+?\.py)(?:::(?P<test>\w+))?`")
+MENTIONED = re.compile(r"(?:^(?:    |- run: )|`)microcosm (?P<rest>[a-z][^`\n]*)", re.MULTILINE)
+"""A command in a sentence, or in a block that is not run here."""
 LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 
 
@@ -106,6 +109,38 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
                     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
                     printed, code = ran.stdout, 0
                 assert matches(shown, printed), f"$ {command}\n{printed}"
+
+
+def unknown(text: str) -> list[str]:
+    """The commands of a text that the program does not have, or that do not take an option that is given."""
+    found = []
+    text = FENCE.sub(lambda block: re.sub("^", "    ", block[0], flags=re.MULTILINE), text)
+    for said in MENTIONED.finditer(text):
+        words = re.split(r" [|;#&>]|\)", said["rest"])[0].split()
+        if words[0] not in COMMANDS:
+            found.append(said[0])
+            continue
+        command: Any = _loaded(words[0])
+        for word in words[1:]:
+            command = getattr(command, "commands", {}).get(word, command)
+        taken = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        asked = {word.split("=")[0].rstrip(",.") for word in words if word.startswith("--")}
+        if asked - taken - {"--help"}:
+            found.append(said[0])
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_that_are_mentioned_exist(page: Path) -> None:
+    assert unknown(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_command_that_does_not_exist_is_noticed() -> None:
+    assert unknown("say `microcosm sing a`, or\n\n    microcosm online a b --nosuch\n") == [
+        "`microcosm sing a",
+        "    microcosm online a b --nosuch",
+    ]
+    assert unknown("`microcosm replica member add --author K` | `microcosm spark extract --max-bad 1%`") == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
