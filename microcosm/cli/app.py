@@ -13,14 +13,12 @@ import typer
 from typer.core import TyperGroup
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.completing import VARIABLE, answered
 from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import other_project
 
 NAME = "microcosm"
-
-VARIABLE = "_MICROCOSM_COMPLETE"
-"""Set where a shell asks how a word may go on."""
 
 
 class Entry(NamedTuple):
@@ -171,6 +169,8 @@ def describe(
 
     Exit codes: 0 holds, found or decided; 1 refuted, different or inconsistent; 2 usage;
     3 unknown, silent or undecided; 4 bad input.
+
+    The calculus is that of Worlds of Events (ICE 2016), doi:10.4204/EPTCS.223.8.
     """
 
 
@@ -257,8 +257,6 @@ def _run(arguments: list[str]) -> int:
     arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
     command = whole()
     if VARIABLE in os.environ:
-        from microcosm.cli.completing import answered
-
         if answered(lambda: _run_command(command, arguments)):
             return exits.HOLDS
     return _run_command(command, arguments)

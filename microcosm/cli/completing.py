@@ -16,6 +16,10 @@ from itertools import islice
 from typing import Any
 
 from microcosm import files
+from microcosm.cli import output
+
+VARIABLE = "_MICROCOSM_COMPLETE"
+"""Set where a shell asks how a word may go on."""
 
 LARGEST = 16 << 20
 """Of files that are larger together no events are offered: nobody waits that long for a word."""
@@ -115,9 +119,7 @@ def _rules(ctx: Any) -> Iterator[str]:
 
 
 def _commands(ctx: Any) -> Iterator[str]:
-    from microcosm.cli.app import COMMANDS
-
-    return iter([*COMMANDS])
+    return iter(ctx.find_root().command.list_commands(ctx))
 
 
 _VALUES: dict[str, Callable[[Any], Iterator[str]]] = {
@@ -136,8 +138,6 @@ def answered(run: Callable[[], object]) -> bool:
     """Whether bash asked how a word goes on, and was told what `run` prints: its words are joined before,
     and what is offered is cut to what it replaces.
     """
-    from microcosm.cli.app import VARIABLE
-
     if os.environ.get(VARIABLE) != "complete_bash":
         return False
     words, at, quote = _whole(_split(os.environ.get("COMP_WORDS", "")), os.environ.get("COMP_CWORD", "0"))
@@ -148,8 +148,9 @@ def answered(run: Callable[[], object]) -> bool:
     with redirect_stdout(told):
         run()
     cut = 0 if quote else max((found.end() for found in _BREAKS.finditer(begun)), default=0)
-    for line in told.getvalue().splitlines():
-        print(line[cut:] if quote else shlex.quote(line[cut:]))  # only here: bash reads it, not people
+    for line in filter(None, told.getvalue().splitlines()):
+        rest = line[cut:]
+        output.say(rest if quote else re.sub(r"([^\w@%+=:,./-])", r"\\\1", rest))
     return True
 
 

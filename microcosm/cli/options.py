@@ -45,7 +45,7 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse a <> on a pair that < orders (condition 4 of the paper), and a log with anything odd.",
+        help="Refuse a <> on a pair that < orders (condition 4 of Worlds of Events), and an odd log.",
     ),
 ]
 MustExist = Annotated[

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from microcosm.cli import output
+from microcosm.cli.completing import offered
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
@@ -69,8 +70,6 @@ class AsNumber:
 
 def as_written(command: Any) -> None:
     """Let a command, and those of a group, take what is typed as their parameters are written."""
-    from microcosm.cli.completing import offered
-
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param"):
             kind = parameter.type_descriptor.annotation
@@ -120,7 +119,7 @@ def coloured(text: str) -> str:
     def styled(found: re.Match[str]) -> str:
         if found["title"]:
             alone = found["title"] == "Usage:" or text[found.end() : found.end() + 1] in ("", "\n")
-            return f"\x1b[1m{found['title']}\x1b[0m" if alone else found[0]
+            return f"\x1b[1m{found['title']}\x1b[0m" if alone else str(found[0])
         return f"  \x1b[36m{found['name']}\x1b[0m"
 
     return _HELP.sub(styled, text)

@@ -23,7 +23,9 @@ app = typer.Typer()
 
 PROFILES = ("full", "paper")
 
-PROFILE_HELP = "How the rules are read: full, or paper (assumptions only where online says nothing)."
+PROFILE_HELP = (
+    "How the rules are read: full, or paper (Worlds of Events: assumed only where online is silent)."
+)
 
 
 @app.command("offline")
