@@ -13,6 +13,7 @@ import typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import Format, Pattern
 from microcosm.cli.reading import known_format
+from microcosm.files import require_posix
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -244,9 +245,10 @@ def stream(
 
 
 def _require(streams: bool = False) -> None:
-    """Look for what jobs need before any of them is loaded. Raises `NoSpark`."""
+    """Look for what jobs need before any of them is loaded. Raises `NoSpark`, or `MicrocosmError`."""
     from microcosm.spark.session import require_packages, require_streams
 
+    require_posix("jobs on Spark")
     require_packages()
     if streams:
         require_streams()
