@@ -18,7 +18,7 @@ from microcosm.givens.relation import Relation
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.job import linked
+from microcosm.spark.extract.links import linked
 from microcosm.spark.extract.plain_events import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source

@@ -126,7 +126,7 @@ class PlainLog:
             numbered=said.seq is None,
         )
         if not event.numbered:
-            event = in_execution(event, text, self._options, self._report)
+            event = in_execution(event, self._options, self._report)
         if self._options.positions_of(event.trace, process).add(seq):
             self._left_out.remember(event)
             yield from self._left_out.settled(event)
