@@ -13,6 +13,7 @@ import typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import Format, Pattern
 from microcosm.cli.reading import known_format
+from microcosm.files import require_posix
 
 if TYPE_CHECKING:
     from microcosm.spark.io.odd import MaxBad
@@ -251,9 +252,10 @@ def stream(
 
 
 def _require(streams: bool = False) -> None:
-    """Look for what jobs need before any of them is loaded. Raises `NoSpark`."""
+    """Look for what jobs need before any of them is loaded. Raises `NoSpark`, or `MicrocosmError`."""
     from microcosm.spark.session import require_packages, require_streams
 
+    require_posix("jobs on Spark")
     require_packages()
     if streams:
         require_streams()
