@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-KEYWORDS = frozenset("accurate and assume given in incompatible is most no not or profile where with".split())
+KEYWORDS = {
+    *("accurate", "and", "assume", "given", "in", "incompatible", "is", "most", "no", "not", "or", "profile"),
+    *("where", "with"),
+}
 
 _TERMINALS = {
     "HEADER": r"rule(?![A-Za-z0-9_])[^\n#]*",
