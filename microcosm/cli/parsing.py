@@ -95,7 +95,7 @@ def _usage(argument: Any) -> str:
     written = argument.metavar or argument.name.upper()
     if "..." in written:
         return str(written)
-    return (written if argument.required else f"[{written}]") + "..." * (argument.nargs == -1)
+    return f"{written if argument.required else f'[{written}]'}{'...' if argument.nargs == -1 else ''}"
 
 
 _TYPE = re.compile(r" ?<(?:list\[)?(?:str|int|float|bool)\]?[^>]*>")
