@@ -139,8 +139,6 @@ def complaint(error: Any) -> str:
             near = " or ".join(sorted(error.possibilities or ()))
             return f"there is no option {error.option_name}{f'; did you mean {near}?' if near else ''}"
         case "BadOptionUsage" if "requires an argument" in str(error.message):
-            named = [p for p in error.ctx.command.params if error.option_name in p.opts] if error.ctx else []
-            value = getattr(named[0], "metavar", None) if named else None
-            return f"{error.option_name} needs a value{f': {error.option_name} {value}' if value else ''}"
+            return f"{error.option_name} needs a value"
         case _:
             return str(error.format_message() if hasattr(error, "format_message") else error)
