@@ -36,6 +36,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_
 exclude_patterns = ["notebooks/*"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "dollarmath", "amsmath"]
 myst_heading_anchors = 4
+myst_html_meta = {"description": META["description"]}
 suppress_warnings = ["myst.header"]  # a page may begin with what a block of it shows
 
 smartquotes = False  # `--help` has two hyphens
