@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
 import microcosm
-from microcosm.cli.app import NAME, OVERVIEW, SETTINGS, _loaded
+from microcosm.cli.app import NAME
+from microcosm.cli.commands.help import every_command as commands
+from microcosm.cli.parsing import SETTINGS
 
 
 def every_command() -> str:
     """Markdown: a heading for each group and command of the overview, and its help. Cost: all are loaded."""
     lines: list[str] = []
-    for title, entries in OVERVIEW.items():
-        lines += ["", f"## {title}"]
-        for name, entry in entries.items():
-            lines += ["", f"### {NAME} {name}", "", entry.told]
-            for path, command in _parts(name, _loaded(name)):
-                if path != name:
-                    lines += ["", f"#### {NAME} {path}"]
-                context = typer.Context(command, info_name=f"{NAME} {path}", terminal_width=84, **SETTINGS)
-                lines += ["", "```text", command.get_help(context), "```"]
+    title = None
+    for group, path, told, command in commands():
+        if group != title:
+            lines += ["", f"## {group}"]
+        title = group
+        own = " " not in path
+        lines += ["", f"### {NAME} {path}", "", told] if own else ["", f"#### {NAME} {path}"]
+        context = typer.Context(command, info_name=f"{NAME} {path}", terminal_width=84, **SETTINGS)
+        lines += ["", "```text", command.get_help(context), "```"]
     return "\n".join(lines) + "\n"
-
-
-def _parts(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    yield path, command
-    for name, part in getattr(command, "commands", {}).items():
-        yield from _parts(f"{path} {name}", part)
 
 
 def every_schema() -> str:

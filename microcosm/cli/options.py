@@ -28,7 +28,7 @@ Pair = Annotated[
     typer.Argument(
         metavar="FILE... A B",
         help=f"What to read: {WHAT} Then two events: a name as it is (no quotes needed), FILE:LINE of a log, "
-        "or /regex/ that one event matches.",
+        "or /regex/ that one event matches. Also as one word: 'A < B'.",
     ),
 ]
 First = Annotated[str, typer.Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]

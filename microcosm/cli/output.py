@@ -23,6 +23,7 @@ SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
 _quiet = False
+_machine = False
 _whole = False
 _later: list[str] = []
 """Warnings that wait for the answer."""
@@ -31,8 +32,13 @@ _BATCH = 4096
 """So many lines are joined before they are written."""
 
 
-def prepare() -> None:
-    """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
+def prepare(machine: bool = False) -> None:
+    """Let nothing stop the output: no character that the encoding lacks, and no closed stream.
+
+    Where a `machine` reads the answer, errors are JSON objects beside what people are told.
+    """
+    global _machine  # noqa: PLW0603
+    _machine = machine
     hush(False)
     show_whole(False)
     _later.clear()
@@ -108,12 +114,43 @@ def write_givens(givens: Givens, out: str | None, json: bool) -> None:
 
 
 def complain(*lines: str) -> None:
-    """Lines on standard error; a standard error that is gone is no reason to fail."""
+    """Lines on standard error; a standard error that is gone is no reason to fail.
+
+    In a terminal they are wrapped by words, and what they begin with is coloured.
+    """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        sys.stderr.write("".join(f"{plain(line, sys.stderr)}\n" for line in lines))
+        told = (wrapped(plain(line, sys.stderr), sys.stderr) for part in lines for line in part.split("\n"))
+        sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
+
+
+COLOURS = {"error:": "1;31", "warning:": "33", "note:": "36"}
+"""How what is said on standard error begins, and its colour in a terminal."""
+
+
+def wrapped(line: str, stream: TextIO, indent: str = "") -> str:
+    """Prose as a terminal shows it: by words, its first word in colour; in a pipe, and where it is indented
+    (as a line of a file over its caret is), as it stands.
+    """
+    if not is_terminal(stream):
+        return line
+    if not line.startswith(" ") and len(line) > width(stream):
+        from textwrap import fill
+
+        line = fill(
+            line, width(stream), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    for word, colour in COLOURS.items() if styled(stream) else ():
+        if line.startswith(word):
+            return f"\x1b[{colour}m{word}\x1b[0m{line.removeprefix(word)}"
+    return line
+
+
+def for_machines() -> bool:
+    """Whether the answer is wanted as JSON."""
+    return _machine
 
 
 def hush(quiet: bool) -> None:

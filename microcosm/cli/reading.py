@@ -30,7 +30,8 @@ UNASKED = ("isolated-event",)
 """Kinds of irregularity that matter where a log is extracted, and not where some events are asked about."""
 
 _SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
-_QUESTION = re.compile(rf"\s*({STRING}|{NAME})\s*({_SIGN})\s*({STRING}|{NAME})\s*")
+_EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME})"
+_QUESTION = re.compile(rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*")
 
 
 def rulebook(directory: str | None) -> RuleBook:
@@ -156,10 +157,43 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
     paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
     for path in paths[1:]:
-        if path != files.STDIN and not exists(path) and not files.GLOB(path):
+        if not _is_file(path):
             what = f"{' '.join(last)} would be what is asked, behind some FILE"
             raise UsageError(f"there is no file {path!r}: {what}")
     return paths, last
+
+
+def pair_asked(arguments: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
+    """The files on a command line, and the two events asked about: `A B`, or as one word `'A < B'`.
+
+    Raises `UsageError`, also where both are one event.
+    """
+    if asks_in_one_word(arguments):
+        paths, (stated,) = split(arguments, "'A < B'")
+        asked = question(stated)
+        return paths, (asked.left, asked.right)
+    paths, (left, right) = split(arguments, "A", "B")
+    distinct(left, right)
+    return paths, (left, right)
+
+
+def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]:
+    """The files on a command line, and a relation of two events: `'A < B'`, or `A B` for A before B."""
+    if len(arguments) > 2 and not asks_in_one_word(arguments) and not _is_file(arguments[-2]):
+        paths, (left, right) = split(arguments, "A", "B")
+        distinct(left, right)
+        return paths, Correspondence(left, Relation.BEFORE, right)
+    paths, (stated,) = split(arguments, "'A < B'")
+    return paths, question(stated)
+
+
+def asks_in_one_word(arguments: Sequence[str]) -> bool:
+    """Whether the last of some arguments is `A < B`, behind files."""
+    return len(arguments) > 1 and _is_file(arguments[-2]) and _QUESTION.fullmatch(arguments[-1]) is not None
+
+
+def _is_file(argument: str) -> bool:
+    return argument == files.STDIN or exists(argument) or bool(files.GLOB(argument))
 
 
 def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:
