@@ -256,9 +256,8 @@ def whole() -> Any:
 def _run(arguments: list[str]) -> int:
     arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
     command = whole()
-    if VARIABLE in os.environ:
-        if answered(lambda: _run_command(command, arguments)):
-            return exits.HOLDS
+    if VARIABLE in os.environ and answered(lambda: _run_command(command, arguments)):
+        return exits.HOLDS
     return _run_command(command, arguments)
 
 

@@ -36,18 +36,18 @@ def offered(ctx: Any, param: Any, begun: str) -> list[Any]:
     try:
         if "|" in metavar and re.fullmatch(r"[a-zA-Z|]+", metavar):
             found: Iterator[str] = iter(each for each in metavar.split("|") if each.islower())
-        elif metavar in _VALUES:
-            found = _VALUES[metavar](ctx)
+        elif (value := metavar.removesuffix("...").strip("[]")) in _VALUES:
+            found = _VALUES[value](ctx)
         elif metavar == "NAME" and param.name == "trace":
-            found = _column(ctx, "traces")
+            found = _column("traces")
         elif metavar == "P" and param.name == "process":
-            found = _column(ctx, "processes")
+            found = _column("processes")
         elif metavar.startswith(("FILE... A B", "FILE... (A B", "FILE... 'A", "FILE... PROOF")):
             already = [*(ctx.params.get(param.name) or ())]
             named = [each for each in already if files.GLOB(each) or os.path.exists(each)]
             found = _events(named, begun) if named and "PROOF" not in metavar else iter(())
         elif metavar in ("A", "B", "E", "EVENT"):
-            found = _events(_files(ctx), begun)
+            found = _events(_files(), begun)
         else:
             return []
         return [each for each in found if _name(each).startswith(begun)]
@@ -59,11 +59,13 @@ def _name(item: Any) -> str:
     return str(item if isinstance(item, str) else item.value)
 
 
-def _files(ctx: Any) -> list[str]:
-    """The files that the command line names so far."""
-    values = ctx.params.values()
-    words = [word for value in values for word in (value if isinstance(value, (list, tuple)) else [value])]
-    return [word for word in words if isinstance(word, str) and (files.GLOB(word) or os.path.exists(word))]
+def _files() -> list[str]:
+    """The files that the command line names; the parser has none before an option that has no value."""
+    words = _split(os.environ.get("COMP_WORDS", "")) or _unquoted_words(
+        os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    )
+    words = [*map(_unquoted, words)]
+    return [word for word in words[1:-1] if files.GLOB(word) or os.path.exists(word)]
 
 
 def _events(paths: list[str], begun: str) -> Iterator[Any]:
@@ -79,8 +81,8 @@ def _events(paths: list[str], begun: str) -> Iterator[Any]:
         yield CompletionItem(name, help=(table.label(name) if table else None) or None)
 
 
-def _column(ctx: Any, name: str) -> Iterator[str]:
-    table = _read(_files(ctx)).events
+def _column(name: str) -> Iterator[str]:
+    table = _read(_files()).events
     yield from sorted({each for each in getattr(table, name, ()) if each})
 
 
@@ -149,14 +151,22 @@ def answered(run: Callable[[], object]) -> bool:
         run()
     cut = 0 if quote else max((found.end() for found in _BREAKS.finditer(begun)), default=0)
     for line in filter(None, told.getvalue().splitlines()):
-        rest = line[cut:]
+        rest = line.removeprefix(begun[:cut])
         output.say(rest if quote else re.sub(r"([^\w@%+=:,./-])", r"\\\1", rest))
     return True
 
 
 def _split(words: str) -> list[str]:
     """The words that bash tells, one a line; or (by hand) with spaces between them."""
-    return words.split("\n") if "\n" in words else words.split(" ")
+    return words.split("\n") if "\n" in words else words.split()
+
+
+def _unquoted_words(line: str) -> list[str]:
+    """The words that zsh and fish tell, the one at hand last."""
+    try:
+        return [*shlex.split(line), *([""] if line.endswith(" ") else [])]
+    except ValueError:  # a quote is open
+        return line.split()
 
 
 def _whole(words: list[str], number: str) -> tuple[list[str], int, str]:

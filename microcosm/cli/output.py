@@ -131,17 +131,24 @@ COLOURS = {"error:": "1;31", "warning:": "33", "note:": "36"}
 """How what is said on standard error begins, and its colour in a terminal."""
 
 
-def wrapped(line: str, stream: TextIO, indent: str = "") -> str:
-    """Prose as a terminal shows it: by words, its first word in colour; in a pipe, and where it is indented
-    (as a line of a file over its caret is), as it stands.
+def wrapped(line: str, stream: TextIO, prose: bool = False) -> str:
+    """What is said as a terminal shows it: by words, its first word in colour; in a pipe as it stands.
+
+    What is indented (as a line of a file over its caret is) is not wrapped, unless it is known to be `prose`.
     """
     if not is_terminal(stream):
         return line
-    if not line.startswith(" ") and len(line) > width(stream):
+    if len(line) > width(stream) and (prose or not line.startswith(" ")):
         from textwrap import fill
 
+        indent = " " * (len(line) - len(line.lstrip(" ^")))
         line = fill(
-            line, width(stream), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            line[len(indent) :],
+            width(stream),
+            initial_indent=line[: len(indent)],
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
     for word, colour in COLOURS.items() if styled(stream) else ():
         if line.startswith(word):

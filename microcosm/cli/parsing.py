@@ -24,12 +24,11 @@ COMPLAINT: type[Exception] = typer.BadParameter.__mro__[2]
 TEXTS_AND_FLAGS = (str, list[str], bool)
 
 
-class Misread(typer.BadParameter):
-    """A value that an option cannot have, said in our words."""
-
-    def format_message(self) -> str:
-        """The message as it is."""
-        return str(self.message)
+def misread(message: str, ctx: Any, param: Any) -> typer.BadParameter:
+    """The fault of a value that an option cannot have, said in our words."""
+    fault = typer.BadParameter(message, ctx=ctx, param=param)
+    fault.format_message = lambda: message  # type: ignore[method-assign]
+    return fault
 
 
 class AsTyped:
@@ -50,7 +49,7 @@ class AsNumber:
         self._whole = whole
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The number. Raises `Misread`, which says what the option takes."""
+        """The number. Raises `BadParameter`, which says what the option takes."""
         if not isinstance(value, str):
             return value
         try:
@@ -65,7 +64,7 @@ class AsNumber:
         bounds += "" if most is None else f" to {most:,}"
         kind = "a whole number" if self._whole else "a number"
         what = "" if param.metavar in (None, "N") else f" of {param.metavar}"
-        raise Misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx=ctx, param=param)
+        raise misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx, param)
 
 
 def as_written(command: Any) -> None:
@@ -95,7 +94,7 @@ def _usage(argument: Any) -> str:
     written = argument.metavar or argument.name.upper()
     if "..." in written:
         return str(written)
-    return (written if argument.required else f"[{written}]") + "..." * (argument.nargs == -1)
+    return f"{written if argument.required else f'[{written}]'}{'...' if argument.nargs == -1 else ''}"
 
 
 _TYPE = re.compile(r" ?<(?:list\[)?(?:str|int|float|bool)\]?[^>]*>")
@@ -139,8 +138,6 @@ def complaint(error: Any) -> str:
             near = " or ".join(sorted(error.possibilities or ()))
             return f"there is no option {error.option_name}{f'; did you mean {near}?' if near else ''}"
         case "BadOptionUsage" if "requires an argument" in str(error.message):
-            named = [p for p in error.ctx.command.params if error.option_name in p.opts] if error.ctx else []
-            value = getattr(named[0], "metavar", None) if named else None
-            return f"{error.option_name} needs a value{f': {error.option_name} {value}' if value else ''}"
+            return f"{error.option_name} needs a value"
         case _:
             return str(error.format_message() if hasattr(error, "format_message") else error)

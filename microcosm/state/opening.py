@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Extraction, Report
 
 MICROCOSM_ENDING = ".mc"
-LOG_ENDINGS = (".jsonl", ".ndjson", ".log", ".csv")
+LOG_ENDINGS = (".jsonl", ".ndjson", ".log", ".csv", ".parquet")
 
 SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
