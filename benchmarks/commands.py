@@ -142,6 +142,7 @@ def commands(form: str, path: Path, size: int) -> dict[str, tuple[list[str], str
     }
     if form != MC:
         told["extract"] = (["extract", str(path), "-o", str(path.with_suffix(".out"))], "")
+    if form in (OWN, SHIVIZ):  # spans are no messages
         told["order"] = (["order", str(path)], "")
     found = {
         subject: ([sys.executable, "-m", "microcosm", *command, "--warnings", "none"], said)
