@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from microcosm.cli.app import COMMANDS, _loaded, main
+from microcosm.cli.app import COMMANDS, loaded, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -120,7 +120,7 @@ def unknown(text: str) -> list[str]:
         if words[0] not in COMMANDS:
             found.append(said[0])
             continue
-        command: Any = _loaded(words[0])
+        command: Any = loaded(words[0])
         for word in words[1:]:
             command = getattr(command, "commands", {}).get(word, command)
         taken = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
