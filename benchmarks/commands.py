@@ -1,11 +1,11 @@
 """Claim: no command takes longer than linear in a log, and the commands on one file cost about the same.
 
-Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, and the
-`.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the clock
-stands the most memory that it took. The ratio is to `repl` up to its first answer of the same file. "Slope" is
-the exponent between the two largest sizes: 1 is linear. `table` is read up to 100,000 pairs. DuckDB and polars
-read the own lines and write the covering edges, those of processes and of messages, as Parquet; they check nothing and say
-nothing of what is odd.
+Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, and
+the `.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the
+clock stands the most memory that it took. The ratio is to `repl` up to its first answer of the same file.
+"Slope" is the exponent between the two largest sizes: 1 is linear. `table` is read up to 100,000 pairs.
+DuckDB and polars read the own lines and write the covering edges, those of processes and of messages, as
+Parquet; they check nothing and say nothing of what is odd.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ import duckdb, sys
 log, out = sys.argv[1:]
 duckdb.sql(f'''
     copy (
-        with events as (select process, seq, kind, message from read_json('{log}', format = 'newline_delimited',
+        with events as (select process, seq, kind, message from read_json('{log}',
+            format = 'newline_delimited',
             columns = {{process: 'VARCHAR', seq: 'BIGINT', kind: 'VARCHAR', message: 'VARCHAR'}}))
-        select process, lag(seq) over (partition by process order by seq) as before, process as to_process, seq
+        select process, lag(seq) over (partition by process order by seq) as before,
+            process as to_process, seq
         from events qualify before is not null
         union all
         select s.process, s.seq, r.process, r.seq from events s join events r using (message)
@@ -54,11 +56,11 @@ log, out = sys.argv[1:]
 kinds = {"process": pl.String, "seq": pl.Int64, "kind": pl.String, "message": pl.String}
 events = pl.read_ndjson(log, schema=kinds)
 own = events.sort("process", "seq").select(
-    "process", pl.col("seq").shift(1).over("process").alias("before"), pl.col("process").alias("to_process"), "seq"
+    "process", before=pl.col("seq").shift(1).over("process"), to_process="process", seq="seq"
 ).drop_nulls()
 sent, received = (events.filter(pl.col("kind") == kind) for kind in ("send", "receive"))
 pairs = sent.join(received, on="message").select(
-    "process", pl.col("seq").alias("before"), pl.col("process_right").alias("to_process"), pl.col("seq_right").alias("seq")
+    "process", before="seq", to_process="process_right", seq="seq_right"
 )
 pl.concat([own, pairs]).write_parquet(out)
 """

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import doctest
 import io
+import os
 import re
 import shlex
 import shutil
@@ -128,6 +129,19 @@ def unknown(text: str) -> list[str]:
         if asked - taken - {"--help"}:
             found.append(said[0])
     return found
+
+
+def test_the_tests_that_pages_show_pass(tmp_path: Path) -> None:
+    """A `py` block with a test is one for pytest; those of the guide on Spark are for tests/spark."""
+    tests = {body for page in PAGES for kind, _, body in blocks(page) if kind == "py" and "def test_" in body}
+    assert tests
+    for at, body in enumerate(sorted(tests)):
+        (tmp_path / f"test_{at}.py").write_text(f"import pytest\n\n{body}", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "microcosm.testing"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+    assert f"{len(tests)} passed" in ran.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -101,16 +101,17 @@ def as_json(value: object) -> str:
 def write_givens(givens: Givens, out: str | None, json: bool) -> None:
     """Write a microcosm to OUT, or to standard output."""
     from microcosm import files
-    from microcosm.text.mc_reader import givens_to_json, write_mc
+    from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     if json or (out is not None and out.endswith(".json")):
-        text = as_json(givens_to_json(givens)) + "\n"
+        lines: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
-        text = write_mc(givens)
+        lines = iter_mc(givens)
     if out is None or out == files.STDIN:
-        sys.stdout.write(text)
+        sys.stdout.writelines(lines)
     else:
-        files.write_text(out, text)
+        with files.writing(out) as stream:
+            stream.writelines(lines)
 
 
 def complain(*lines: str) -> None:

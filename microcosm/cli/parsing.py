@@ -24,12 +24,11 @@ COMPLAINT: type[Exception] = typer.BadParameter.__mro__[2]
 TEXTS_AND_FLAGS = (str, list[str], bool)
 
 
-class Misread(typer.BadParameter):
-    """A value that an option cannot have, said in our words."""
-
-    def format_message(self) -> str:
-        """The message as it is."""
-        return str(self.message)
+def misread(message: str, ctx: Any, param: Any) -> typer.BadParameter:
+    """The fault of a value that an option cannot have, said in our words."""
+    fault = typer.BadParameter(message, ctx=ctx, param=param)
+    fault.format_message = lambda: message  # type: ignore[method-assign]
+    return fault
 
 
 class AsTyped:
@@ -50,7 +49,7 @@ class AsNumber:
         self._whole = whole
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The number. Raises `Misread`, which says what the option takes."""
+        """The number. Raises `BadParameter`, which says what the option takes."""
         if not isinstance(value, str):
             return value
         try:
@@ -65,7 +64,7 @@ class AsNumber:
         bounds += "" if most is None else f" to {most:,}"
         kind = "a whole number" if self._whole else "a number"
         what = "" if param.metavar in (None, "N") else f" of {param.metavar}"
-        raise Misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx=ctx, param=param)
+        raise misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx, param)
 
 
 def as_written(command: Any) -> None:

@@ -25,7 +25,7 @@ from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
-from microcosm.traces.report import Extraction, Report
+from microcosm.traces.report import Extraction, Report, of_several
 from microcosm.traces.synchronous import over_before, source
 from microcosm.tuning import gc_paused
 
@@ -158,7 +158,7 @@ def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
     if process is not None:
         yield f"what {process} could know is not all that happened"
     if len(parts) > 1:
-        yield f"there are {len(parts)} executions, and nothing tells how they stand to each other; choose one"
+        yield of_several(len(parts))
     if any(not SPANS.isdisjoint(part.run.called.values()) for part in parts):
         yield "spans do not tell how a caller heard of the end of what it called"
     if any(entry.attributes.get("assumed") is True for part in parts for entry in part.run.events):

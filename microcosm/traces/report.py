@@ -140,6 +140,11 @@ class Report:
         self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
 
 
+def of_several(executions: int) -> str:
+    """Why a log of several executions cannot be called complete."""
+    return f"there are {executions} executions, and nothing tells how they stand to each other; choose one"
+
+
 COUNTED = ("events", "processes", "messages", "correspondences", "clocks")
 """What is told in one line of what a log gave."""
 
