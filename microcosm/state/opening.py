@@ -119,8 +119,8 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     Raises `TextError` for a process that the log does not have. Cost: linear in the log where `processes` are
     named, and else in what is odd.
     """
-    from microcosm.traces.covering import HOLES
     from microcosm.traces.reading import nearest
+    from microcosm.traces.report import HOLES
 
     table = found.givens.events
     holes = {*HOLES, "log-hole", "unparsed-text"}
