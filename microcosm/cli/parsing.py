@@ -124,6 +124,9 @@ def coloured(text: str) -> str:
     return _HELP.sub(styled, text)
 
 
+_EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.*)\)", re.DOTALL)
+
+
 def complaint(error: Any) -> str:
     """A complaint of the parser in the words of this program."""
     match type(error).__name__:
@@ -139,5 +142,7 @@ def complaint(error: Any) -> str:
             return f"there is no option {error.option_name}{f'; did you mean {near}?' if near else ''}"
         case "BadOptionUsage" if "requires an argument" in str(error.message):
             return f"{error.option_name} needs a value"
+        case "UsageError" if found := _EXTRA.fullmatch(str(error.message)):
+            return f"{found[1]!r} is more than this command takes"
         case _:
             return str(error.format_message() if hasattr(error, "format_message") else error)
