@@ -40,6 +40,11 @@ def every_schema() -> str:
         if members:
             lines += ["", "| member | what |", "|---|---|"]
         lines += [f"| `{name}` | {_said(member)} |" for name, member in members.items()]
+        for name, part in schema.get("$defs", {}).items() if not members else ():
+            inner = part.get("properties", {})
+            lines += ["", f"### {name}", "", f"`{file.name}#/$defs/{name}`: {part.get('title', '')}"]
+            lines += ["", "| member | what |", "|---|---|"] if inner else []
+            lines += [f"| `{each}` | {_said(member)} |" for each, member in inner.items()]
         lines += ["", "::::{dropdown} The whole schema", "```json", text.rstrip(), "```", "::::"]
     return "\n".join(lines) + "\n"
 

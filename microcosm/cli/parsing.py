@@ -24,12 +24,11 @@ COMPLAINT: type[Exception] = typer.BadParameter.__mro__[2]
 TEXTS_AND_FLAGS = (str, list[str], bool)
 
 
-class Misread(typer.BadParameter):
-    """A value that an option cannot have, said in our words."""
-
-    def format_message(self) -> str:
-        """The message as it is."""
-        return str(self.message)
+def misread(message: str, ctx: Any, param: Any) -> typer.BadParameter:
+    """The fault of a value that an option cannot have, said in our words."""
+    fault = typer.BadParameter(message, ctx=ctx, param=param)
+    fault.format_message = lambda: message  # type: ignore[method-assign]
+    return fault
 
 
 class AsTyped:
@@ -50,7 +49,7 @@ class AsNumber:
         self._whole = whole
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The number. Raises `Misread`, which says what the option takes."""
+        """The number. Raises `BadParameter`, which says what the option takes."""
         if not isinstance(value, str):
             return value
         try:
@@ -65,7 +64,7 @@ class AsNumber:
         bounds += "" if most is None else f" to {most:,}"
         kind = "a whole number" if self._whole else "a number"
         what = "" if param.metavar in (None, "N") else f" of {param.metavar}"
-        raise Misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx=ctx, param=param)
+        raise misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx, param)
 
 
 def as_written(command: Any) -> None:
@@ -125,6 +124,9 @@ def coloured(text: str) -> str:
     return _HELP.sub(styled, text)
 
 
+_EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.*)\)", re.DOTALL)
+
+
 def complaint(error: Any) -> str:
     """A complaint of the parser in the words of this program."""
     match type(error).__name__:
@@ -140,5 +142,7 @@ def complaint(error: Any) -> str:
             return f"there is no option {error.option_name}{f'; did you mean {near}?' if near else ''}"
         case "BadOptionUsage" if "requires an argument" in str(error.message):
             return f"{error.option_name} needs a value"
+        case "UsageError" if found := _EXTRA.fullmatch(str(error.message)):
+            return f"{found[1]!r} is more than this command takes"
         case _:
             return str(error.format_message() if hasattr(error, "format_message") else error)

@@ -140,6 +140,30 @@ class Report:
         self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
 
 
+HOLES = frozenset(
+    (
+        "ambiguous-message",
+        "clock-contradiction",
+        "clock-gap",
+        "clock-not-monotone",
+        "collective-mismatch",
+        "duplicate-receive",
+        "equal-clock",
+        "link-cycle",
+        "message-against-clock",
+        "message-cycle",
+        "no-message",
+        "restart",
+        "seq-against-clock",
+        "seq-gap",
+        "unknown-event",
+        "unmatched-receive",
+        "wrong-receiver",
+    )
+)
+"""After these, that no edge leads from one event to another does not mean that they are concurrent."""
+
+
 def of_several(executions: int) -> str:
     """Why a log of several executions cannot be called complete."""
     return f"there are {executions} executions, and nothing tells how they stand to each other; choose one"

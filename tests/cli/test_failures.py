@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -91,6 +92,9 @@ def test_an_interrupt_leaves_the_old_file(
         def write(self, text: str) -> int:
             self.stream.write(text[: len(text) // 2])
             raise KeyboardInterrupt
+
+        def writelines(self, lines: Iterable[str]) -> None:
+            self.write("".join(lines))
 
     opened = os.fdopen
     monkeypatch.setattr(files.os, "fdopen", lambda *given, **named: HalfWritten(opened(*given, **named)))

@@ -102,7 +102,7 @@ class Session:
         What is an event, or begins a statement about one, stays as it is; so do columns.
         """
         word = (line.split(maxsplit=1) or [""])[0]
-        if word in self.known or any(sign in line for sign in "<>|≺≻→∥≬≮"):
+        if word in self.known or (word == "?" != line.strip()) or any(sign in line for sign in "<>|≺≻→∥≬≮"):
             return line
         force, plain = "!" * word.endswith("!"), word.lstrip(".:\\").rstrip("!")
         said = SAID_ELSEWHERE.get(plain, plain)
