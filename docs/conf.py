@@ -36,8 +36,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_
 exclude_patterns = ["notebooks/*"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "dollarmath", "amsmath"]
 myst_heading_anchors = 4
+myst_html_meta = {"description": META["description"]}
 suppress_warnings = ["myst.header"]  # a page may begin with what a block of it shows
 
+smartquotes = False  # `--help` has two hyphens
 toc_object_entries = False  # hundreds, in each page's navigation
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -97,6 +99,15 @@ INCLUDED = {
 }
 """Pages of the site that end with a file of the checkout."""
 
+GENERATED = {"reference/commands": "every_command", "reference/schemas": "every_schema"}
+"""Pages of the site that end with what the program says of itself."""
+
+NAMED = re.compile(r"^```(?P<kind>\w+) (?P<name>[^\s{}]+)$", re.MULTILINE)
+"""The beginning of a block that stands for a file."""
+
+BY_DAY = re.compile(r"!\[(?P<said>[^\]]*)\]\((?P<path>[^)]+)-light\.png\)")
+"""A picture of which there is one for the dark as well."""
+
 LINK = re.compile(r"\]\((?P<path>(?!https?:|#|/|mailto:)[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
@@ -126,11 +137,15 @@ def read(app: Any, docname: str, source: list[str]) -> None:
         if title.removeprefix("# ") not in source[0]:
             text = f"#{title}\n{text}"
         source[0] += "\n" + with_links(text, file, folder)
-    if docname == "reference/commands":
+    if docname in GENERATED:
         sys.path.insert(0, str(folder))
-        from commands_page import every_command
+        import generated
 
-        source[0] += every_command()
+        source[0] += getattr(generated, GENERATED[docname])()
+    source[0] = NAMED.sub(r"```{code-block} \g<kind>\n:caption: \g<name>\n", source[0])
+    source[0] = BY_DAY.sub(
+        r"![\g<said>](\g<path>-light.png){.only-light}![\g<said>](\g<path>-dark.png){.only-dark}", source[0]
+    )
     if docname == "benchmarks/results":
         source[0] = TABLE.sub(lambda found: found[0] + bars(found[0]), source[0])
 
@@ -205,6 +220,7 @@ def reachable(app: Any, pagename: str, templatename: str, context: dict[str, Any
     """What scrolls by itself can be reached by the keyboard."""
     body = context.get("body", "")
     body = body.replace('<div class="highlight"><pre>', '<div class="highlight"><pre tabindex="0">')
+    body = re.sub(r"<p>(?=(<a [^>]*>)?<img )", '<p class="picture" tabindex="0">', body)
     context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from microcosm.errors import TextError
+from microcosm.errors import MicrocosmError, TextError
 
 AnyPath = str | os.PathLike[str]
 
@@ -196,7 +196,8 @@ def _replacing(path: AnyPath, encoding: str | None = None, newline: str | None =
     except OSError as error:
         raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
     try:
-        os.fchmod(descriptor, _mode(target))
+        if hasattr(os, "fchmod"):  # Windows has it from Python 3.13 on
+            os.fchmod(descriptor, _mode(target))
         with os.fdopen(descriptor, "w" if encoding else "wb", encoding=encoding, newline=newline) as stream:
             yield stream
         os.replace(beside, target)
@@ -233,6 +234,15 @@ def shipped(folder: str) -> Path:
     package = Path(__file__).parent
     inside = package / folder
     return inside if inside.is_dir() else package.parent / folder
+
+
+def require_posix(what: str) -> None:
+    """Raise `MicrocosmError` on a system without the locks of POSIX, which `what` cannot do without."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        told = f"{what} need a POSIX system, such as Linux or macOS (docs/reference/platforms.md)"
+        raise MicrocosmError(told) from None
 
 
 def other_project(folder: str | os.PathLike[str] | None = None) -> str | None:

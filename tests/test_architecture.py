@@ -50,7 +50,7 @@ OUTSIDE = {
     "google": {"collect"},
     "grpc": {"collect", "record"},
     "httpx": {"record"},
-    "lark": {"logic", "text", "questions"},
+    "lark": {"text", "questions"},
     "msgpack": {"protocol", "replica"},
     "networkx": {"queries", "state"},
     "numpy": {"order", "spark", "queries", "questions", "state"},

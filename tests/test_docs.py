@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import doctest
 import io
+import os
 import re
 import shlex
 import shutil
@@ -20,16 +21,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from microcosm.cli.app import main
+from microcosm.cli.app import COMMANDS, loaded, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 REDIRECTED = re.compile(r"(.*) > (\S+\.\w+)")
 NAMED = re.compile(r"`(?P<file>(?:tests|benchmarks|examples)/[\w/.-]+?\.py)(?:::(?P<test>\w+))?`")
+MENTIONED = re.compile(r"(?:^(?:    |- run: )|`)microcosm (?P<rest>[a-z][^`\n]*)", re.MULTILINE)
+"""A command in a sentence, or in a block that is not run here."""
 LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 
 
@@ -108,6 +112,51 @@ def test_the_page_shows_what_happens(page: Path, folder: Path, monkeypatch: pyte
                 assert matches(shown, printed), f"$ {command}\n{printed}"
 
 
+def unknown(text: str) -> list[str]:
+    """The commands of a text that the program does not have, or that do not take an option that is given."""
+    found = []
+    text = FENCE.sub(lambda block: re.sub("^", "    ", block[0], flags=re.MULTILINE), text)
+    for said in MENTIONED.finditer(text):
+        words = re.split(r" [|;#&>]|\)", said["rest"])[0].split()
+        if words[0] not in COMMANDS:
+            found.append(said[0])
+            continue
+        command: Any = loaded(words[0])
+        for word in words[1:]:
+            command = getattr(command, "commands", {}).get(word, command)
+        taken = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        asked = {word.split("=")[0].rstrip(",.") for word in words if word.startswith("--")}
+        if asked - taken - {"--help"}:
+            found.append(said[0])
+    return found
+
+
+def test_the_tests_that_pages_show_pass(tmp_path: Path) -> None:
+    """A `py` block with a test is one for pytest; those of the guide on Spark are for tests/spark."""
+    tests = {body for page in PAGES for kind, _, body in blocks(page) if kind == "py" and "def test_" in body}
+    assert tests
+    for at, body in enumerate(sorted(tests)):
+        (tmp_path / f"test_{at}.py").write_text(f"import pytest\n\n{body}", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "microcosm.testing"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+    assert f"{len(tests)} passed" in ran.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_that_are_mentioned_exist(page: Path) -> None:
+    assert unknown(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_command_that_does_not_exist_is_noticed() -> None:
+    assert unknown("say `microcosm sing a`, or\n\n    microcosm online a b --nosuch\n") == [
+        "`microcosm sing a",
+        "    microcosm online a b --nosuch",
+    ]
+    assert unknown("`microcosm replica member add --author K` | `microcosm spark extract --max-bad 1%`") == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_links_lead_somewhere(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
@@ -122,13 +171,25 @@ def test_the_tests_that_are_named_exist(page: Path) -> None:
             assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{test}"
 
 
-def test_each_statement_of_the_theory_names_a_test() -> None:
-    proved = [
-        page for page in (ROOT / "docs" / "theory").glob("*.md") if "*Proof.*" in page.read_text("utf-8")
+def without_test(page: str) -> list[str]:
+    """The statements of a page of the theory after which no test is named before the next one begins."""
+    parts = re.split(r"^\*\*((?:Theorem|Lemma|Corollary) \d+)", page, flags=re.MULTILINE)
+    return [
+        name
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+        if not re.search(r"^\*Tests?\*.*`tests/[^`]*::", text, re.MULTILINE)
     ]
-    assert len(proved) >= 8
-    for page in proved:
-        assert any(test for _, test in NAMED.findall(page.read_text(encoding="utf-8"))), page.name
+
+
+def test_each_statement_of_the_theory_names_a_test() -> None:
+    pages = {page.name: page.read_text("utf-8") for page in (ROOT / "docs" / "theory").glob("*.md")}
+    proved = {name: text for name, text in pages.items() if "*Proof.*" in text}
+    assert len(proved) == 8
+    assert {name: without_test(text) for name, text in proved.items() if without_test(text)} == {}
+    said = "**Lemma 2.** *x*\n\n*Test*: `tests/a.py::test_b`.\n\n**Theorem 3.** *y*\n"
+    assert without_test(said) == ["Theorem 3"]
+    numbers = re.findall(r"^\*\*\w+ (\d+)", "\n".join(proved.values()), re.MULTILINE)
+    assert sorted(map(int, numbers)) == [*range(1, 32)]
 
 
 @pytest.mark.slow

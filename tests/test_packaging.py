@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from email.parser import Parser
 from pathlib import Path
@@ -13,6 +15,8 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 from microcosm.cli.app import main
 from microcosm.errors import DISTRIBUTION, installing
@@ -61,6 +65,13 @@ def test_the_metadata(wheel: ZipFile) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     core = {line.split(">=")[0] for line in metadata.get_all("Requires-Dist", []) if "extra" not in line}
     assert core == {"lark", "msgpack", "networkx", "prompt-toolkit", "rich", "starlette", "typer", "uvicorn"}
+    told = str(metadata.get_payload())
+    links = re.findall(r'\]\(([^)#]+)|src(?:set)?="([^"]+)', told)
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    inside = [link for both in links for link in both if link.startswith(f"{source}/")]
+    assert len(inside) > 20
+    assert all(link.startswith("https://") for both in links for link in both if link)
+    assert all((ROOT / link.split("/main/")[1]).exists() for link in inside)
     scripts = wheel.read(record.replace("METADATA", "entry_points.txt")).decode()
     assert "microcosm = microcosm.cli.app:main" in scripts
 
@@ -109,8 +120,40 @@ def test_what_is_built_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.Mon
         )
         assert one.name == other.name
         assert one.read_bytes() == other.read_bytes()
+    with tarfile.open(next((tmp_path / "a").glob("*.tar.gz"))) as source:
+        inside = {member.name.split("/")[1] for member in source.getmembers()}
+    folders = {"benchmarks", "docs", "examples", "microcosm", "rules", "tests"}
+    made = {"PKG-INFO", ".gitignore", "pyproject.toml", "LICENSE"}
+    told = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md"}
+    assert inside == folders | made | told, "nothing else that lies in the checkout"
     with ZipFile(next((tmp_path / "a").glob("*.whl"))) as again:
         assert {member.date_time for member in again.infolist()} == {(2025, 11, 23, 0, 0, 0)}
+
+
+def version_of(folder: Path) -> str:
+    version: str = ProjectMetadata(str(folder), PluginManager()).version
+    return version
+
+
+def test_the_version_is_the_tag_and_what_has_none_cannot_be_published(tmp_path: Path) -> None:
+    """A local version, that with a `+`, is one that no index takes."""
+    (tmp_path / "docs").mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "docs/readme.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    assert version_of(tmp_path) == "0+untagged"
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "one")
+    assert re.fullmatch(r"0\.post1\.dev1\+untagged\.g\w+", version_of(tmp_path))
+    git("tag", "v0.1.0")
+    assert version_of(tmp_path) == "0.1.0"
+    git("commit", "--allow-empty", "-m", "two")
+    assert re.fullmatch(r"0\.1\.0\.post1\.dev1\+g\w+", version_of(tmp_path))
 
 
 HINT = re.compile(r"pip install\b[^\n`]*?(?<![-\w/.])microcosm(?![-\w./(])")
@@ -158,6 +201,17 @@ def test_where_the_other_project_is_installed_as_well_the_program_says_so(
     assert capsys.readouterr().err == ""
     (record / "entry_points.txt").write_text("microcosm = microcosm.cli.app:main\n", encoding="utf-8")
     assert other_project(tmp_path) is None
+
+
+def test_the_workflow_runs_what_decides_with_every_python_that_is_named() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "\n      - run: bash .ci/run\n" in workflow
+    program = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(program["classifiers"]))
+    assert re.findall(r'"(3\.\d+)"', workflow.split("matrix:")[1].split("steps:")[0]) == named
+    site = (ROOT / ".readthedocs.yaml").read_text(encoding="utf-8")
+    assert "extra_requirements: [docs]" in site
+    assert "fail_on_warning: true" in site
 
 
 def test_the_licences_of_what_the_package_needs_are_listed() -> None:

@@ -6,11 +6,18 @@ changelog; one that goes is deprecated first.
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
 import microcosm
 from microcosm import errors, record, testing
 from microcosm.cli.app import COMMANDS
 from microcosm.cli.exits import BAD_INPUT, FAULT, HOLDS, INTERRUPTED, PIPE_CLOSED, REFUTED, UNDECIDED, USAGE
 from microcosm.record import Recorder
+
+ROOT = Path(__file__).parents[1]
 
 TOP = """
 Bisimilarity Contradiction Correspondence Microcosm MicrocosmError Relation RuleError TextError TraceError
@@ -29,6 +36,17 @@ Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJo
 MissingLibrary NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError Undefined
 UnknownEvent WrongReplica
 """
+BELOW = {
+    "microcosm.replica.replica": "Replica level",
+    "microcosm.replica.journal": "Journal",
+    "microcosm.replica.store": "Memory",
+    "microcosm.replica.ledger.forgetting": "Forgetting",
+    "microcosm.replica.node": "ReplicaNode serve",
+    "microcosm.replica.background": "running",
+    "microcosm.replica.network.keys": "new_ring read_keys write_keys",
+    "microcosm.spark.frames": "ask bisim extract register",
+}
+"""Of these modules only the names that `docs/reference/stability.md` has."""
 RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
 COMMAND_NAMES = """
 assert bisim check collect demo diff doctor draw events evolve explore extract find merge offline online order
@@ -70,6 +88,17 @@ def test_record_and_testing() -> None:
     assert sorted(record.__all__) == ["RecordHandler", "Recorder"]
     assert own(Recorder) == RECORDER.split()
     assert {"Causality", "QuestionFailed", "assert_that"} <= set(own(testing))
+
+
+@pytest.mark.parametrize("module", BELOW)
+def test_what_is_public_further_below(module: str) -> None:
+    if "spark" in module:
+        pytest.importorskip("pyarrow")
+    found = vars(import_module(module))
+    said = (ROOT / "docs" / "reference" / "stability.md").read_text(encoding="utf-8")
+    for name in BELOW[module].split():
+        assert callable(found[name])
+        assert f"`{name}`" in said
 
 
 def test_commands_and_exit_codes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -12,15 +13,12 @@ import typer
 from typer.core import TyperGroup
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.completing import VARIABLE, answered
+from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import other_project
 
-CLICK_EXCEPTION: type[Exception] = typer.BadParameter.__mro__[2]
-"""What every complaint of the option parser is; typer keeps its name to itself."""
-
 NAME = "microcosm"
-
-SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 class Entry(NamedTuple):
@@ -75,6 +73,7 @@ OVERVIEW = {
         "spark": Entry("commands.spark", "Many microcosms and traces at once, on Spark."),
         "rules": Entry("commands.rules", "The rules of the calculus: list, show, check them."),
         "doctor": Entry("commands.demo", "What this installation can do."),
+        "help": Entry("commands.help", "What a command does; all of it as a manual page."),
     },
 }
 """The commands as the overview groups them. Only the module of the one that is asked for is loaded."""
@@ -97,20 +96,6 @@ GROUPS = ("rules", "spark", "replica")
 """Those that have commands of their own."""
 
 
-TEXTS_AND_FLAGS = (str, list[str], bool)
-
-
-class AsTyped:
-    """Takes the texts and flags of the command line as they are.
-
-    Typer would have pydantic check that each text is one, which doubles the time to start.
-    """
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value itself; no value of an option that may be repeated is an empty tuple."""
-        return () if value is None and (param.multiple or param.nargs == -1) else value
-
-
 class Commands(TyperGroup):
     """The commands, each loaded when asked for; an exception that leaves one becomes a line and a code."""
 
@@ -121,7 +106,7 @@ class Commands(TyperGroup):
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
         """The command of a name, None where there is none."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            self.add_command(_loaded(cmd_name), cmd_name)
+            self.add_command(loaded(cmd_name), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
@@ -136,20 +121,20 @@ class Commands(TyperGroup):
         if name not in COMMANDS and name[:1].isalnum():
             near = [repr(each) for each in get_close_matches(name, COMMANDS)]
             meant = f" Did you mean {', '.join(near)}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{meant}")
+            ctx.fail(f"there is no command {name!r}.{meant}" if meant else f"there is no command {name!r}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command that was asked for; its exit code."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, CLICK_EXCEPTION):
+        except (typer.Exit, typer.Abort, COMPLAINT):
             raise
         except Exception as error:
             return exits.failure(error, " ".join(filter(None, (NAME, ctx.invoked_subcommand))))
 
 
-def _loaded(name: str) -> Any:
+def loaded(name: str) -> Any:
     """The command of a name, with the options that it shares with others."""
     part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name].module}").app
     one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None)
@@ -160,7 +145,7 @@ def _loaded(name: str) -> Any:
         one.registered_commands += [each for each in part.registered_commands if each.name == name]
     command: Any = vars(typer.main.get_command(one))["commands"][name]
     _share(command, _options_of(_shared), name)
-    _as_written(command)
+    as_written(command)
     return command
 
 
@@ -184,6 +169,8 @@ def describe(
 
     Exit codes: 0 holds, found or decided; 1 refuted, different or inconsistent; 2 usage;
     3 unknown, silent or undecided; 4 bad input.
+
+    The calculus is that of Worlds of Events (ICE 2016), doi:10.4204/EPTCS.223.8.
     """
 
 
@@ -224,24 +211,12 @@ def _options_of(function: Callable[..., None]) -> Sequence[Any]:
     return tuple(typer.main.get_command(only).params)
 
 
-def _as_written(command: Any) -> None:
-    for parameter in command.get_params(typer.Context(command, **SETTINGS)):
-        if hasattr(parameter, "_runtime_param") and parameter.type_descriptor.annotation in TEXTS_AND_FLAGS:
-            parameter._runtime_param = AsTyped()
-        words = (parameter.metavar or "").split()  # `A B` are two values, `A < B` is one
-        if getattr(parameter, "multiple", False) and len(words) > 1 and all(map(str.isalnum, words)):
-            parameter.nargs = len(words)  # a value for each word, again and again
-        if "..." in (parameter.metavar or ""):  # it says itself how often what may stand
-            parameter.get_usage_pieces = lambda ctx, written=parameter.metavar: [written]
-    for part in getattr(command, "commands", {}).values():
-        _as_written(part)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: of this process) and return its exit code; never raises."""
-    output.prepare()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    output.prepare(machine="--json" in arguments)
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        code = _run(arguments)
         _warn_of_the_other()
         output.finish()
     except (Exception, KeyboardInterrupt) as error:
@@ -262,8 +237,8 @@ def _warn_of_the_other() -> None:
         )
 
 
-def _run(arguments: list[str]) -> int:
-    arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
+def whole() -> Any:
+    """All commands as one, none of them loaded."""
     app = typer.Typer(
         name=NAME,
         cls=Commands,
@@ -274,12 +249,24 @@ def _run(arguments: list[str]) -> int:
         context_settings=SETTINGS,
     )
     command = typer.main.get_command(app)
-    _as_written(command)
+    as_written(command)
+    return command
+
+
+def _run(arguments: list[str]) -> int:
+    arguments = [f"{each}=" if each in options.VALUED else each for each in arguments]
+    command = whole()
+    if VARIABLE in os.environ and answered(lambda: _run_command(command, arguments)):
+        return exits.HOLDS
+    return _run_command(command, arguments)
+
+
+def _run_command(command: Any, arguments: list[str]) -> int:
     try:
         code = command.main(arguments, prog_name=NAME, standalone_mode=False)
     except SystemExit as stop:  # shell completion has answered
         code = stop.code
-    except CLICK_EXCEPTION as error:
+    except COMPLAINT as error:
         return _usage(error)
     if code == exits.INTERRUPTED:  # typer has caught the interrupt, and said nothing
         return exits.failure(KeyboardInterrupt(), NAME)
@@ -287,13 +274,15 @@ def _run(arguments: list[str]) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """A complaint of the option parser: how the command is used, and what was wrong."""
+    """A complaint of the option parser: what was wrong, and how the command is used."""
     context = getattr(error, "ctx", None)
-    said = error.format_message() if hasattr(error, "format_message") else str(error)
+    said = complaint(error)
     if type(error).__name__ == "NoArgsIsHelpError":
         output.complain(said)
     elif context is None:
-        output.complain(f"error: {said}")
+        exits.say_fault(f"error: {said}", fields={"error": said}, code=exits.USAGE)
     else:
-        output.complain(f"error: {said}", context.get_usage(), f"Try `{context.command_path} --help`.")
+        usage, hint = context.get_usage(), f"Try `{context.command_path} --help`."
+        fields = {"error": said, "usage": usage.removeprefix("Usage: "), "hint": hint}
+        exits.say_fault(f"error: {said}", usage, hint, fields=fields, code=exits.USAGE)
     return exits.USAGE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from microcosm.cli.output import complain, give_up_on, write_lines
+from microcosm.cli.output import complain, emit, for_machines, give_up_on, write_lines
 from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError, installing
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class InconsistentGivens(Contradiction):
 
 
 def failure(error: BaseException, command: str) -> int:
-    """Say on standard error what went wrong in `command`; the exit code it calls for.
+    """Say what went wrong in `command`; the exit code it calls for.
+
+    People are told on standard error, programs (--json) besides by an object on standard output.
 
     Bad text that stands in an option (its `file` is the option) is a matter of usage, in a file bad input.
     """
@@ -60,28 +62,51 @@ def failure(error: BaseException, command: str) -> int:
             give_up_on(sys.stdout)
             return PIPE_CLOSED
         case UsageError() | NotOneEvent():
-            complain(f"error: {error}", f"Try `{command} --help`.")
-            return USAGE
+            return _usage(error, command)
         case TextError(file=str(file)) if file.startswith("--"):
-            complain(f"error: {error}", f"Try `{command} --help`.")
-            return USAGE
+            return _usage(error, command)
         case Contradiction():
-            refusal(error, *filter(None, [getattr(error, "givens", None)]))
-            return BAD_INPUT
+            return refusal(error, *filter(None, [getattr(error, "givens", None)]))
         case MicrocosmError():
-            refusal(error)
-            return BAD_INPUT
+            return refusal(error)
         case ImportError(name=str(name)) if (lacking := _lacking(name)) is not None:
-            complain(f"error: {lacking}")
+            return say_fault(f"error: {lacking}", fields={"error": lacking}, code=BAD_INPUT)
+        case OSError(filename=None):
+            complain(f"error: standard output: {error.strerror or error}")
+            give_up_on(sys.stdout)
             return BAD_INPUT
         case OSError():
-            complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
-            if error.filename is None:
-                give_up_on(sys.stdout)
-            return BAD_INPUT
+            fields = {"error": error.strerror or str(error), "file": str(error.filename)}
+            said = f"error: {error.filename}: {error.strerror or error}"
+            return say_fault(said, fields=fields, code=BAD_INPUT)
         case _:
-            _fault(error)
-            return FAULT
+            return _fault(error)
+
+
+def say_fault(*lines: str, fields: Mapping[str, object], code: int) -> int:
+    """Lines on standard error; under --json an object of `fields` and the exit code, too. That code."""
+    complain(*lines)
+    if for_machines():
+        emit({**fields, "exit": code})
+    return code
+
+
+def fault_fields(error: BaseException) -> dict[str, object]:
+    """What programs are told of an error: what, where, what to do, and the sides of a contradiction."""
+    found: dict[str, object] = {"error": error.message if isinstance(error, TextError) else str(error)}
+    if isinstance(error, TextError):
+        places = {name: getattr(error, name) for name in ("file", "line", "column", "hint")}
+        found |= {name: value for name, value in places.items() if value is not None}
+    if isinstance(error, Contradiction):
+        from microcosm.logic.proof_json import proof_object
+
+        found["derivations"] = [proof_object(side) for side in error.derivations]
+    return found
+
+
+def _usage(error: BaseException, command: str) -> int:
+    hint = f"Try `{command} --help`."
+    return say_fault(f"error: {error}", hint, fields={"hint": hint, **fault_fields(error)}, code=USAGE)
 
 
 def _lacking(module: str) -> str | None:
@@ -94,11 +119,19 @@ def _lacking(module: str) -> str | None:
     return None
 
 
-def refusal(error: MicrocosmError, *givens: Givens, about: str = "") -> None:
-    """Say on standard error what was refused; of a contradiction both sides, `givens` knowing the sources."""
+def refusal(
+    error: MicrocosmError, *givens: Givens, about: str = "", code: int = BAD_INPUT, answered: bool = False
+) -> int:
+    """Say what was refused, and of a contradiction both sides, `givens` knowing the sources; the exit code.
+
+    Where the command has an answer of its own for programs, it is `answered`.
+    """
     complain(f"error: {about}: {error}" if about else f"error: {error}")
     if isinstance(error, Contradiction):
         show_sides(error, sys.stderr, *givens)
+    if for_machines() and not answered:
+        emit({**fault_fields(error), **({"file": about} if about else {}), "exit": code})
+    return code
 
 
 def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
@@ -117,13 +150,14 @@ def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterato
         yield from (f"  {line}" for line in proof_lines(side, stream=stream, provenance=provenance))
 
 
-def _fault(error: BaseException) -> None:
-    """Say that an exception is one that nobody foresaw."""
+def _fault(error: BaseException) -> int:
+    """Say that an exception is one that nobody foresaw; the exit code."""
     if os.environ.get(DEBUG):
         from traceback import print_exception
 
         print_exception(error)
-    complain(fault_line(error))
+    said = fault_line(error)
+    return say_fault(said, fields={"error": said.removeprefix("error: ")}, code=FAULT)
 
 
 def fault_line(error: BaseException) -> str:

@@ -28,7 +28,7 @@ Pair = Annotated[
     typer.Argument(
         metavar="FILE... A B",
         help=f"What to read: {WHAT} Then two events: a name as it is (no quotes needed), FILE:LINE of a log, "
-        "or /regex/ that one event matches.",
+        "or /regex/ that one event matches. Also as one word: 'A < B'.",
     ),
 ]
 First = Annotated[str, typer.Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]
@@ -45,7 +45,7 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse a <> on a pair that < orders (condition 4 of the paper), and a log with anything odd.",
+        help="Refuse a <> on a pair that < orders (condition 4 of Worlds of Events), and an odd log.",
     ),
 ]
 MustExist = Annotated[

@@ -23,6 +23,7 @@ SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
 _quiet = False
+_machine = False
 _whole = False
 _later: list[str] = []
 """Warnings that wait for the answer."""
@@ -31,8 +32,13 @@ _BATCH = 4096
 """So many lines are joined before they are written."""
 
 
-def prepare() -> None:
-    """Let nothing stop the output: no character that the encoding lacks, and no closed stream."""
+def prepare(machine: bool = False) -> None:
+    """Let nothing stop the output: no character that the encoding lacks, and no closed stream.
+
+    Where a `machine` reads the answer, errors are JSON objects beside what people are told.
+    """
+    global _machine  # noqa: PLW0603
+    _machine = machine
     hush(False)
     show_whole(False)
     _later.clear()
@@ -95,25 +101,64 @@ def as_json(value: object) -> str:
 def write_givens(givens: Givens, out: str | None, json: bool) -> None:
     """Write a microcosm to OUT, or to standard output."""
     from microcosm import files
-    from microcosm.text.mc_reader import givens_to_json, write_mc
+    from microcosm.text.mc_reader import givens_to_json, iter_mc
 
     if json or (out is not None and out.endswith(".json")):
-        text = as_json(givens_to_json(givens)) + "\n"
+        lines: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
-        text = write_mc(givens)
+        lines = iter_mc(givens)
     if out is None or out == files.STDIN:
-        sys.stdout.write(text)
+        sys.stdout.writelines(lines)
     else:
-        files.write_text(out, text)
+        with files.writing(out) as stream:
+            stream.writelines(lines)
 
 
 def complain(*lines: str) -> None:
-    """Lines on standard error; a standard error that is gone is no reason to fail."""
+    """Lines on standard error; a standard error that is gone is no reason to fail.
+
+    In a terminal they are wrapped by words, and what they begin with is coloured.
+    """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        sys.stderr.write("".join(f"{plain(line, sys.stderr)}\n" for line in lines))
+        told = (wrapped(plain(line, sys.stderr), sys.stderr) for part in lines for line in part.split("\n"))
+        sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
+
+
+COLOURS = {"error:": "1;31", "warning:": "33", "note:": "36"}
+"""How what is said on standard error begins, and its colour in a terminal."""
+
+
+def wrapped(line: str, stream: TextIO, prose: bool = False) -> str:
+    """What is said as a terminal shows it: by words, its first word in colour; in a pipe as it stands.
+
+    What is indented (as a line of a file over its caret is) is not wrapped, unless it is known to be `prose`.
+    """
+    if not is_terminal(stream):
+        return line
+    if len(line) > width(stream) and (prose or not line.startswith(" ")):
+        from textwrap import fill
+
+        indent = " " * (len(line) - len(line.lstrip(" ^")))
+        line = fill(
+            line[len(indent) :],
+            width(stream),
+            initial_indent=line[: len(indent)],
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    for word, colour in COLOURS.items() if styled(stream) else ():
+        if line.startswith(word):
+            return f"\x1b[{colour}m{word}\x1b[0m{line.removeprefix(word)}"
+    return line
+
+
+def for_machines() -> bool:
+    """Whether the answer is wanted as JSON."""
+    return _machine
 
 
 def hush(quiet: bool) -> None:

@@ -30,7 +30,8 @@ UNASKED = ("isolated-event",)
 """Kinds of irregularity that matter where a log is extracted, and not where some events are asked about."""
 
 _SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
-_QUESTION = re.compile(rf"\s*({STRING}|{NAME})\s*({_SIGN})\s*({STRING}|{NAME})\s*")
+_EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME})"
+_QUESTION = re.compile(rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*")
 
 
 def rulebook(directory: str | None) -> RuleBook:
@@ -68,6 +69,9 @@ def one_of(paths: Sequence[str]) -> Source:
         if source.fault is not None:
             raise source.fault
     if len(found) > 1:
+        for source in found:  # what is neither microcosm nor log says so itself
+            if source.content is not None and not source.paths[0].endswith((".mc", ".json")):
+                source.givens()
         several = " and ".join(source.name for source in found)
         raise UsageError(f"{several}: this asks one microcosm, or the files of one log; `merge` joins them")
     return found[0]
@@ -114,12 +118,12 @@ def extraction_of(
 
     A `report` of `report_of` is for who wants to look into it afterwards.
     """
-    from microcosm.state.opening import Source
-
-    standard_input_once(traces)
     how, report = options.of_logs(), report_of(strict) if report is None else report
-    known_format(how.get("format"))
-    source = Source(tuple(files.expanded(traces)))
+    source = one_of(traces)
+    if source.content is not None:
+        from microcosm.state.as_log import extraction_of
+
+        return extraction_of(given_in(source))
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
@@ -153,10 +157,43 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
     paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
     for path in paths[1:]:
-        if path != files.STDIN and not exists(path) and not files.GLOB(path):
+        if not _is_file(path):
             what = f"{' '.join(last)} would be what is asked, behind some FILE"
             raise UsageError(f"there is no file {path!r}: {what}")
     return paths, last
+
+
+def pair_asked(arguments: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
+    """The files on a command line, and the two events asked about: `A B`, or as one word `'A < B'`.
+
+    Raises `UsageError`, also where both are one event.
+    """
+    if asks_in_one_word(arguments):
+        paths, (stated,) = split(arguments, "'A < B'")
+        asked = question(stated)
+        return paths, (asked.left, asked.right)
+    paths, (left, right) = split(arguments, "A", "B")
+    distinct(left, right)
+    return paths, (left, right)
+
+
+def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]:
+    """The files on a command line, and a relation of two events: `'A < B'`, or `A B` for A before B."""
+    if len(arguments) > 2 and not asks_in_one_word(arguments) and not _is_file(arguments[-2]):
+        paths, (left, right) = split(arguments, "A", "B")
+        distinct(left, right)
+        return paths, Correspondence(left, Relation.BEFORE, right)
+    paths, (stated,) = split(arguments, "'A < B'")
+    return paths, question(stated)
+
+
+def asks_in_one_word(arguments: Sequence[str]) -> bool:
+    """Whether the last of some arguments is `A < B`, behind files."""
+    return len(arguments) > 1 and _is_file(arguments[-2]) and _QUESTION.fullmatch(arguments[-1]) is not None
+
+
+def _is_file(argument: str) -> bool:
+    return argument == files.STDIN or exists(argument) or bool(files.GLOB(argument))
 
 
 def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:
@@ -213,11 +250,21 @@ def _name(token: str) -> str:
 
 
 def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[TraceEvent]:
-    """The events of some logs. Raises `UsageError` for an unknown format, `TextError` as readers do."""
+    """The events of some logs, and of microcosms told as logs; microcosms last.
+
+    Raises `UsageError` for an unknown format, `TextError` as readers do.
+    """
+    from microcosm.state import as_log, opening
     from microcosm.traces import reading as formats
 
     known_format(how.get("format"))
-    return formats.read(traces, report=report, **how)
+    described = how.get("format") is not None or how.get("pattern") is not None
+    for source in sorted(opening.sources(traces, log=described), key=lambda each: each.content is not None):
+        if source.content is None and source.fault is None:
+            yield from formats.read(source.paths, report=report, **how)
+            continue
+        told = as_log.log_of(source.givens(), source.name, report)
+        yield from told if how.get("trace") is None else formats.picked(told, str(how["trace"]), report)[0]
 
 
 def known_format(format: str | None) -> None:

@@ -30,6 +30,7 @@ class Folder:
     """
 
     def __init__(self, path: str, *, largest: int = 64 << 20, oldest: float = 3600.0) -> None:
+        files.require_posix("folders of collected spans")
         self.path = Path(path)
         self.largest = largest
         self.oldest = oldest

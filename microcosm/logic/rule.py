@@ -158,11 +158,12 @@ class Rule:
         """
         variables = list(self.domains)
         for chosen in product(*self.premises):
+            excluding = [premise for premise in chosen if isinstance(premise, Incompatible)]
             for relations in product(*(self.domains[v] for v in variables)):
                 binding = dict(zip(variables, relations, strict=True))
-                premises = tuple(p for premise in chosen for p in _bind(premise, binding))
-                if any(isinstance(p, Incompatible) and not _exclude(p) for p in premises):
+                if not all(_exclude(premise, binding) for premise in excluding):
                     continue
+                premises = tuple(p for premise in chosen for p in _bind(premise, binding))
                 for conclusion in self.conclusions:
                     head = _judged(conclusion, binding)
                     evolution = self.evolution and _evolution(self.evolution, binding)
@@ -262,6 +263,7 @@ def incompatible(one: Relation, other: Relation) -> bool:
     return known and not _POSSIBLE[one] & _POSSIBLE[other]
 
 
-def _exclude(premise: Incompatible) -> bool:
-    assert isinstance(premise.one, Relation) and isinstance(premise.other, Relation)  # noqa: PT018
-    return incompatible(premise.one, premise.other)
+def _exclude(premise: Incompatible, binding: dict[str, Relation]) -> bool:
+    one, other = _relation(premise.one, binding), _relation(premise.other, binding)
+    assert isinstance(one, Relation) and isinstance(other, Relation)  # noqa: PT018
+    return incompatible(one, other)

@@ -1,6 +1,6 @@
 """Rule text in, rules out: the language of `rules/*.rules` (`rules/README.md` shows it on one screen).
 
-The grammar (`rules.lark`) knows lines and tokens; what a line may say where is checked here, so that
+The grammar (`rule_grammar`) knows lines and tokens; what a line may say where is checked here, so that
 every fault is reported in words, at its place.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import cast
 
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
@@ -29,12 +28,8 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
 )
+from microcosm.logic.rule_grammar import Token, Tree, UnexpectedTokenError, blocks
 from microcosm.logic.rule_terms import RuleText, Terms, cut
-
-if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-
-    Node = Tree[Token]
 
 MOST_INSTANCES = 10_000
 """A rule that stands for more instances than this is a mistake, and would only exhaust memory."""
@@ -63,34 +58,25 @@ def read_rule_text(text: str, file: str | None = None) -> list[Rule]:
     >>> rule.name, rule.line, len(rule.premises)
     ('In-Tr', 1, 2)
     """
-    from lark.exceptions import UnexpectedInput
-
     source = RuleText(text, file)
     source.check_length()
     try:
-        tree = _parser().parse(source.text)
-    except UnexpectedInput as error:
+        found = blocks(source.text)
+    except UnexpectedTokenError as error:
         source.unexpected(error)
-    return [_Block(source, block).read() for block in _trees(tree)]
+    return [_Block(source, block).read() for block in found]
 
 
-@cache
-def _parser() -> Lark:
-    from lark import Lark
-
-    return Lark.open("rules.lark", rel_to=__file__, parser="lalr", lexer="basic", maybe_placeholders=False)
+def _trees(tree: Tree) -> Iterator[Tree]:
+    yield from cast(list[Tree], tree.children)
 
 
-def _trees(tree: Node) -> Iterator[Node]:
-    yield from tree.children  # type: ignore[misc]
+def _tokens(tree: Tree) -> list[Token]:
+    return cast(list[Token], tree.children)
 
 
-def _tokens(tree: Node) -> list[Token]:
-    return tree.children  # type: ignore[return-value]
-
-
-def _first(tree: Node) -> Token:
-    node: Node | Token = tree
+def _first(tree: Tree) -> Token:
+    node: Tree | Token = tree
     while not isinstance(node, str):
         node = node.children[0]
     return node
@@ -99,7 +85,7 @@ def _first(tree: Node) -> Token:
 class _Block:
     """One rule while it is read, from its line `rule NAME:` to its last conclusion."""
 
-    def __init__(self, source: RuleText, tree: Node) -> None:
+    def __init__(self, source: RuleText, tree: Tree) -> None:
         self.source = source
         self.header: Token = _first(tree)
         self.name = self._name()
@@ -126,11 +112,11 @@ class _Block:
         if math.prod(map(len, (*premises, *domains.values(), conclusions))) > MOST_INSTANCES:
             message = f"rule {cut(self.name)} stands for more than {MOST_INSTANCES} instances"
             self.source.at(self.header, message, "Split it, or list fewer relations and alternatives.")
-        first, last = self.header.line or 1, _first(under[-1]).line
+        first, last = self.header.line, _first(under[-1]).line
         text = "\n".join(self.source.lines[first - 1 : last])
         return Rule(self.name, premises, conclusions, domains, evolution, self.source.file, first, text)
 
-    def _parts(self) -> tuple[list[Node], Node, list[Node]]:
+    def _parts(self) -> tuple[list[Tree], Tree, list[Tree]]:
         """The lines above the dashes, the line of dashes, and those under it; none is empty."""
         name, lines = cut(self.name), self.lines
         at = next((i for i, line in enumerate(lines) if line.data == "dashes"), None)
@@ -146,7 +132,7 @@ class _Block:
             self.source.at(_first(dashes), f"rule {name} has no conclusion under the dashes", hint)
         return above, dashes, under
 
-    def _premise_line(self, line: Node) -> None:
+    def _premise_line(self, line: Tree) -> None:
         trees = list(_trees(line))
         where = trees.pop() if trees[-1].data == "where" else None
         alternatives = tuple(self._premise(tree) for tree in trees)
@@ -154,7 +140,7 @@ class _Block:
         if where is not None:
             self._where(where, alternatives)
 
-    def _premise(self, tree: Node) -> Premise:
+    def _premise(self, tree: Tree) -> Premise:
         match tree.data:
             case "assume":
                 return Assume(*self.terms.triple(_tokens(tree), given=True))
@@ -170,7 +156,7 @@ class _Block:
                 return Not(self._positive(tree))
         return self._positive(tree)
 
-    def _positive(self, tree: Node) -> Positive:
+    def _positive(self, tree: Tree) -> Positive:
         first, *others = tokens = _tokens(tree)
         match tree.data:
             case "judged":
@@ -184,7 +170,7 @@ class _Block:
             self.source.at(others[2], f"{cut(first)} is said of more than two events", hint)
         return BasePredicate(str(first), tuple(map(self.terms.event, others)))
 
-    def _none(self, tree: Node) -> NoneWith:
+    def _none(self, tree: Tree) -> NoneWith:
         local = _first(tree)
         outer, self.terms.events = self.terms.events, {}
         outside = set(self.terms.outside)
@@ -204,7 +190,7 @@ class _Block:
         self.terms.local[str(local)] = local
         return NoneWith(str(local), tuple(body))
 
-    def _where(self, where: Node, alternatives: tuple[Premise, ...]) -> None:
+    def _where(self, where: Tree, alternatives: tuple[Premise, ...]) -> None:
         listing: str | None = None
         for condition in _trees(where):
             tokens = _tokens(condition)
@@ -225,7 +211,7 @@ class _Block:
         hint = f"Write `|- a {name} b  where {name} is most accurate`."
         self.source.at(token, f"no judgement with {name} stands alone on this line", hint)
 
-    def _evolution(self, dashes: Node) -> RuleChange | None:
+    def _evolution(self, dashes: Tree) -> RuleChange | None:
         if not dashes.children[1:]:
             return None
         [change] = list(_trees(dashes))[1:]
@@ -241,7 +227,7 @@ class _Block:
             self.source.at(tokens[3], "an update speaks of one pair of events", hint)
         return new
 
-    def _conclusion(self, line: Node) -> Judged:
+    def _conclusion(self, line: Tree) -> Judged:
         first = _first(line)
         if line.data == "dashes":
             hint = "Is the line `rule NAME:` of the next rule missing?"

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from microcosm.errors import RuleError
 from microcosm.givens.relation import SPELLINGS, Relation
 from microcosm.logic.rule import ANY, Incompatible, Term
-
-if TYPE_CHECKING:
-    from lark import Token
-    from lark.exceptions import UnexpectedInput
+from microcosm.logic.rule_grammar import Token, UnexpectedTokenError
 
 DEFAULT_DOMAIN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 """What a relation variable ranges over where no `where R in …` says otherwise."""
@@ -247,17 +244,15 @@ class RuleText:
 
     def at(self, token: Token, message: str, hint: str | None = None) -> NoReturn:
         """Raise the `RuleError` of a fault at a token."""
-        self.fail(token.line or 1, token.column or 1, message, hint)
+        self.fail(token.line, token.column, message, hint)
 
-    def unexpected(self, error: UnexpectedInput) -> NoReturn:
-        """Raise what Lark complains of as a `RuleError` that says what could stand there."""
-        cursor = getattr(error, "interactive_parser", None)
-        hint = expectation(cursor.accepts()) if cursor is not None else None
-        line, column = error.line, error.column
-        token = getattr(error, "token", None)
-        if token is not None and token.type == "_NL":
+    def unexpected(self, error: UnexpectedTokenError) -> NoReturn:
+        """Raise what the grammar has no place for as a `RuleError` that says what could stand there."""
+        hint: str | None = expectation(error.accepts)
+        token, line, column = error.token, error.token.line, error.token.column
+        if token.type == "_NL":
             self.fail(line, column, "the line ends too early", hint)
-        if token is not None and token.type == "HEADER":
+        if token.type == "HEADER":
             self.fail(line, column, "a rule begins on a line of its own", hint)
         text = self.lines[line - 1]
         word = _WORD.match(text, column - 1)

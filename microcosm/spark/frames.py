@@ -18,12 +18,12 @@ from microcosm.givens.relation import Relation
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.job import linked
+from microcosm.spark.extract.links import linked
 from microcosm.spark.extract.plain_events import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
 from microcosm.spark.io.odd import noting, report_rows
-from microcosm.spark.questions import CHECKED, answer_rows, fault_row
+from microcosm.spark.questions import CHECKED, answered_rows, fault_row
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.traces.extract import extract as extraction
@@ -209,8 +209,7 @@ def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> 
             trace = some.column("trace")[0].as_py()
             try:
                 known = Microcosm(extraction(rows.events_in(some)).givens)
-                answered = known.assert_(read_questions(questions, "questions"), exact=exact, proved=0)  # noqa: PT009
-                made = [*answer_rows(answered, None, trace)]
+                made = [*answered_rows(known, questions, "questions", exact, None, trace)]
             except MicrocosmError as error:
                 made = [fault_row(error, None, trace)]
             yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(CHECKED))

@@ -12,14 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
 from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.events import ODD, arrow_schema
+from microcosm.spark.io.odd import MaxBad, bad_of, noting, report_rows, told
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.state.microcosm import Microcosm
+from microcosm.state.opening import sources
+from microcosm.traces import reading as formats
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.extract import extract
+from microcosm.traces.report import Irregularity, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from microcosm.questions.ask import Answered
 
@@ -32,12 +41,16 @@ CHECKED = (
 )
 """A row a trace and question; what could not be read or asked has a `fault` and no verdict."""
 
-TABLES = ("answers", "witnesses")
+TABLES = ("answers", "witnesses", "reported")
+
+_MADE = {"checked": CHECKED, "odd": ODD, "read": "file string, events long"}
+_TOLD = 20
+"""So many faults are told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a job found; `faults` are traces that could not be asked, with the reason."""
+    """What a job found; `faults` are traces that could not be asked, with the reason, and what is odd."""
 
     summary: dict[str, Any]
     faults: list[str]
@@ -45,14 +58,21 @@ class Checked:
 
 
 def check(
-    spark: SparkSession, inputs: Sequence[str], questions: str, out: str, *, exact: bool = False
+    spark: SparkSession,
+    inputs: Sequence[str],
+    questions: str,
+    out: str,
+    *,
+    exact: bool = False,
+    max_bad: MaxBad | None = None,
 ) -> Checked:
-    """Write `out/answers` and `out/witnesses` for each execution in files and folders, and each question.
+    """Write `out/answers`, `out/witnesses` and `out/reported` for each execution in files and folders.
 
-    Raises `TextError` for questions that cannot be read, and where there are no files; a log that cannot be
-    read is a row with a `fault`. Cost: that of the answers, spread over the tasks.
+    Raises `TextError` for questions that cannot be read, where there are no files, and where more is bad than
+    `max_bad` lets be; nothing is committed then. A log that cannot be read is a row of `reported`, and a
+    fault. Cost: that of the answers, spread over the tasks.
     """
-    text = Path(questions).read_text(encoding="utf-8")
+    text = files.read_text(questions)
     read_questions(text, questions)
     paths = pieces.expand(inputs)
     if not paths:
@@ -61,34 +81,33 @@ def check(
     identity = {"job": "assert", "inputs": fingerprint([*paths, Path(questions)]), "asked": [exact]}
     with Output(out, identity, TABLES) as output:
         done = output.committed()
-        if done is not None:
+        if done is not None and not (max_bad is not None and bad_of(done["reported"])):
             return Checked(done, [], {})
-        return _run(spark, output, [str(path) for path in paths], text, questions, exact)
+        return _run(spark, output, paths, (text, questions, exact), max_bad)
 
 
 def _run(
-    spark: SparkSession, output: Output, paths: list[str], text: str, questions: str, exact: bool
+    spark: SparkSession,
+    output: Output,
+    paths: Sequence[Path],
+    asked: tuple[str, str, bool],
+    max_bad: MaxBad | None,
 ) -> Checked:
     from pyspark.sql import functions as F
 
-    def asked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
+    def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
+        return tables_of(piece.path, *asked)
 
-        from microcosm.spark.io.events import arrow_schema
-
-        schema = arrow_schema(CHECKED)
-        for batch in batches:
-            for path in batch.column(0).to_pylist():
-                yield pa.RecordBatch.from_pylist(list(rows_of(path, text, questions, exact)), schema=schema)
-
-    def made() -> DataFrame:
-        files = spark.createDataFrame([(path,) for path in paths], "path string")
-        return files.repartition(len(paths)).mapInArrow(asked, CHECKED)
-
-    checked = output.stage(spark, "checked", made)
-    faults = [
-        f"{row['file']}: {row['fault']}" for row in checked.where("fault is not null").limit(20).collect()
-    ]
+    made = output.tables(
+        spark, "asked", _MADE, *pieces.work(spark, pieces.tasks(paths, lambda path: None), kernel)
+    )
+    checked = made["checked"]
+    reported, odd, _ = told([output.staged("asked") / "odd"])
+    if max_bad is not None:
+        events = made["read"].agg(F.sum("events")).collect()[0][0]
+        max_bad.refuse(reported, events or 0, odd[0] if odd else "")
+    some = checked.where("fault is not null").limit(_TOLD).collect()
+    faults = [f"{row['file']}: {row['fault']}" for row in some]
     answers = output.stage(
         spark, "answers", lambda: checked.where("fault is null").drop("witnesses", "fault")
     )
@@ -98,6 +117,7 @@ def _run(
         "witnesses",
         lambda: checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*"),
     )
+    output.gather("reported", [output.staged("asked") / "odd"])
     counted = {row["verdict"]: row["count"] for row in answers.groupBy("verdict").count().collect()}
     sums = answers.selectExpr("sum(`true`) as a", "sum(`false`) as b", "sum(open) as c").collect()[0]
     summary: dict[str, Any] = {
@@ -106,27 +126,65 @@ def _run(
         **{verdict: counted.get(verdict, 0) for verdict in ("holds", "violated", "open")},
         "tuples": {"true": sums["a"] or 0, "false": sums["b"] or 0, "open": sums["c"] or 0},
         "faults": checked.where("fault is not null").count(),
+        "reported": reported,
     }
     output.commit(summary)
-    return Checked(summary, faults, output.stages)
+    return Checked(summary, faults + odd, output.stages)
 
 
-def rows_of(path: str, text: str, questions: str, exact: bool) -> Iterator[dict[str, Any]]:
-    """The rows of one file: for each execution in it, and each question, the answer of this process."""
-    from microcosm.state.microcosm import Microcosm
+def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of `_MADE` for one file: the answers about each execution in it as here, and what is odd."""
+    import pyarrow as pa
 
+    bad: list[Irregularity] = []
+    report = noting(bad)
+    count = 0
     try:
-        known = Microcosm.read(path)
-        table = known.givens.events
-        traces = [] if table is None else [*dict.fromkeys(table.traces)]
-        several = [trace for trace in traces if trace is not None] if len(traces) > 1 else []
-        alone: list[str | None] = [traces[0] if traces else None]
-        for trace in [*several] or alone:
-            one = Microcosm.from_trace(path, trace=trace) if several else known
-            answered: Answered = one.assert_(read_questions(text, questions), exact=exact, proved=0)  # noqa: PT009
-            yield from answer_rows(answered, path, trace)
+        for trace, known, events in _each_execution(path, report):
+            count += events
+            made = list(answered_rows(known, text, questions, exact, path, trace))
+            yield "checked", pa.RecordBatch.from_pylist(made, schema=arrow_schema(CHECKED))
     except (MicrocosmError, OSError) as error:
-        yield fault_row(error, path, None)
+        report.add("unreadable", said(error), file=path, fatal=False)
+        made = [fault_row(error, path, None)]
+        yield "checked", pa.RecordBatch.from_pylist(made, schema=arrow_schema(CHECKED))
+    odd = [{"trace": None, **row} for row in report_rows(report, bad)]
+    yield "odd", pa.RecordBatch.from_pylist(odd, schema=arrow_schema(ODD))
+    read = [{"file": path, "events": count}]
+    yield "read", pa.RecordBatch.from_pylist(read, schema=arrow_schema(_MADE["read"]))
+
+
+def _each_execution(path: str, report: Report) -> Iterator[tuple[str | None, Microcosm, int]]:
+    """The executions in a file, what is known of each, and how many events it has; a microcosm is one."""
+    [source] = sources([path])
+    if source.fault is not None:
+        raise source.fault
+    if source.content is not None:
+        known = Microcosm(source.givens())
+        yield None, known, len(known)
+        return
+    runs: dict[str | None, list[TraceEvent]] = {}
+    for event in formats.read([path], report=report):
+        runs.setdefault(event.trace, []).append(event)
+    if not runs and not report.counts:
+        yield None, Microcosm(), 0
+    elif not runs:
+        raise TextError("has no event: nothing in it could be read", file=path)
+    for trace in [*runs]:
+        events = runs.pop(trace)
+        yield trace, Microcosm(extract(events, report=report).givens), len(events)
+
+
+def answered_rows(
+    known: Microcosm, text: str, questions: str, exact: bool, file: str | None, trace: str | None
+) -> Iterator[dict[str, Any]]:
+    """The rows of an execution: one for each question, or that it could not be asked."""
+    try:
+        answered = known.assert_(read_questions(text, questions), exact=exact, proved=0)  # noqa: PT009
+    except MicrocosmError as error:
+        yield fault_row(error, file, trace)
+    else:
+        yield from answer_rows(answered, file, trace)
 
 
 def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iterator[dict[str, Any]]:
@@ -159,5 +217,9 @@ def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iter
 def fault_row(error: Exception, file: str | None, trace: str | None) -> dict[str, Any]:
     """The row of an execution that could not be read or asked."""
     nothing = dict.fromkeys(column.split(" ")[0] for column in CHECKED.split(", "))
-    fault = str(error).splitlines()[0]
-    return {**nothing, "file": file, "trace": trace, "fault": fault, "witnesses": "[]"}
+    return {**nothing, "file": file, "trace": trace, "fault": said(error), "witnesses": "[]"}
+
+
+def said(error: Exception) -> str:
+    """The first line of what an error says."""
+    return str(error).splitlines()[0]

@@ -128,11 +128,13 @@ class Microcosm:
         `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
         `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`; and
         `complete`: True, or processes, where every event and message of theirs is in the log. `NotComplete`
-        is raised where anything speaks against that.
+        is raised where anything speaks against that. A microcosm is taken as it is.
         """
-        from microcosm.state.opening import extracted
+        from microcosm.state.opening import read, sources
 
-        return cls(extracted(files.expanded(paths), **how).givens, strict=strict, rules=rules)
+        described = how.get("format") is not None or how.get("pattern") is not None
+        log = described or all(source.content is None for source in sources(paths))
+        return cls(read(*paths, **how, log=log), strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Extraction, Report
 
 MICROCOSM_ENDING = ".mc"
-LOG_ENDINGS = (".jsonl", ".ndjson", ".log", ".csv")
+LOG_ENDINGS = (".jsonl", ".ndjson", ".log", ".csv", ".parquet")
 
 SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
@@ -63,7 +63,8 @@ class Source:
             return self.extraction(report, **how).givens
         asked = [name for name, value in how.items() if name != "with_clocks" and value not in (None, False)]
         if asked:
-            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name)
+            hint = "A line `complete` in it says the same." if asked[0] == "complete" else None
+            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name, hint=hint)
         try:
             return read_givens(files.decode(self.content, self.name), self.name)
         except TextError as error:
@@ -118,8 +119,8 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     Raises `TextError` for a process that the log does not have. Cost: linear in the log where `processes` are
     named, and else in what is odd.
     """
-    from microcosm.traces.covering import HOLES
     from microcosm.traces.reading import nearest
+    from microcosm.traces.report import HOLES
 
     table = found.givens.events
     holes = {*HOLES, "log-hole", "unparsed-text"}
@@ -142,14 +143,15 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     return signs
 
 
-def read(*paths: files.AnyPath, report: Report | None = None, **how: Any) -> Givens:
+def read(*paths: files.AnyPath, report: Report | None = None, log: bool = False, **how: Any) -> Givens:
     """What files give: a microcosm (`.mc`, JSON), or a log of any format, packed or not, of several files.
 
     A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input. `how` are the options of
-    `microcosm.traces.extract.microcosm_of_logs`. Raises `TextError`. Cost: linear, and for a log that of
-    extraction.
+    `microcosm.traces.extract.microcosm_of_logs`; with `log` nothing is taken for a microcosm. Raises
+    `TextError`. Cost: linear, and for a log that of extraction.
     """
-    found = sources(paths, log=any(how.get(name) is not None for name in ("format", "pattern")))
+    described = any(how.get(name) is not None for name in ("format", "pattern"))
+    found = sources(paths, log=log or described)
     if len(found) != 1 and not any(source.fault for source in found):
         message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
         raise TextError(message, file=", ".join(source.name for source in found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 
 from microcosm.givens.clock import Clock, Stamp
@@ -13,6 +14,9 @@ from microcosm.givens.relation import Correspondence
 from microcosm.text.event_line import line_of_event
 from microcosm.text.names import Quoted, all_quoted, quote, string
 from microcosm.text.statement import is_default
+
+_ROWS = 65_536
+"""So many messages are put together at a time."""
 
 
 def write_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> str:
@@ -96,11 +100,12 @@ def _origins(sources: Iterable[str | None]) -> Iterator[str]:
 
 
 def _told(told: MessageColumns, names: Quoted) -> Iterator[str]:
-    """The lines of messages, as of the same messages one by one."""
-    kinds, events, messages, processes = told.columns()
-    whose = map(names.__getitem__, processes)
-    rows = zip(kinds, all_quoted(events), all_quoted(messages), whose, strict=True)
-    return (f"{kind} {event} = {message} {process}\n" for kind, event, message, process in rows)
+    """The lines of messages, as of the same messages one by one; memory: some of them."""
+    for at in range(0, len(told.order), _ROWS):
+        kinds, events, messages, processes = replace(told, order=told.order[at : at + _ROWS]).columns()
+        whose = map(names.__getitem__, processes)
+        rows = zip(kinds, all_quoted(events), all_quoted(messages), whose, strict=True)
+        yield from (f"{kind} {event} = {message} {process}\n" for kind, event, message, process in rows)
 
 
 def _stamp(stamp: Stamp) -> str:

@@ -1,10 +1,10 @@
 """Logs of nothing but events and messages, in columns: the fast lane of `extract` for the own JSON lines.
 
 Most lines of most logs say a process, a position, what was sent or received, and perhaps what the event is
-called. Where all do, each process tells its events in order, and every reception comes after its one sending,
-the microcosm follows from a few passes over columns, at a tenth of the price of an object for each event.
-Whatever else a log has or lacks is for the careful reader: then there is no answer here. A property test
-keeps both of one mind.
+called and of which execution it is. Where all do, each process tells its events in order, and every reception
+comes after its one sending, the microcosm follows from a few passes over columns, at a tenth of the price of
+an object for each event. Whatever else a log has or lacks is for the careful reader: then there is no answer
+here. A property test keeps both of one mind.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
-from microcosm.traces.event import writable
-from microcosm.traces.report import Extraction, Report
+from microcosm.traces.event import in_trace, writable
+from microcosm.traces.report import Extraction, Report, of_several
 from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
 _QUOTED = r'("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
-_BEGINS = '{"process":'
-"""A log that begins otherwise is in another format, or not plain: no more of it is read."""
-_events = re.compile(
-    rf'^\{{"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
+_EVENT = (
+    rf'"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
     rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?'
-    rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?\}}$',
-    re.MULTILINE,
-).findall
+    rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
+)
+_NAMED_FIRST = '{"trace":'
+_FORMS = {
+    '{"process":': re.compile(rf'^\{{{_EVENT}(?:, ?"trace": ?{_TEXT})?\}}$', re.MULTILINE).findall,
+    _NAMED_FIRST: re.compile(rf'^\{{"trace": ?{_TEXT}, ?{_EVENT}\}}$', re.MULTILINE).findall,
+}
+"""How a log begins, and what its lines say: of which execution an event is stands last, or first as the own
+writer puts it. A log that begins otherwise is in another format, or not plain: no more of it is read."""
 
 
 def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction | None:
@@ -56,18 +60,26 @@ def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction
         return None if log is None else log.extraction(report)
 
 
-def _read(path: str | os.PathLike[str]) -> _Log | None:
+def _read(path: str | os.PathLike[str], several: bool = False) -> _Log | None:
+    """The columns of a log, of `several` executions where it proves to have them."""
     unseen = Report()
-    log = _Log()
+    log = _Log(several)
     with open_lines(path, unseen) as stream:
-        if not stream.head.startswith(_BEGINS) and (stream.head or stream.file.endswith(".parquet")):
+        begins = stream.head[: stream.head.find(":") + 1]
+        if begins not in _FORMS and (stream.head or stream.file.endswith(".parquet")):
             return None
         log.file = stream.file
         for text in stream.texts():
-            found = _events(text)
+            found = _FORMS[begins](text)
             if len(found) != text.count("\n") + (not text.endswith("\n")):
                 return None
-            if ("\\" in text and not _are_texts(found)) or not log.extend(found):
+            columns = [*zip(*found, strict=True)]
+            traces = columns.pop(0 if begins == _NAMED_FIRST else -1)
+            if not log.is_of(traces):
+                return None
+            if len(log.traces) > 1 and not several:
+                return _read(path, several=True)
+            if ("\\" in text and not _are_texts(columns[_LABEL])) or not log.extend(traces, columns):
                 return None
     return log if not unseen.counts and log.settle() else None
 
@@ -88,15 +100,15 @@ _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind
 """A kind is kept as the length of its word; these tables say which are which."""
 
 
-_Line = tuple[str, str, str, str, str, str, str]
-"""Process, position, `send` or `receive`, message, quoted label, and the file and line of origin; each empty
-where there is none."""
+_LABEL = 4
+"""Columns are processes, positions, `send` or `receive`, messages, quoted labels, and the files and lines of
+origin; each entry empty where there is none."""
 
 
-def _are_texts(found: Sequence[_Line]) -> bool:
+def _are_texts(labels: Iterable[str]) -> bool:
     """Whether each label is one, though there are escapes in it."""
     try:
-        return all(writable(json.loads(label)) for *_, label, _, _ in found if "\\" in label)
+        return all(writable(json.loads(label)) for label in labels if "\\" in label)
     except ValueError:
         return False
 
@@ -115,15 +127,32 @@ def _or_none(message: str) -> str | None:
     return message or None
 
 
-class _Log:
-    """The columns of a log, an event of which is the number of its line, from 0."""
+class _Names(dict[tuple[str, str], str]):
+    """The full name of each process by its execution and name, one string everywhere."""
 
-    def __init__(self) -> None:
+    several = False
+
+    def __missing__(self, key: tuple[str, str]) -> str:
+        trace, process = key
+        name = self[key] = in_trace(trace if self.several else None, process)
+        return name
+
+
+class _Log:
+    """The columns of a log, an event of which is the number of its line, from 0.
+
+    In a log of several executions the names of processes, events and messages begin with that of theirs.
+    """
+
+    def __init__(self, several: bool) -> None:
         self.file = ""
+        self.traces: dict[str, None] = {}
+        """The executions in order of appearance; one that has no name is empty."""
+        self._several = several
         self._ids: list[str] = []
         self._process: list[str] = []
-        self._once: dict[str, str] = {}
-        """Each process, to be named by one string everywhere."""
+        self._names = _Names()
+        self._names.several = several
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
@@ -132,7 +161,7 @@ class _Log:
         self._files: list[str] = []
         self._lines: list[str] = []
         """Where each event was read first, if this is a copy; empty where none says so."""
-        self._threads: defaultdict[str, Events] = defaultdict(_no_events)
+        self._threads: dict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
         """What the next events of each process are to be numbered."""
@@ -143,15 +172,26 @@ class _Log:
         self._origins: defaultdict[str, Events] = defaultdict(_no_events)
         """The sendings that these hear of."""
 
-    def extend(self, found: Sequence[_Line]) -> bool:
+    def is_of(self, traces: Sequence[str]) -> bool:
+        """Hear of which executions some more events are; whether none is without a name beside others.
+
+        Nor may a `/` be in one, or names that begin with theirs might be the same.
+        """
+        self.traces.update(dict.fromkeys(traces))
+        return len(self.traces) < 2 or not ("" in self.traces or any("/" in trace for trace in {*traces}))
+
+    def extend(self, traces: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""
-        events = [*range(len(self._ids), len(self._ids) + len(found))]
-        processes, seqs, words, messages, *told = zip(*found, strict=True)
+        events = [*range(len(self._ids), len(self._ids) + len(traces))]
+        processes, seqs, words, messages, *told = columns
+        processes = [*map(self._names.__getitem__, zip(traces, processes, strict=True))]
+        if self._several:
+            messages = [in_trace(*pair) if pair[1] else "" for pair in zip(traces, messages, strict=True)]
         for column, values in zip((self._labels, self._files, self._lines), told, strict=True):
             if column or any(values):
                 column.extend(repeat("", len(self._ids) - len(column)))
                 column.extend(values)
-        self._process += map(self._once.setdefault, processes, processes)
+        self._process += processes
         self._ids += map(":".join, zip(processes, seqs, strict=True))
         kinds = bytes(map(len, words))
         self._kind += kinds
@@ -171,7 +211,13 @@ class _Log:
         return in_turn and not to_itself and all(map(lt, origins, receipts))
 
     def settle(self) -> bool:
-        """Whether each message was sent once, and no process received one twice."""
+        """Whether each message was sent once, and no process received one twice; all is read."""
+        self._trace = {process: trace for (trace, _), process in self._names.items()}
+        runs: dict[str, list[str]] = {trace: [] for trace in self.traces}
+        for process in self._threads:
+            runs[self._trace[process]].append(process)
+        self._runs = [*runs.values()]
+        self._threads = {process: self._threads[process] for run in self._runs for process in run}
         if len(self._sending) < self._kind.count(_SEND):
             return False
         self._heard = set(chain.from_iterable(self._origins.values()))
@@ -185,7 +231,8 @@ class _Log:
         for event in sorted(
             filterfalse(self._heard.__contains__, sends), key=lambda e: rank[self._process[e]]
         ):
-            said = f"{self._ids[event]}: the reception of {self._message[event]} is not in the log"
+            name, message = (self._within(event, column) for column in (self._ids, self._message))
+            said = f"{name}: the reception of {message} is not in the log"
             file, line = self._place(event)
             report.add("unreceived-send", said, file=file, line=line)
         givens = Givens()
@@ -209,7 +256,12 @@ class _Log:
             isolated=len(isolated),
             outside=0,
             reported=dict(report.counts),
+            incomplete=(of_several(len(self.traces)),) if self._several else (),
         )
+
+    def _within(self, event: int, names: Sequence[str]) -> str:
+        """The name of an event, or of its message, in its execution."""
+        return names[event][len(self._trace[self._process[event]]) + 1 :] if self._several else names[event]
 
     def _unlinked(self) -> list[int]:
         """The events without another of their process that sent nothing which was received."""
@@ -217,17 +269,19 @@ class _Log:
         return [e for e in alone if self._kind[e] != _RECEIVE and e not in self._heard]
 
     def _links(self, unlinked: list[int]) -> OrderColumns:
-        """The order of each process, then the messages."""
+        """The order of each process, then the messages; execution by execution."""
         lefts, rights, sources = _no_events(), _no_events(), list[Sequence[str]]()
-        for process, thread in self._threads.items():
-            lefts += thread[:-1]
-            rights += thread[1:]
-            sources.append([f"process {process}"] * (len(thread) - 1))
-        ordered = len(rights)
-        for process in self._threads:
-            lefts += self._origins[process]
-            rights += self._receipts[process]
-        sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
+        for run in self._runs:
+            for process in run:
+                thread = self._threads[process]
+                lefts += thread[:-1]
+                rights += thread[1:]
+                sources.append([f"process {process}"] * (len(thread) - 1))
+            ordered = len(rights)
+            for process in run:
+                lefts += self._origins[process]
+                rights += self._receipts[process]
+            sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
         if not unlinked:
             return OrderColumns(self._ids, lefts, rights, sources, self._process)
         named = bytearray(b"\1") * len(self._ids)
@@ -253,6 +307,10 @@ class _Log:
         if self._files:
             places = [*map(self._place, range(many))]
             files, lines = [file for file, _ in places], [line for _, line in places]
+        of = next(iter(self.traces), "") or None
+        traces: Sequence[str | None] = Repeated(of, many)
+        if self._several:
+            traces = Mapped(self._process, self._trace.__getitem__)
         table = EventTable(
             self._ids,
             self._process,
@@ -260,7 +318,7 @@ class _Log:
             Mapped(self._kind, _KINDS.__getitem__),
             Mapped(self._message, _or_none),
             labels=Mapped(self._labels, _label_of) if self._labels else Repeated(None, many),
-            traces=Repeated(None, many),
+            traces=traces,
             attributes=Repeated(NOTHING, many),
             times=Repeated(None, many),
             files=files,

@@ -15,33 +15,10 @@ from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution, executions
-from microcosm.traces.report import Report
+from microcosm.traces.report import HOLES, Report
 
 MOST_CHOSEN = 5_000
 """So many events of a trace may be asked about at once: their pairs are millions."""
-
-HOLES = frozenset(
-    (
-        "ambiguous-message",
-        "clock-contradiction",
-        "clock-gap",
-        "clock-not-monotone",
-        "collective-mismatch",
-        "duplicate-receive",
-        "equal-clock",
-        "link-cycle",
-        "message-against-clock",
-        "message-cycle",
-        "no-message",
-        "restart",
-        "seq-against-clock",
-        "seq-gap",
-        "unknown-event",
-        "unmatched-receive",
-        "wrong-receiver",
-    )
-)
-"""After these, that no edge leads from one event to another does not mean that they are concurrent."""
 
 WIDEST = 1_000
 """A frontier is told of so many processes at most: where each event is a process of its own, as in graphs

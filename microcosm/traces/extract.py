@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from operator import attrgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
@@ -20,14 +20,15 @@ from microcosm.givens.event_table import EventTable, EventTableBuilder
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.traces.causality import Causality
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
-from microcosm.traces.execution import Execution, executions, names_of
 from microcosm.traces.reading import nearest, read
-from microcosm.traces.report import Extraction, Report
+from microcosm.traces.report import Extraction, Report, of_several
 from microcosm.traces.synchronous import over_before, source
 from microcosm.tuning import gc_paused
+
+if TYPE_CHECKING:
+    from microcosm.traces.execution import Execution
 
 SPANS = frozenset(("parent", "span link"))
 """What the links of spans are called."""
@@ -108,6 +109,8 @@ def _extract(
     synchronous: Number | None,
     report: Report,
 ) -> Extraction:
+    from microcosm.traces.execution import executions
+
     events = [*events]
     files = dict.fromkeys(map(attrgetter("file"), events))
     runs = executions(events, report)
@@ -158,7 +161,7 @@ def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
     if process is not None:
         yield f"what {process} could know is not all that happened"
     if len(parts) > 1:
-        yield f"there are {len(parts)} executions, and nothing tells how they stand to each other; choose one"
+        yield of_several(len(parts))
     if any(not SPANS.isdisjoint(part.run.called.values()) for part in parts):
         yield "spans do not tell how a caller heard of the end of what it called"
     if any(entry.attributes.get("assumed") is True for part in parts for entry in part.run.events):
@@ -176,6 +179,8 @@ def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
     """The execution and the process in it that a name means."""
+    from microcosm.traces.execution import names_of
+
     called = {trace: label for label, trace in names_of(run.trace for run in runs).items()}
     known = [
         (run, name, f"{called[run.trace]}/{name}" if several else name) for run in runs for name in run.chains
@@ -236,6 +241,8 @@ class _Part:
     """What one execution gives, or what one process of it could know, written into givens."""
 
     def __init__(self, run: Execution, process: str | None, several: bool, report: Report) -> None:
+        from microcosm.traces.causality import Causality
+
         self.run = run
         self.said = said = Causality(run, several, report)
         self.names = said.names

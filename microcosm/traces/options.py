@@ -13,7 +13,7 @@ from __future__ import annotations
 import marshal
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from weakref import finalize
@@ -49,8 +49,8 @@ class Positions:
         """The highest position taken."""
         self.lowest = 0
         """The lowest position taken; 0 where there is none."""
-        self.stands = 0
-        """A hash of what stands there, where that matters."""
+        self.stands: TraceEvent | None = None
+        """What stands there, where that matters."""
         self._first: list[int] = []
         self._last: list[int] = []
         self._late: set[int] = set()
@@ -105,16 +105,19 @@ class Options:
     again: dict[str | None, str] = field(default_factory=dict)
     """What executions are called from where on their processes began again."""
 
-    def restarts(self, trace: str | None, process: str, position: int, text: object) -> bool:
-        """Whether a process stands at its first position again with another text: it runs once more.
+    def restarts(self, trace: str | None, event: TraceEvent) -> bool:
+        """Whether a process stands at its first position again with another event: it runs once more.
 
-        To be asked of each event before its position is taken.
+        To be asked of each event before its position is taken, and before it is told that it was sent.
         """
-        taken = self.positions_of(trace, process)
-        if not taken.lowest or position < taken.lowest:
-            taken.lowest, taken.stands = position, hash(text)
+        taken = self.positions_of(trace, event.process)
+        first = taken.stands
+        if first is None or event.seq < taken.lowest:
+            taken.lowest, taken.stands = event.seq, event
             return False
-        return position == taken.lowest and taken.top > position and hash(text) != taken.stands
+        if event.seq != taken.lowest or taken.top == event.seq:
+            return False
+        return first != (event if event.kind else replace(event, kind=first.kind))
 
     def begin(self, name: str | None = None) -> str:
         """The name of the next execution: as the log has it, or its number; made unique."""

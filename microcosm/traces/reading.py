@@ -19,16 +19,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.event import SENDS, TraceEvent
-from microcosm.traces.execution import UNNAMED, names_of, told_apart
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines, open_lines
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 CERTAIN = 2
 """What `detects` says of a file that bears the mark of its format."""
@@ -145,6 +146,8 @@ def picked(
     Also of one that no line separates from others, but clocks that begin again. Memory: its events, and those
     of executions of its name.
     """
+    from microcosm.traces.execution import UNNAMED, names_of, told_apart
+
     found: dict[str | None, list[TraceEvent]] = {}
     for event in events:
         kept = found.setdefault(event.trace, [])
@@ -199,6 +202,8 @@ def nearest(name: str, known: Iterable[str], what: str) -> str:
 
 @cache
 def _plugins() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {found.name: found for found in entry_points(group=GROUP)}
 
 

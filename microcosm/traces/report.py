@@ -24,7 +24,7 @@ KINDS = {
     "bad-host": "a record names no process; it is left out",
     "unparsed-text": "lines of text belong to no record (counted by run of lines)",
     "comment": "lines of text are comments (counted by run of lines)",
-    "no-text": "a record has a clock but no text; the event is kept",
+    "no-text": "a record has no text; the event is kept",
     "no-message": "an event sends or receives, but its message is not named",
     "line-order": "the lines of a process are not in the order of its own clock component",
     "duplicate-event": "an event appears twice; the first is kept",
@@ -64,6 +64,7 @@ KINDS = {
     "unused-clock": "a stream does not use recorded clocks; order follows from processes and messages",
     "unused-link": "a stream does not use links to events; order follows from processes and messages",
     "unreadable": "a file, or the rest of it, cannot be read",
+    "left-out": "a microcosm says what a log cannot (counted by file); a log made of it lacks that",
     "isolated-event": "an event has no correspondence with any other",
 }
 """The kinds of irregularity, and what each means and entails."""
@@ -137,6 +138,35 @@ class Report:
         """Report what another report has found."""
         file, line, lost, lines = found.file, found.line, found.lost, found.lines
         self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
+
+
+HOLES = frozenset(
+    (
+        "ambiguous-message",
+        "clock-contradiction",
+        "clock-gap",
+        "clock-not-monotone",
+        "collective-mismatch",
+        "duplicate-receive",
+        "equal-clock",
+        "link-cycle",
+        "message-against-clock",
+        "message-cycle",
+        "no-message",
+        "restart",
+        "seq-against-clock",
+        "seq-gap",
+        "unknown-event",
+        "unmatched-receive",
+        "wrong-receiver",
+    )
+)
+"""After these, that no edge leads from one event to another does not mean that they are concurrent."""
+
+
+def of_several(executions: int) -> str:
+    """Why a log of several executions cannot be called complete."""
+    return f"there are {executions} executions, and nothing tells how they stand to each other; choose one"
 
 
 COUNTED = ("events", "processes", "messages", "correspondences", "clocks")

@@ -35,6 +35,14 @@ class Result:
     code: int
     out: str
     err: str
+    for_machines: bool = False
+    """Whether JSON was asked for."""
+
+    def refused(self, code: int) -> bool:
+        """Whether nothing but an error was said, with an exit code: under --json as one object, too."""
+        if not self.for_machines:
+            return (self.code, self.out) == (code, "")
+        return self.code == self.json["exit"] == code and bool(self.json["error"])
 
     @property
     def json(self) -> Any:
@@ -69,7 +77,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
             code = main(argv)
         written = [stream.buffer.getvalue().decode(encoding) for stream in (out, err)]  # type: ignore[attr-defined]
         assert "Traceback" not in written[1]
-        return Result(code, *written)
+        return Result(code, *written, for_machines="--json" in argv)
 
     return run
 

@@ -46,7 +46,7 @@ def test_evolve_keeps_the_order_of_different_options(run: Run) -> None:
 def test_evolve_is_all_or_nothing(run: Run, album: str, steps: tuple[str, ...]) -> None:
     before = Path(album).read_bytes()
     ran = run("evolve", album, *steps, "-o", album)
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.refused(1)
     assert ran.err.startswith("error: ")
     assert Path(album).read_bytes() == before
     assert run("evolve", album, *steps, "-o", "new.mc").code == 1
@@ -74,7 +74,7 @@ def test_merge(run: Run, album: str) -> None:
     assert run("online", "both.mc", "unshare", "p").code == 0
     Path("liar.mc").write_text("view < unshare", encoding="utf-8")
     refused = run("merge", album, "other.mc", "liar.mc", "-o", "none.mc")
-    assert (refused.code, refused.out) == (1, "")
+    assert refused.refused(1)
     assert refused.err.count("\n\n  ⊢₀ ") == 2
     assert not Path("none.mc").exists()
     conflict = run("merge", album, "liar.mc", "--json")

@@ -52,5 +52,5 @@ def test_a_search_that_gives_up(run: Run) -> None:
 )
 def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
     result = run("explore", *arguments)
-    assert (result.code, result.out) == (2, "")
+    assert result.refused(2)
     assert result.err.startswith("error: ")

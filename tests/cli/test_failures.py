@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -33,7 +34,7 @@ def test_a_bad_file_is_named_with_what_is_wrong(run: Run, kind: str) -> None:
     Path("bad.mc").write_bytes(BAD_FILES[kind])
     for command, *rest in (("online", "a", "b"), ("check",), ("evolve",), ("table",)):
         ran = run(command, "bad.mc", *rest, "--json")
-        assert (ran.code, ran.out) == (4, "")
+        assert ran.refused(4)
         assert ran.err.startswith("error: bad.mc:")
         assert ran.err.count("error: ") == 1
         assert len(ran.err) < 2000
@@ -44,7 +45,7 @@ def test_a_path_that_is_no_file(run: Run) -> None:
     Path("loop").symlink_to("loop")
     for path in ("folder", "nowhere", "loop", "folder/nowhere", "a" * 5000, "\0"):
         ran = run("online", path, "a", "b")
-        assert (ran.code, ran.out) == (4, "")
+        assert ran.refused(4)
         assert ran.err.startswith("error: ")
 
 
@@ -63,7 +64,7 @@ def test_a_place_that_cannot_be_written(run: Run, album: str, out: str) -> None:
         Path(out).mkdir()
     before = sorted(Path().rglob("*"))
     ran = run("evolve", album, "--add", "a < b", "-o", out)
-    assert (ran.code, ran.out) == (4, "")
+    assert ran.refused(4)
     assert "cannot be written" in ran.err
     assert sorted(Path().rglob("*")) == before
 
@@ -92,6 +93,9 @@ def test_an_interrupt_leaves_the_old_file(
             self.stream.write(text[: len(text) // 2])
             raise KeyboardInterrupt
 
+        def writelines(self, lines: Iterable[str]) -> None:
+            self.write("".join(lines))
+
     opened = os.fdopen
     monkeypatch.setattr(files.os, "fdopen", lambda *given, **named: HalfWritten(opened(*given, **named)))
     ran = run(*command, "-o", "out.mc")
@@ -106,7 +110,7 @@ def test_a_fault_of_the_program_is_one_line(run: Run, album: str, monkeypatch: p
 
     monkeypatch.setattr(files, "read_bytes", fault)
     ran = run("online", album, "a", "b")
-    assert (ran.code, ran.out) == (exits.FAULT, "")
+    assert ran.refused(exits.FAULT)
     assert ran.err == (
         "error: a fault of this program, please report it (ZeroDivisionError: of ours); "
         "MICROCOSM_DEBUG=1 shows the traceback\n"

@@ -119,7 +119,7 @@ def test_no_file_is_left_behind(run: Run, log: str) -> None:
 def test_several_microcosms_are_not_one(run: Run, log: str) -> None:
     Path("a.mc").write_text("a < b\n", encoding="utf-8")
     ran = run("online", "a.mc", log, "a", "b")
-    assert (ran.code, ran.out) == (2, "")
+    assert ran.refused(2)
     assert "`merge` joins them" in ran.err
     with pytest.raises(TextError, match="merge"):
         Microcosm.read("a.mc", log)
@@ -189,7 +189,7 @@ def test_the_words_of_a_log_say_which_event(run: Run, log: str) -> None:
         ("/x=1/", "both events are"),
     ):
         ran = run("online", log, "/x=1/" if words == "/x=1/" else "p:1", words)
-        assert (ran.code, ran.out) == (2, "")
+        assert ran.refused(2)
         assert said in ran.err
     assert run("online", log, "p:1", "elsewhere:3").code == 3
     assert run("online", log, "p:1", "elsewhere:3", "--must-exist").code == 4
@@ -248,7 +248,7 @@ def test_what_may_be_complete_is_said_to_be(run: Run, log: str) -> None:
     Path("holes.jsonl").write_text("\n".join(LOG[1:]), encoding="utf-8")
     assert hint not in run("online", "holes.jsonl", "q:2", "p:2").out
     ran = run("offline", "holes.jsonl", "q:2", "p:2", "--complete")
-    assert (ran.code, ran.out) == (4, "")
+    assert ran.refused(4)
     assert "the log is not complete" in ran.err
     assert "holes.jsonl:1" in ran.err
     assert run("offline", log, "q:1", "q:2", "--complete=r").code == 4

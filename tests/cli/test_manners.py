@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -54,6 +56,80 @@ def test_each_shell_has_a_script_for_completion(shell: str) -> None:
     )
     assert "microcosm" in ran.stdout
     assert f"complete_{shell}" in ran.stdout
+
+
+BASH = """
+complete_it() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+  _microcosm_completion microcosm; printf '%s\\n' "${{COMPREPLY[@]}}"; echo --; }}
+microcosm() {{ {python} -m microcosm "$@"; }}
+{script}
+{words}
+"""
+
+COMPLETED = {
+    "microcosm online album.mc unshare l": ["like", "log\\ in"],
+    "microcosm online album.mc 'lo": ["log in"],
+    "microcosm online log.jsonl alice :": ["1", "2"],  # as bash splits `alice:`
+    "microcosm online log.jsonl alice:1 bob : 1": ["1"],
+    "microcosm table album.mc --mode o": ["online", "offline"],
+    "microcosm extract log.jsonl --format = jso": ["jsonl"],
+    "microcosm events log.jsonl --process b": ["bob"],
+    "microcosm help why-": ["why-not"],
+    "microcosm online nowhere.mc x": [],
+}
+
+
+@pytest.mark.skipif(which("bash") is None, reason="there is no bash")
+def test_bash_completes_values_and_events_of_what_is_read(tmp_path: Path, album: str) -> None:
+    """The script that is installed, run by bash with words as bash splits them."""
+    lines = (
+        '{"process": "alice", "label": "x"}',
+        '{"process": "alice", "label": "y"}',
+        '{"process": "bob", "label": "z"}',
+    )
+    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    shown = [sys.executable, "-m", "microcosm", "--show-completion", "bash"]
+    script = subprocess.run(shown, env=env, capture_output=True, text=True, check=True).stdout
+    script = script.replace("env COMP_WORDS", "COMP_WORDS")  # a function stands for the program
+    words = "\n".join("complete_it " + " ".join(map(shlex.quote, line.split(" "))) for line in COMPLETED)
+    text = BASH.format(python=sys.executable, script=script, words=words)
+    ran = subprocess.run(
+        ["bash", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    told = [[one for one in part.split("\n") if one] for part in ran.stdout.split("--\n")[:-1]]
+    assert dict(zip(COMPLETED, told, strict=True)) == COMPLETED
+
+
+@pytest.mark.skipif(which("fish") is None, reason="there is no fish")
+def test_fish_completes_events_with_their_words(tmp_path: Path, album: str) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    shown = [sys.executable, "-m", "microcosm", "--show-completion", "fish"]
+    script = subprocess.run(shown, env=env, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "microcosm").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -m microcosm "$@"\n', encoding="utf-8"
+    )
+    (tmp_path / "microcosm").chmod(0o755)
+    text = f"set -x PATH {tmp_path} $PATH\n{script}\ncomplete -C 'microcosm online album.mc uns'"
+    ran = subprocess.run(
+        ["fish", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    assert "unshare" in ran.stdout
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_zsh_and_fish_are_offered_events_with_their_words(tmp_path: Path, shell: str) -> None:
+    """What the scripts of these shells ask for and get; the shells themselves need not be there."""
+    (tmp_path / "log.jsonl").write_text('{"process": "alice", "label": "got the lease"}', encoding="utf-8")
+    asked = {
+        "_MICROCOSM_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "microcosm online log.jsonl al",
+    }
+    env = {**os.environ, **asked, "PYTHONPATH": str(ROOT), "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    program = [sys.executable, "-m", "microcosm"]
+    ran = subprocess.run(program, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert "alice" in ran.stdout
+    assert "got the lease" in ran.stdout
 
 
 def test_quiet_leaves_out_notes_and_warnings_and_nothing_else(run: Run, album: str) -> None:

@@ -53,6 +53,10 @@ NOT_HERE = {"grpcio", "grpcio-status", "googleapis-common-protos", "zstandard", 
 PROGRAM = """
 import contextlib, io, json, sys
 sys.modules[sys.argv[1]] = None
+if sys.argv[1] == "fcntl":
+    import os, signal
+    for module, name in ((os, "fchmod"), (os, "O_CLOEXEC"), (os, "O_DIRECTORY"), (signal, "setitimer")):
+        delattr(module, name)
 from microcosm.cli.app import main
 told = []
 for command in json.loads(sys.argv[2]):
@@ -98,3 +102,24 @@ def test_without_a_library(package: str, tmp_path: Path) -> None:
     assert not found[package]["present"]
     assert found[package]["disables"]
     assert f"microcosm[{PACKAGES[package].extra}]" in found[package]["remedy"]
+
+
+def test_off_posix_what_needs_it_says_so_and_all_else_works(tmp_path: Path) -> None:
+    """As docs/reference/platforms.md has it; without the modules and functions that Windows lacks."""
+    (tmp_path / "a.mc").write_text("a < b < c\n", encoding="utf-8")
+    (tmp_path / "log.jsonl").write_text(LOG, encoding="utf-8")
+    writing = [
+        ["trace", "log.jsonl", "--to", "copy.jsonl"],
+        ["page", "log.jsonl", "-o", "log.html"],
+        ["draw", "a.mc", "-o", "a.svg"],
+        ["assert", "log.jsonl", "-e", "never [kind = 'send'] || [kind = 'send']"],
+    ]
+    needing = [SPARK[0], ["replica", "init", "a.journal", "--name", "a"], ["collect", "--out", "spans"]]
+    given = [sys.executable, "-c", PROGRAM, "fcntl", json.dumps([*ANYWAY, *writing, *needing])]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run(given, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    told = json.loads(ran.stdout)
+    assert [(code, err) for code, _, err in told[: -len(needing)] if code not in (0, 1, 3)] == []
+    for code, _, err in told[-len(needing) :]:
+        assert code == 4, err
+        assert "need a POSIX system, such as Linux or macOS" in err

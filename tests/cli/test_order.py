@@ -425,3 +425,17 @@ def test_what_the_log_lacks_is_in_the_drawing(tmp_path: Path, run: Run) -> None:
     assert gap.findtext(f"{svg}title") == "server: events 3 to 7 are missing"
     [digest] = [dot for dot in drawing.iter(f"{svg}circle") if "digest " in dot.findtext(f"{svg}title", "")]
     assert f" {digest.get('cy')}l" in gap.get("d", "")
+
+
+def test_a_log_that_is_said_to_be_complete_is_refused_where_it_is_not(run: Run) -> None:
+    lines = log("a!1 b?1 b!2 a?2").splitlines()
+    Path("whole.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    more = '{"process": "c", "seq": 1, "kind": "internal"}\n{"process": "c", "seq": 3, "kind": "internal"}\n'
+    Path("gap.jsonl").write_text("\n".join([*lines, more]), encoding="utf-8")
+    assert run("order", "whole.jsonl", "--complete").out == run("order", "whole.jsonl").out
+    refused = run("order", "gap.jsonl", "--complete", "--json")
+    assert refused.refused(4)
+    assert "the log is not complete" in refused.err
+    some = run("order", "gap.jsonl", "--complete=a,b", "--json", "-q")
+    assert some.out == run("order", "gap.jsonl", "--incomplete", "--json", "-q").out
+    assert run("order", "whole.jsonl", "--complete=a,b").out == run("order", "whole.jsonl").out

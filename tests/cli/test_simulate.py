@@ -83,7 +83,7 @@ def test_a_trace_is_written(run: Run, tmp_path: Path) -> None:
 
 def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
     result = run("simulate", "rst", "--loss", "0.1")
-    assert (result.code, result.out) == (2, "")
+    assert result.refused(2)
     assert result.err.startswith("error: rst is not made for a network with loss\n")
 
 
@@ -108,7 +108,7 @@ def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
 )
 def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
     result = run("simulate", *arguments)
-    assert (result.code, result.out) == (2, "")
+    assert result.refused(2)
     assert result.err.startswith("error: ")
 
 

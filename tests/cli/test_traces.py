@@ -76,7 +76,7 @@ def test_an_irregularity_is_an_error_under_strict(run: Run) -> None:
     lenient = run("extract", "gap.jsonl", "--json")
     assert (lenient.code, lenient.json["reported"]["bad-line"]) == (0, 1)
     strict = run("extract", "gap.jsonl", "--strict", "--json")
-    assert (strict.code, strict.out) == (4, "")
+    assert strict.refused(4)
     assert strict.err.startswith("error: gap.jsonl:")
 
 
@@ -108,7 +108,7 @@ def test_a_log_in_the_own_format(run: Run, log: str) -> None:
 
 def test_a_log_that_cannot_be_read_leaves_no_file(run: Run) -> None:
     ran = run("trace", "nowhere.jsonl", "--to", "copy.jsonl")
-    assert (ran.code, ran.out) == (4, "")
+    assert ran.refused(4)
     assert list(Path().iterdir()) == []
 
 

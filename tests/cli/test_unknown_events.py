@@ -33,7 +33,7 @@ def test_a_misspelt_event_is_listed(run: Run, album: str, asked: list[str]) -> N
 def test_it_is_an_error_where_events_must_exist(run: Run, album: str, asked: list[str]) -> None:
     command = [album if word == "FILE" else word for word in asked]
     ran = run(*command, "--must-exist", "--json")
-    assert (ran.code, ran.out) == (4, "")
+    assert ran.refused(4)
     assert "nothing names the event 'viev'; did you mean 'view'?" in ran.err
     right = [word.replace("viev", "view") for word in command]
     fine = run(*right, "--must-exist", "--json")

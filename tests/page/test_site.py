@@ -91,6 +91,8 @@ def test_the_site(site: Path, chromium: Any) -> None:
             assert passed > 5
             assert not violations, (name, violations)
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        tab.goto((site / "search.html").as_uri() + "?q=silent")
+        tab.locator("ul.search a", has_text="Exit codes").wait_for()
         context.close()
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 400, "height": 800})
     tab = context.new_page()

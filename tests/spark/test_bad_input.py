@@ -21,6 +21,7 @@ from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
+from tests.thorough import draws
 
 AS_IT_IS = Reading(None, None, {})
 
@@ -78,11 +79,11 @@ def test_what_has_no_lines_to_be_cut_at_is_read_whole(
 
 
 @pytest.mark.slow
-def test_a_line_of_a_gigabyte_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_of_many_megabytes_is_passed_over(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with log.open("wb") as stream:
         stream.write(line_of(TraceEvent("p", 1)).encode())
-        stream.truncate(1 << 30)  # a hole in the file: zeros that take no room
+        stream.truncate(1 << draws(28, 30))  # a hole in the file: zeros that take no room
         stream.seek(0, 2)
         stream.write(b"\n" + line_of(TraceEvent("p", 2)).encode())
     events, counts, places = read(by_lines(log))

@@ -16,10 +16,11 @@ import pytest
 from microcosm import Microcosm, bisimilar
 from microcosm.cli.app import main
 from microcosm.compare.digest import analogy_digest_of
-from microcosm.errors import Contradiction
+from microcosm.errors import Contradiction, TextError
 from microcosm.files import shipped
 from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim import classes, job
+from microcosm.spark.io.odd import max_bad
 from microcosm.text.mc_reader import givens_to_json, read_givens
 from tests.spark.conftest import table
 
@@ -135,7 +136,17 @@ def test_lines_and_parquet_say_the_same_and_bad_rows_are_named(spark: Any, tmp_p
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "table.parquet")
     one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"))
     two = job.bisim(spark, str(tmp_path / "table.parquet"), str(tmp_path / "two"))
-    assert one.summary["reported"] == {"bad-row": 3, "duplicate-id": 1}
+    assert one.summary["reported"] == {"bad-line": 3, "duplicate-id": 1}
+    told = [(row["line"], row["reported"]) for row in table(tmp_path / "one", "reported")]
+    assert sorted(told, key=str) == [
+        (4, "bad-line"),
+        (5, "bad-line"),
+        (6, "bad-line"),
+        (None, "duplicate-id"),
+    ]
+    with pytest.raises(TextError, match="3 of 46"):
+        job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "none"), max_bad=max_bad("2"))
+    assert not (tmp_path / "none" / "classes").exists()
     assert f"{tmp_path / 'table.jsonl'}:4: " in one.faults[0]
     assert two.summary["reported"] == {}
     assert table(tmp_path / "one", "classes") == table(tmp_path / "two", "classes")

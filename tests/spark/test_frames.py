@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -99,3 +100,31 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
         assert row.before == {"<": True, ">": False, "||": False}.get(row.verdict)
     pairs = {frozenset(row) for row in spark.sql("select * from concurrent_pairs()").collect()}
     assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
+
+
+def test_the_guide(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/guides/spark.md does with DataFrames, with views in the places of its tables.
+
+    That what comes out is right is for the other tests; here little of it is worked out.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("replica.mc").write_text("alice:1 < alice:3", encoding="utf-8")
+    Path("logs").mkdir()
+    Path("logs/a.jsonl").write_text('{"process": "alice", "seq": 1, "kind": "internal"}\n', "utf-8")
+    log = [("alice", 1, "internal", "write 1", "alice:1"), ("bob", 1, "internal", "write 1", "bob:1")]
+    events = spark.createDataFrame(log, "process string, seq long, kind string, label string, id string")
+    events.createOrReplaceTempView("lake_events")
+    known = spark.createDataFrame([("a", "x < y"), ("b", "y < x")], "id string, document string")
+    known.createOrReplaceTempView("lake_microcosms")
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "spark.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"spark": spark}
+    blocks = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block.replace("lake.", "lake_").replace('"logs/"', repr(str(tmp_path / "logs"))), names)
+    assert [row.verdict for row in names["answers"].collect()] == ["open"]
+    assert len(names["told"].collect()) == 2
+    assert {"process", "seq", "reported"} <= set(names["events"].columns)
+    assert names["classes"].columns[:2] == ["id", "class"]
+    assert names["apart"].columns == ["a", "b"]
+    assert names["following"].isStreaming

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from microcosm import Microcosm
+from microcosm.errors import TextError
+from microcosm.spark.io.odd import max_bad
 
 pytestmark = pytest.mark.spark
 
@@ -48,3 +50,19 @@ def test_the_answers_are_those_of_this_process(spark: Any, tmp_path: Path) -> No
     assert found.summary["tuples"]["false"] == sum(row["false"] for row in rows)
     again = job.check(spark, [str(logs)], str(tmp_path / "q.ask"), str(tmp_path / "out"))
     assert again.summary == found.summary
+    (logs / "3.jsonl").write_text("{\n")
+    with (logs / "0.jsonl").open("a") as log:
+        log.write('{"process": "b"\n')
+    odd = job.check(spark, [str(logs)], str(tmp_path / "q.ask"), str(tmp_path / "odd"))
+    assert odd.summary["tuples"] == found.summary["tuples"]
+    assert (odd.summary["reported"]["bad-line"], odd.summary["faults"]) == (2, 1)
+    told = spark.read.parquet(str(tmp_path / "odd" / "reported")).where(
+        "reported in ('bad-line', 'unreadable')"
+    )
+    assert {(Path(row["file"]).name, row["line"]) for row in told.collect()} == {
+        ("0.jsonl", 4),
+        ("3.jsonl", 1),
+        ("3.jsonl", None),
+    }
+    with pytest.raises(TextError, match="--max-bad is 0"):
+        job.check(spark, [str(logs)], str(tmp_path / "q.ask"), str(tmp_path / "none"), max_bad=max_bad("0"))

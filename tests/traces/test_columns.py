@@ -83,7 +83,11 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
     for line, origin in zip(lines, origins, strict=False):
         if origin is not None:
             line["origin"] = origin
-    path = written(tmp_path_factory.mktemp("log"), lines, end)
+    assert_same(written(tmp_path_factory.mktemp("log"), lines, end))
+
+
+def assert_same(path: Path) -> None:
+    """The lane answers, and says what the careful reader says."""
     mine, theirs = Report(), Report()
     found, expected = plain_extraction(path, mine), careful(path, theirs)
     assert found is not None
@@ -94,6 +98,42 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
         f.source for f in expected.givens.external.values()
     ]
     assert mine.findings == theirs.findings
+
+
+RUNS = st.lists(st.tuples(st.sampled_from(["t", "u", "u 2", ""]), steps), min_size=1, max_size=4)
+
+
+@given(RUNS, st.lists(st.integers(0, 3), max_size=40), st.booleans(), st.integers(0, 2))
+@example([("t", [(0, -1), (1, 0)]), ("u", [(0, -1), (1, 0)])], [0, 1, 1, 0], True, 1)
+@example([("", [(0, -1)]), ("u", [(0, -1)])], [], False, 0)  # what has no name stands beside what has one
+def test_executions_take_the_lane_and_come_out_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    runs: list[tuple[str, list[Step]]],
+    turns: list[int],
+    first: bool,
+    unreceived: int,
+) -> None:
+    left = {trace: log(steps, 3) for trace, steps in runs}
+    for listed in left.values():
+        for line in listed[:unreceived]:
+            if line["kind"] == "internal":
+                line.update(kind="send", message=f"lost {line['process']} {line['seq']}")
+    lines: list[dict[str, object]] = []
+    for turn in [*turns, *range(len(left))] * 40:
+        trace = [*left][turn % len(left)]
+        if left[trace]:
+            line, named = left[trace].pop(0), {"trace": trace} if trace else {}
+            lines.append({**named, **line} if first else {**line, **named})
+    path = written(tmp_path_factory.mktemp("log"), lines)
+    if len({*left}) > 1 and "" in left:
+        assert plain_extraction(path, Report()) is None
+    else:
+        assert_same(path)
+
+
+def test_a_second_execution_far_into_a_log_is_one_of_several(tmp_path: Path) -> None:
+    lines = [{**line, "trace": f"t{at // 9_000}"} for at, line in enumerate(log([(0, -1)] * 9_000, 1) * 2)]
+    assert_same(written(tmp_path, lines))
 
 
 ODD: list[dict[str, object]] = [
@@ -114,6 +154,10 @@ ODD: list[dict[str, object]] = [
     {"label": 3},
     {"process": 'p"0'},
     {"seq": 1},
+    {"trace": "t"},
+    {"trace": "t/u"},
+    {"trace": ""},
+    {"trace": None},
 ]
 
 

@@ -139,7 +139,7 @@ ELSEWHERE = {
     *("restart", "equal-clock"),
     *("log-hole", "partial-span", "scattered-process", "misnamed-field"),
     *("unreadable", "too-many-chosen", "wide-frontier", "unused-clock", "unused-link"),
-    *("bad-encoding", "other-encoding", "line-end", "bad-archive", "comment"),
+    *("bad-encoding", "other-encoding", "line-end", "bad-archive", "comment", "left-out"),
 }
 """Kinds that a single format, the reading of lines, `order` or the jobs on Spark report: tested beside it."""
 

@@ -233,6 +233,15 @@ def test_what_leaves_the_named_processes_may_come_back() -> None:
     assert Microcosm.parse(text.format(to="carol")).offline("a1", "b1").relation is Relation.CONCURRENT
 
 
+def test_events_of_others_change_nothing_for_the_named_processes() -> None:
+    text = "process alice = a1\nprocess bob = b1\n{}complete alice, bob\n"
+    for others in ("", "process carol = c1\n", "send c1 = m carol\n"):
+        known = Microcosm.parse(text.format(others))
+        assert known.offline("a1", "b1").relation is Relation.CONCURRENT
+        if others:
+            assert known.offline("a1", "c1").relation is None
+
+
 def test_of_which_processes_survives_both_forms_and_merging() -> None:
     known = Microcosm.parse('a < b\ncomplete alice, "b c"\ncomplete alice, dan\n')
     assert known.givens.complete == ("alice", "b c", "dan")

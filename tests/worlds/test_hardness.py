@@ -60,6 +60,13 @@ def test_a_world_fits_iff_the_clauses_can_be_not_all_equal() -> None:
         assert fits(reduced(4, clauses)) is not_all_equal(4, clauses), clauses
 
 
+def test_of_two_new_events_all_is_possible_iff_a_world_fits() -> None:
+    """Corollary 11: what is asked of a pair of which nothing is known is whether any world fits."""
+    for clauses in (EVERY_WAY, EVERY_WAY[1:]):
+        known = Microcosm.parse(reduced(3, clauses))
+        assert len(known.possible("new", "newer").relations) == (3 if not_all_equal(3, clauses) else 0)
+
+
 def is_comparability(size: int, edges: frozenset[tuple[int, int]]) -> bool:
     """Whether some direction of all edges is transitive, by trying all."""
     listed = sorted(edges)

@@ -76,7 +76,7 @@ def evolve(
         known = reading.microcosm_of(givens, book, strict=strict)
         _evolve(known, steps)
     except (Contradiction, Undefined) as error:
-        exits.refusal(error, old)
+        exits.refusal(error, old, code=exits.REFUTED, answered=out is None)
         output.note("nothing was changed")
         if out is None:
             output.write_givens(old, None, json)
@@ -143,7 +143,7 @@ def merge(
         about = "the messages do not fit the order that is given"
         unjoined = union.merge()
     except (Contradiction, Undefined) as error:
-        exits.refusal(error, union.givens, told, about=about)
+        exits.refusal(error, union.givens, told, about=about, answered=True)
         if json:
             sides = [proof_object(side) for side in getattr(error, "derivations", ())]
             output.emit({"conflict": str(error), "derivations": sides})

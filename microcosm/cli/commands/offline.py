@@ -23,7 +23,9 @@ app = typer.Typer()
 
 PROFILES = ("full", "paper")
 
-PROFILE_HELP = "How the rules are read: full, or paper (assumptions only where online says nothing)."
+PROFILE_HELP = (
+    "How the rules are read: full, or paper (Worlds of Events: assumed only where online is silent)."
+)
 
 
 @app.command("offline")
@@ -66,8 +68,7 @@ def offline(
 
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
-    files, (left, right) = reading.split(asked, "A", "B")
-    reading.distinct(left, right)
+    files, (left, right) = reading.pair_asked(asked)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
     try:
@@ -164,8 +165,7 @@ def possible(
     from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
 
-    files, (left, right) = reading.split(asked, "A", "B")
-    reading.distinct(left, right)
+    files, (left, right) = reading.pair_asked(asked)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
     stop = options.stop_after(limit)

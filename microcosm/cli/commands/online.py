@@ -56,8 +56,7 @@ def online(
     from microcosm.cli import reading
     from microcosm.cli.show.offline import warn_if_inconsistent
 
-    files, (left, right) = reading.split(asked, "A", "B")
-    reading.distinct(left, right)
+    files, (left, right) = reading.pair_asked(asked)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
     if must_exist:
@@ -119,8 +118,7 @@ def why(
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
         return decisions.offline(asked, json=json, rules=rules, strict=strict, must_exist=must_exist)
-    files, (left, right) = reading.split(asked, "A", "B")
-    reading.distinct(left, right)
+    files, (left, right) = reading.pair_asked(asked)
     change = None if since is None else reading.change(since)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
@@ -152,7 +150,8 @@ def why_not(
         list[str],
         typer.Argument(
             metavar="FILE... 'A < B'",
-            help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?",
+            help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?; A B "
+            "asks of A < B.",
         ),
     ],
     json: options.Json = False,
@@ -172,8 +171,7 @@ def why_not(
     """
     from microcosm.cli import reading
 
-    files, (judgement,) = reading.split(asked, "'A < B'")
-    stated = reading.question(judgement)
+    files, stated = reading.relation_asked(asked)
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
     words = quote if json else words_of(known)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microcosm import files
 from microcosm.cli import exits, options, output
 from microcosm.cli.commands.order_input import logs_of
 from microcosm.cli.options import StrictLog
@@ -43,6 +44,15 @@ def order(
         bool,
         typer.Option("--incomplete", help="Events may be missing: say only what more events cannot change."),
     ] = False,
+    complete: Annotated[
+        str | None,
+        typer.Option(
+            options.COMPLETE,
+            metavar="[=P,Q]",
+            help="Refuse a log in which something speaks against its being complete; of P and Q only: as "
+            "--incomplete for the others.",
+        ),
+    ] = None,
     explain: Annotated[
         str | None,
         typer.Option("--explain", metavar="ORDERING", help="The witnesses of one ordering, drawn."),
@@ -88,7 +98,6 @@ def order(
       microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
       tail -f run.jsonl | microcosm order - --stream
     """
-    from microcosm import files
     from microcosm.cli.commands.order_input import communication
     from microcosm.cli.reading import standard_input_once
     from microcosm.cli.show.orderings import explained, headline, panels, show
@@ -113,6 +122,8 @@ def order(
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, how.get("trace"), strict, transit, json)
     traces = files.expanded(traces)
+    if complete is not None:
+        incomplete = not said_complete(traces, [*filter(None, complete.split(","))], how) or incomplete
     logs = logs_of(traces, strict, together, **how)
     if svg is not None and len(logs) > 1:
         raise exits.UsageError("--svg is for one log at a time")
@@ -121,7 +132,7 @@ def order(
         with gc_paused():
             events = [*log.events] if svg is not None else log.events
             computation, execution = communication(
-                events, log.files[0], level, log.report, ordered=len(log.files) == 1
+                events, log.files[0], level, log.report, ordered=log.in_order
             )
             told_rest(log.report)
             verdicts = classify(computation, execution)
@@ -163,6 +174,25 @@ def order(
     for file in traces if json else ():
         output.emit({"file": file, **answers[file]})
     return exits.HOLDS
+
+
+def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str, Any]) -> bool:
+    """Whether a log is complete, or that of every process of it is said. Raises `NotComplete`.
+
+    Cost: the log is extracted.
+    """
+    from microcosm.state import opening
+
+    if files.STDIN in traces:
+        raise exits.UsageError("--complete reads a log twice, and standard input can be read only once")
+    whole = True
+    for source in opening.sources(traces, log="format" in how or "pattern" in how):
+        if source.content is not None:
+            whole = source.givens().complete is True and whole
+            continue
+        table = source.extraction(complete=processes or True, **how).givens.events
+        whole = whole and (not processes or table is None or {*table.processes} <= {*processes})
+    return whole
 
 
 def vacuous(computation: Computation, report: Report) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
-from microcosm.cli.reading import events_of, report_of, told_rest
+from microcosm.cli.reading import events_of, report_of, sources, told_rest
 from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name
 from microcosm.orderings.computation import Computation, NoComputation, build
@@ -167,6 +167,8 @@ class Log:
     files: list[str]
     events: Iterable[TraceEvent]
     report: Report
+    in_order: bool
+    """Whether its lines are an execution: those of one file, which is no microcosm."""
 
 
 def logs_of(
@@ -180,9 +182,14 @@ def logs_of(
     from microcosm.traces.reading import parts_of_logs, picked
     from microcosm.traces.report import Report
 
+    have_lines = {file: sources([file])[0].content is None for file in traces}
+
     def log(files: list[str]) -> Log:
         report = report_of(strict)
-        return Log(files, events_of(files, report, trace=trace, **how), report)
+        return Log(files, events_of(files, report, trace=trace, **how), report, in_order(files))
+
+    def in_order(files: list[str]) -> bool:
+        return len(files) == 1 and have_lines[files[0]]
 
     if together or len(traces) == 1:
         return [log(traces)]
@@ -215,7 +222,7 @@ def logs_of(
         report = report_of(strict)
         for irregularity in (each for at in group for each in found[at]):
             report.repeat(irregularity)
-        logs.append(Log(files, [event for at in group for event in alone[at]], report))
+        logs.append(Log(files, [event for at in group for event in alone[at]], report, in_order(files)))
     return logs
 
 

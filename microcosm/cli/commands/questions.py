@@ -185,7 +185,7 @@ def settle(
         known = reading.load(logs, rules)
         asked: list[Questions | tuple[str, str]] = [*questions]
     else:
-        logs, pair = reading.split(files, "A", "B")
+        logs, pair = reading.pair_asked(files)
         known = reading.load(logs, rules)
         asked = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)

@@ -51,7 +51,7 @@ def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The rule's name, e.g. In-Tr.")],
+    name: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
@@ -100,7 +100,7 @@ def check(json: options.Json = False, rules: options.Rules = None) -> int:
     except RuleError as error:
         if json:
             output.emit({"valid": False, "errors": [_fault(error)], "never_fire": [], "strata": None})
-        raise
+        return exits.refusal(error, answered=True)
     idle = never_fire(book)
     for rule, reason in idle:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")

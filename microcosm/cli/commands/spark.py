@@ -6,13 +6,17 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import Format, Pattern
 from microcosm.cli.reading import known_format
+from microcosm.files import require_posix
+
+if TYPE_CHECKING:
+    from microcosm.spark.io.odd import MaxBad
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -27,6 +31,10 @@ Folder = Annotated[
 Master = Annotated[
     str,
     typer.Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
+]
+MostBad = Annotated[
+    str | None,
+    typer.Option("--max-bad", metavar="N|P%", help="Fail where more lines or rows cannot be read."),
 ]
 StrictRows = Annotated[bool, typer.Option("--strict", help="A row or line that is odd is an error.")]
 
@@ -49,6 +57,7 @@ def bisim(
     ] = False,
     master: Master = LOCAL,
     strict: StrictRows = False,
+    max_bad: MostBad = None,
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
@@ -57,7 +66,8 @@ def bisim(
     Writes Parquet: DIR/classes (id, digest, class, consistent), where class is the least id of those that
     are bisimilar; and for the pairs asked for that differ DIR/differences (left_id, right_id, a, b,
     left_verdict, right_verdict); with --offline DIR/offline (id, a, b, possible), a row for each pair of
-    events of which something is excluded. A row has an id and the fields of the JSON form; the id of a
+    events of which something is excluded. What is no microcosm is a row of DIR/reported (file, line,
+    reported, fault, count, lost). A row has an id and the fields of the JSON form; the id of a
     file is its name without ending. A job that was killed is started again by the same command.
 
     \b
@@ -68,9 +78,10 @@ def bisim(
     from microcosm.spark.bisim import job
     from microcosm.spark.session import session
 
+    limit = _most_bad(max_bad)
     with _progress(), session(master) as spark:
         [source] = _seen_by_all(master, [source])
-        found = job.bisim(spark, source, out, pairs, strict, rules, offline)
+        found = job.bisim(spark, source, out, pairs, strict, rules, offline, limit)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
 
@@ -104,10 +115,7 @@ def extract(
     pattern: Pattern = None,
     master: Master = LOCAL,
     strict: StrictRows = False,
-    max_bad: Annotated[
-        str | None,
-        typer.Option("--max-bad", metavar="N|P%", help="Fail where more lines or rows are no events."),
-    ] = None,
+    max_bad: MostBad = None,
     json: options.Json = False,
     rules: options.Rules = None,
 ) -> int:
@@ -126,11 +134,9 @@ def extract(
     """
     _require()
     from microcosm.spark.extract import job
-    from microcosm.spark.io.odd import max_bad as read_max_bad
     from microcosm.spark.session import session
 
-    limit = None if max_bad is None else read_max_bad(max_bad)
-    asked = job.Asked(concurrent, token, format, pattern, strict, slices, limit)
+    asked = job.Asked(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
     known_format(format)
     with _progress(), session(master) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
@@ -147,12 +153,14 @@ def assert_that(
     out: Folder,
     exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
     master: Master = LOCAL,
+    max_bad: MostBad = None,
     json: options.Json = False,
 ) -> int:
     """Do questions hold of many traces?
 
     Writes Parquet: DIR/answers (file, trace, line, text, verdict, exact, vacuous, true, false, open), a row
-    for each trace and question; DIR/witnesses (file, trace, line, verdict, events, parameters, atoms). Each
+    for each trace and question; DIR/witnesses (file, trace, line, verdict, events, parameters, atoms); what
+    is odd about the logs is a row of DIR/reported (trace, file, line, reported, fault, count, lost). Each
     trace is asked as `microcosm assert` asks it, in one task: a single giant trace is asked there. Exit 0 if
     all hold, 1 if some are violated, 3 if some are open.
 
@@ -167,10 +175,10 @@ def assert_that(
     if len(inputs) < 2:
         raise exits.UsageError("spark assert TRACE... QUESTIONS.ask: name traces, and last the questions")
     *traces, asked = inputs
+    limit = _most_bad(max_bad)
     with _progress(), session(master) as spark:
-        found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact)
-    for fault in found.faults:
-        output.warn(output.printable(fault))
+        found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact, max_bad=limit)
+    _warn(found.faults, found.summary["reported"])
     _answer(out, found.summary, found.stages, json)
     if found.summary["faults"]:
         return exits.BAD_INPUT
@@ -244,12 +252,19 @@ def stream(
 
 
 def _require(streams: bool = False) -> None:
-    """Look for what jobs need before any of them is loaded. Raises `NoSpark`."""
+    """Look for what jobs need before any of them is loaded. Raises `NoSpark`, or `MicrocosmError`."""
     from microcosm.spark.session import require_packages, require_streams
 
+    require_posix("jobs on Spark")
     require_packages()
     if streams:
         require_streams()
+
+
+def _most_bad(text: str | None) -> MaxBad | None:
+    from microcosm.spark.io.odd import max_bad
+
+    return None if text is None else max_bad(text)
 
 
 def _seen_by_all(master: str, paths: list[str]) -> list[str]:

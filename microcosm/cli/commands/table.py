@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output, progress
-from microcosm.cli.show.tables import MOST_IN_A_MATRIX, draw, draw_matrix, new_table, pair_texts, stream_pairs
+from microcosm.cli.show.tables import (
+    MOST_IN_A_MATRIX,
+    draw,
+    lines_of,
+    matrix_lines,
+    new_table,
+    pair_texts,
+    stream_pairs,
+)
 from microcosm.cli.show.verdict import by_complete, words_of
 
 if TYPE_CHECKING:
@@ -109,12 +117,23 @@ def _online(known: Microcosm, every: bool) -> None:
         with progress.written(len(events)) as told:
             for row in _lines(known):
                 output.say_all(row, told.did)
-    elif len(events) < 2:
-        output.say(f"{len(events)} events, no pair")
-    elif len(events) <= MOST_IN_A_MATRIX:
-        _online_matrix(known, events)
     else:
-        _online_counts(known, events)
+        output.say_all(overview(known))
+
+
+EVERY_PAIR = "--all prints every pair"
+
+
+def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
+    """The table of online verdicts: of few events a row and a column for each; of many their counts, and how
+    to have `more`.
+    """
+    events = known.events
+    if len(events) < 2:
+        return iter([f"{len(events)} events, no pair"])
+    if len(events) <= MOST_IN_A_MATRIX:
+        return _online_matrix(known, events)
+    return _online_counts(known, events, more)
 
 
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
@@ -133,7 +152,7 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
-def _online_matrix(known: Microcosm, events: list[str]) -> None:
+def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import Offline
@@ -144,14 +163,14 @@ def _online_matrix(known: Microcosm, events: list[str]) -> None:
         converse = verdict if isinstance(verdict, Offline) else verdict.converse
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
         cell[b, a] = silent if verdict is Relation.SILENT else str(converse)
-    draw_matrix(events, cell, words_of(known))
+    yield from matrix_lines(events, cell, words_of(known))
     if silent in cell.values():
-        output.say(f"{silent} is silence: no rule says anything about the pair.")
+        yield f"{silent} is silence: no rule says anything about the pair."
     if str(Offline.APART) in cell.values():
-        output.say(f"* {by_complete(known)}")
+        yield f"* {by_complete(known)}"
 
 
-def _online_counts(known: Microcosm, events: list[str]) -> None:
+def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[str]:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import Offline
@@ -171,8 +190,8 @@ def _online_counts(known: Microcosm, events: list[str]) -> None:
     ):
         if count or sign != str(Offline.APART):
             drawn.add_row(sign, words, f"{count:,}")
-    output.say(f"{len(events):,} events, {found.total():,} pairs; --all prints every pair", "")
-    draw(drawn)
+    yield from (f"{len(events):,} events, {found.total():,} pairs; {more}", "")
+    yield from lines_of(drawn)
 
 
 NOT_DECIDED = "some of these were not decided in time, and may be impossible"
@@ -253,7 +272,7 @@ def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
     for a, b, left in pairs:
         cell[a, b] = joined(left)
         cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
-    draw_matrix(events, cell, words)
+    output.say(*matrix_lines(events, cell, words))
     output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
 
 
@@ -262,5 +281,5 @@ def _left_counts(events: int, found: Counter[tuple[Relation, ...]]) -> None:
     drawn.add_column("pairs", justify="right")
     for left, count in found.most_common():
         drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
-    output.say(f"{events:,} events, {found.total():,} pairs; --all prints every pair", "")
+    output.say(f"{events:,} events, {found.total():,} pairs; {EVERY_PAIR}", "")
     draw(drawn)

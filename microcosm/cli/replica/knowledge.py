@@ -162,7 +162,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
         try:
             events, facts = taken_over(replica, givens)
         except (Contradiction, Undefined) as error:
-            exits.refusal(error, givens, about=file)
+            exits.refusal(error, givens, about=file, code=exits.REFUTED)
             output.note("nothing was changed")
             return exits.REFUTED
         if left_out:

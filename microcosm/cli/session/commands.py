@@ -170,6 +170,8 @@ COMMANDS: dict[str, Command] = {
         ("what if like < upload", "what if like || view"),
     ),
     "assume": Command("assume A < B", "the same as `what if`", hypotheses.assume),
+    "online": Command("online A B", "how A and B stand: `A ? B`", questions.decide, ("online like view",)),
+    "table": Command("table", "how all events stand to each other", questions.table),
     "check": Command("check", "whether all that is given can be true together", hypotheses.check),
     "events": Command(
         "events [/REGEX/] [FIELD=VALUE]",
@@ -262,7 +264,7 @@ COMMANDS: dict[str, Command] = {
     "load": Command(
         "load[!] FILE", "go on with another file or log; ! loses changes", load, ("load laptop.mc",)
     ),
-    "help": Command("help [COMMAND]", "this list, or one command with examples", explain_commands),
-    "quit": Command("quit[!]", "leave; ! loses changes", leave),
+    "help": Command("help [COMMAND]", "this list (also `?`), or one command with examples", explain_commands),
+    "quit": Command("quit[!]", "leave (also `exit`); ! loses changes", leave),
 }
 """Every command, in the order of `help`."""

@@ -81,6 +81,27 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     return with_unknown(answered, known, left, right)
 
 
+def decide(session: Session, sentence: Sentence) -> Answer:
+    """`online A B`: how the two stand, as `A ? B`."""
+    left, right = sentence.of("EVENT")
+    sign = replace(left, kind="SIGN", text="?", quoted=False)
+    return pair(session, replace(sentence, parts=(left, sign, right)))
+
+
+def table(session: Session, sentence: Sentence) -> Answer:
+    """`table`: how all events stand to each other, or of many how many pairs stand how."""
+    from microcosm.cli.commands.table import overview
+
+    known = session.known
+
+    def fields() -> Fields:
+        events = known.events
+        shown = known.concluded.table(events) if known.givens.complete else known.table()
+        return {"events": events, "pairs": [[a, b, verdict.value] for a, b, verdict in shown]}
+
+    return Answer(overview(known, "`concurrent`, `related`, `unknown` and `silent` list pairs"), fields)
+
+
 def answers(asked: Relation, verdict: Relation) -> bool | None:
     """Whether a verdict says that the relation asked for holds; None where it leaves that open.
 

@@ -24,12 +24,15 @@ from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote, shown
-from microcosm.text.sentences import ASK, Sentence, SentencePart, read_sentence
+from microcosm.text.sentences import ASK, Sentence, SentencePart, complete_command, read_sentence
 
 if TYPE_CHECKING:
     from microcosm.questions.language import Questions
 
 PROMPT = "> "
+
+SAID_ELSEWHERE = {"exit": "quit", "bye": "quit", "h": "help", "?": "help"}
+"""What other programs call some commands."""
 
 MOST_NAMED = 5
 """So many candidates of an ambiguous name are shown."""
@@ -84,6 +87,7 @@ class Session:
     def answer(self, line: str) -> Answer | None:
         """The answer to a line; None where there is nothing to answer."""
         try:
+            line = self.meant(line)
             if (alone := line.strip()) not in self.commands and alone in self.known:
                 end = len(line.rstrip()) + 2
                 raise TextError(f"expected a relation, as in `{alone} < b?`", column=end, text=line)
@@ -91,6 +95,20 @@ class Session:
             return None if sentence is None else self.commands[sentence.command].answer(self, sentence)
         except (MicrocosmError, OSError) as error:
             return _refusal(error, line, self.story.givens)
+
+    def meant(self, line: str) -> str:
+        """A line as it would be said here, where it is said as in other programs: `exit`, `?`, `.help`, `:q`.
+
+        What is an event, or begins a statement about one, stays as it is; so do columns.
+        """
+        word = (line.split(maxsplit=1) or [""])[0]
+        if word in self.known or (word == "?" != line.strip()) or any(sign in line for sign in "<>|≺≻→∥≬≮"):
+            return line
+        force, plain = "!" * word.endswith("!"), word.lstrip(".:\\").rstrip("!")
+        said = SAID_ELSEWHERE.get(plain, plain)
+        if not said or said + force == word or not complete_command(said, tuple(self.commands)):
+            return line
+        return line.replace(word, (said + force).rjust(len(word)), 1)
 
     def asks(self, text: str) -> bool:
         """Whether a statement with a question mark is a question."""
@@ -183,7 +201,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
     def told() -> Iterator[str]:
         style = Style.of(sys.stdout)
         for part in "\n".join(lines).split("\n"):
-            yield style.readable(output.plain(part, sys.stdout))
+            yield from _by_words(style.readable(output.plain(part, sys.stdout)))
         if isinstance(error, Contradiction):
             yield from exits.side_lines(error, sys.stdout, givens)
 
@@ -196,6 +214,13 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
         return {"error": message, **column, **({"derivations": sides} if sides else {})}
 
     return Answer(told(), fields, outcome)
+
+
+def _by_words(line: str) -> list[str]:
+    """A fault as a terminal shows it: wrapped between words, behind its caret where it has one."""
+    if not output.is_terminal(sys.stdout):
+        return [line]
+    return output.wrapped(line, sys.stdout, prose=True).split("\n")
 
 
 def _at_fault(error: TextError, line: str) -> str:

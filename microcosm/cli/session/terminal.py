@@ -14,6 +14,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -74,6 +75,7 @@ def _prompt(session: Session) -> Callable[[str], str]:
     prompt: PromptSession[str] = PromptSession(
         history=_history(),
         completer=EventCompleter(session),
+        auto_suggest=AutoSuggestFromHistory(),
         complete_while_typing=False,
         lexer=SentenceLexer() if styled else None,
         style=STYLE,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm.cli import output, progress
@@ -60,7 +62,7 @@ class _JSONSigns(dict[Verdict, str]):
         return self[verdict]
 
 
-def draw_matrix(events: list[str], cell: dict[tuple[str, str], str], words: Words) -> None:
+def matrix_lines(events: list[str], cell: dict[tuple[str, str], str], words: Words) -> list[str]:
     """Row event, sign, column event; the columns are numbered as the rows are."""
     from rich.text import Text
 
@@ -70,8 +72,7 @@ def draw_matrix(events: list[str], cell: dict[tuple[str, str], str], words: Word
         drawn.add_column(str(number), justify="center", no_wrap=True, min_width=2)
     for number, a in enumerate(events, 1):
         drawn.add_row(str(number), Text(words(a)), *(Text(cell.get((a, b), "")) for b in events))
-    draw(drawn)
-    output.say("", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2.")
+    return [*lines_of(drawn), "", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2."]
 
 
 def new_table(*columns: str) -> Table:
@@ -86,11 +87,81 @@ def new_table(*columns: str) -> Table:
 
 
 def draw(drawn: Table) -> None:
-    """Draw a table: as wide as it needs to be in a pipe, folded to the width of a terminal."""
+    """Draw a table, as `lines_of` has it."""
+    output.say(*lines_of(drawn))
+
+
+FOLDED_UP_TO = 4
+"""Tables of more columns than this are split where they are too wide; others are folded."""
+
+
+def lines_of(drawn: Table) -> list[str]:
+    """A table as wide as it needs to be in a pipe; nothing of it is ever cut.
+
+    In a terminal that is narrower its cells are folded, or of many columns some stand below the others.
+    """
+    for column in drawn.columns:
+        column.overflow, column.no_wrap = "fold", False
+    whole = _rendered(drawn, None)
+    if not output.is_terminal(sys.stdout):
+        return whole
+    room = get_terminal_size().columns
+    if max((_cells(plain_text(line)) for line in whole), default=0) <= room:
+        return whole
+    if len(drawn.columns) <= FOLDED_UP_TO:
+        return _rendered(drawn, room)
+    lines: list[str] = []
+    for part in _parts(drawn, room):
+        lines += [*([""] if lines else []), *_rendered(part, room)]
+    return lines
+
+
+def plain_text(line: str) -> str:
+    """A line without its styles."""
+    return re.sub(r"\x1b\[[\d;]*m", "", line)
+
+
+def _cells(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _rendered(drawn: Table, room: int | None) -> list[str]:
     from rich.console import Console
 
-    wide = None if output.is_terminal(sys.stdout) else 100_000
-    console = Console(file=sys.stdout, width=wide, highlight=False, no_color=not output.styled(sys.stdout))
+    colourless = not output.styled(sys.stdout)
+    console = Console(file=sys.stdout, width=room or 100_000, highlight=False, no_color=colourless)
     with console.capture() as captured:
         console.print(drawn)
-    output.say(*(line.rstrip() for line in captured.get().splitlines()))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def _parts(drawn: Table, room: int) -> Iterator[Table]:
+    """Tables of some columns each, as many as there is room for, behind those that say what a row is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    def wide(column: int) -> int:
+        cells = [drawn.columns[column].header, *drawn.columns[column].cells]
+        return max(_cells(line) for cell in cells for line in (*str(cell).split("\n"), "")) + 3
+
+    keys = [0, 1] if not any(str(column.header) for column in drawn.columns[:2]) else [0]
+    rest = [at for at in range(len(drawn.columns)) if at not in keys]
+    taken = min(sum(map(wide, keys)), room // 2)
+    while rest:
+        shown, used = [rest.pop(0)], taken
+        used += wide(shown[0])
+        while rest and used + wide(rest[0]) <= room:
+            shown.append(rest.pop(0))
+            used += wide(shown[-1])
+        part = Table(box=drawn.box, pad_edge=drawn.pad_edge, show_edge=drawn.show_edge)
+        part.padding = drawn.padding
+        for at in (*keys, *shown):
+            column = drawn.columns[at]
+            part.add_column(
+                column.header, justify=column.justify, overflow="fold", min_width=column.min_width
+            )
+        for cells in zip(*(drawn.columns[at].cells for at in (*keys, *shown)), strict=True):
+            part.add_row(*(cell if isinstance(cell, (str, Text)) else str(cell) for cell in cells))
+        yield part

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from microcosm.errors import JournalError, LockedJournal, MicrocosmError
+from microcosm.files import require_posix
 from microcosm.replica.journal.schema import APPLICATION_ID
 
 PRIVATE = 0o600
@@ -106,10 +107,9 @@ class Lock:
     """
 
     def __init__(self, path: Path, of: Path, *, reading: bool = False) -> None:
-        try:
-            import fcntl
-        except ImportError:
-            raise JournalError("journals need a POSIX system", file=str(of)) from None
+        require_posix("journals of replicas")
+        import fcntl
+
         self._descriptor: int | None = None
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)

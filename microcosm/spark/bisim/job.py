@@ -21,8 +21,9 @@ from microcosm.spark.bisim.microcosms import TABLES, difference, judgements
 from microcosm.spark.bisim.microcosms import offline as offline_left
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import staging
-from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
+from microcosm.spark.io.odd import MaxBad, bad_of, told
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 from microcosm.state.microcosm import Microcosm
 
@@ -60,14 +61,15 @@ def bisim(
     strict: bool = False,
     rules: str | None = None,
     offline: bool = False,
+    max_bad: MaxBad | None = None,
 ) -> Compared:
-    """Write `out/classes` and, for the pairs asked for, `out/differences`.
+    """Write `out/classes`, `out/reported` and, for the pairs asked for, `out/differences`.
 
     `class` is the least id of the class, which represents it. A microcosm whose givens exclude each other
     at once has no digest and no class. Rows that cannot be read, ids that occur again (the first counts)
     and pairs of ids without a digest are reported. `offline`: also `out/offline`, what the offline rules
     leave of each pair of events of which they exclude something. Raises `TextError`, under `strict` also
-    for these.
+    for these, and where more rows cannot be read than `max_bad` lets be; nothing is committed then.
     """
     paths = pieces.expand([source], ENDINGS)
     if not paths:
@@ -77,14 +79,22 @@ def bisim(
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
-    tables = ["classes", *(["differences"] if asked is not None else ()), *(["offline"] if offline else ())]
+    tables = [
+        "classes",
+        "reported",
+        *(["differences"] if asked is not None else ()),
+        *(["offline"] if offline else ()),
+    ]
     refuse_within([source, *used], out, tables)
     identity = {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
     with Output(out, identity, tables) as output:
         done = output.committed()
-        if done is not None and not (strict and done["reported"]):
+        refused = done is not None and (
+            (strict and done["reported"]) or (max_bad is not None and bad_of(done["reported"]))
+        )
+        if done is not None and not refused:
             return Compared(done, [], {})
-        return _Job(spark, output, asked, strict, rules, offline).run(paths)
+        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(paths)
 
 
 class _Job:
@@ -96,6 +106,7 @@ class _Job:
         strict: bool,
         rules: str | None,
         offline: bool,
+        max_bad: MaxBad | None,
     ) -> None:
         self._spark = spark
         self._offline = offline
@@ -103,6 +114,8 @@ class _Job:
         self._asked = asked
         self._strict = strict
         self._rules = rules
+        self._max_bad = max_bad
+        self._odd: list[dict[str, Any]] = []
         self.reported: dict[str, int] = {}
         self.faults: list[str] = []
 
@@ -125,7 +138,8 @@ class _Job:
         if self._offline:
             table = self._output.stage(self._spark, "offline", lambda: self._left(kept))
             summary["offline"] = table.count()
-        summary["reported"] = self.reported
+        summary["reported"] = dict(sorted(self.reported.items()))
+        self._reported()
         if self._strict and self.faults:
             raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
         self._output.commit(summary)
@@ -148,25 +162,34 @@ class _Job:
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""
-        import pyarrow.parquet as pq
+        self.reported, self.faults, _ = told([self._output.staged("judged") / "odd"])
+        read = staging.rows(self._output.staged("judged") / "judged")
+        if self.faults and not read:
+            raise TextError(self.faults[0], hint="None of the rows is a microcosm.")
+        if self._max_bad is not None and self.faults:
+            self._max_bad.refuse(self.reported, read, self.faults[0])
 
-        odd = pq.read_table(self._output.staged("judged") / "odd")
-        if odd.num_rows and not staging.rows(self._output.staged("judged") / "judged"):
-            first = odd.sort_by("at").slice(0, 1).to_pylist()[0]
-            raise TextError(f"{first['place']}: {first['fault']}", hint="None of the rows is a microcosm.")
-        if odd.num_rows:
-            self.reported["bad-row"] = odd.num_rows
-            first = odd.sort_by("at").slice(0, _TOLD).to_pylist()
-            self.faults += [f"{row['place']}: {row['fault']} [bad-row]" for row in first]
+    def _report(self, kind: str, count: int, faults: Sequence[str]) -> None:
+        """Tell of what is odd about rows that are microcosms: the first of it, and how many there are."""
+        self.reported[kind] = count
+        self.faults += [f"{fault} [{kind}]" for fault in faults]
+        odd = {"reported": kind, "lost": 0}
+        self._odd += [{**odd, "fault": fault, "count": 1} for fault in faults]
+        if count > len(faults):
+            self._odd.append({**odd, "count": count - len(faults)})
+
+    def _reported(self) -> None:
+        """All that is odd in one table."""
+        import pyarrow as pa
+
+        others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
+        self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
     def _classes(self) -> Classes:
         found = classes(self._spark, self._output, self._output.staged("judged") / "judged")
         if found.repeated:
-            self.reported["duplicate-id"] = found.repeated
-            self.faults += [
-                f"there are {times} microcosms {name}; the first counts [duplicate-id]"
-                for name, times in found.some
-            ]
+            faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
+            self._report("duplicate-id", found.repeated, faults)
         return found
 
     def _kept(self, judged_rows: DataFrame, found: Classes) -> DataFrame:
@@ -208,11 +231,9 @@ class _Job:
         lacking = compared.where("a is null")
         count = lacking.count()
         if count:
-            self.reported["incomparable-pair"] = count
-            self.faults += [
-                f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself [incomparable-pair]"
-                for row in lacking.orderBy("left_id", "right_id").limit(5).collect()
-            ]
+            some = lacking.orderBy("left_id", "right_id").limit(_TOLD).collect()
+            faults = [f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself" for row in some]
+            self._report("incomparable-pair", count, faults)
 
 
 def _cut(path: Path) -> list[list[pieces.Piece]] | None:

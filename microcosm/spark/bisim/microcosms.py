@@ -24,7 +24,7 @@ from microcosm.spark.bisim.classes import DIGESTED
 from microcosm.spark.bisim.digests import Relations, digests
 from microcosm.spark.bisim.plain_lines import of_lines
 from microcosm.spark.bisim.plain_rows import json_form, of_batch, plain_digest
-from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json
@@ -43,10 +43,10 @@ _BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the table: a microcosm, or why it is none (`fault`), and where it stands."""
+    """A row of the table: a microcosm, or why it is none (`fault`), and where it stands; 0: a whole file."""
 
     at: int
-    place: str
+    file: str
     id: str | None = None
     givens: Givens | None = None
     digest: str | None = None
@@ -77,7 +77,7 @@ def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digeste
         else:
             yield from _document(piece)
     except (MicrocosmError, OSError) as error:
-        yield Row(piece.line, piece.path, fault=_said(error))
+        yield Row(0, piece.path, fault=_said(error))
 
 
 def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
@@ -155,14 +155,13 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
             yield known
         for at in left:
             number, line = lines[at]
-            place = f"{piece.path}:{number}"
             try:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
                 record = decode_json(decode(line, piece.path), piece.path)
-                yield _row(number, place, record, piece.path, wanted)
+                yield _row(number, record, piece.path, wanted)
             except MicrocosmError as error:
-                yield Row(number, place, fault=_said(error))
+                yield Row(number, piece.path, fault=_said(error))
 
 
 def _known(
@@ -230,27 +229,26 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                     known, left = _known(read, numbers, wanted)
                     yield known
                 for at, record in zip(left, batch.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
-                    place = f"{piece.path}, row {numbers[at]}"
                     try:
-                        yield _row(numbers[at], place, json_form(record), piece.path, wanted)
+                        yield _row(numbers[at], json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
-                        yield Row(numbers[at], place, fault=_said(error))
+                        yield Row(numbers[at], piece.path, fault=_said(error))
     except pa.ArrowException as error:
-        yield Row(number + 1, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
+        yield Row(0, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 
 
-def _row(at: int, place: str, record: object, file: str, wanted: Set[str] | None) -> Row:
+def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
     if not isinstance(record, dict):
-        return Row(at, place, fault="a row is a JSON object")
+        return Row(at, file, fault="a row is a JSON object")
     name = record.pop("id", None)
     if isinstance(name, int) and not isinstance(name, bool):
         name = str(name)
     if not isinstance(name, str) or not name:
-        return Row(at, place, fault="`id` must be some text")
+        return Row(at, file, fault="`id` must be some text")
     digest = plain_digest(record) if wanted is not None and name not in wanted else None
     if digest is not None:
-        return Row(at, place, name, digest=digest)
-    return Row(at, place, name, givens_from_json(record, file))
+        return Row(at, file, name, digest=digest)
+    return Row(at, file, name, givens_from_json(record, file))
 
 
 def _said(error: BaseException) -> str:
@@ -260,10 +258,7 @@ def _said(error: BaseException) -> str:
 JUDGED = f"{DIGESTED}, document string"
 """A microcosm; `document` is its JSON form, where this was asked for and it has a digest."""
 
-ODD = "place string, fault string, at long"
-"""A row that is no microcosm."""
-
-TABLES = {"judged": JUDGED, "odd": ODD}
+TABLES = {"judged": JUDGED, "odd": ODD_ROWS}
 
 _BATCH = 1024
 _ROWS = 1 << 32
@@ -280,12 +275,14 @@ def judgements(
     """
     waiting: list[tuple[object, ...]] = []
     before = number * _ROWS
+    tabular = Path(piece.path).suffix in (*LINES, PARQUET)
     for found in rows(piece, documents if plain_enough(rules) else None):
         if isinstance(found, Digested):
             places, count = [before + at for at in found.at], len(found.at)
             yield _batch("judged", [found.ids, found.digests, [True] * count, places, [None] * count])
         elif found.fault is not None:
-            yield _batch("odd", [[found.place], [found.fault], [before + found.at]])
+            kind = "unreadable" if tabular and not found.at else "bad-line"
+            yield _batch("odd", [[found.file], [found.at or None], [kind], [found.fault], [1], [1]])
         else:
             waiting.append(_judged(before, found, documents, rules))
             if len(waiting) == _BATCH:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
+from microcosm.spark.extract.links import linked
 from microcosm.spark.extract.routes import Routes, by_trace, routed
 from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
@@ -321,29 +322,3 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
-
-
-def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Links from one execution to another as edges, and those that are not believed as irregularities.
-
-    Only links to last events are believed: these close no cycle.
-    """
-    from pyspark.sql import functions as F
-
-    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
-    joined = foreign.join(known, "left", "left")
-    believed = joined.where("known and last")
-    edges = believed.select(
-        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
-    )
-    what = F.when(F.col("known"), F.lit(" is of another execution")).otherwise(F.lit(" is not in the log"))
-    unknown = joined.where("known is null or not last").select(
-        "trace",
-        "file",
-        "line",
-        F.lit("unknown-event").alias("reported"),
-        F.concat("right", F.lit(": "), "left", what).alias("fault"),
-        F.lit(1).cast("long").alias("count"),
-        F.lit(0).cast("long").alias("lost"),
-    )
-    return edges, unknown

@@ -31,7 +31,8 @@ from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema
 from microcosm.spark.io.odd import told
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
-from microcosm.traces.covering import HOLES, MOST_CHOSEN
+from microcosm.traces.covering import MOST_CHOSEN
+from microcosm.traces.report import HOLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

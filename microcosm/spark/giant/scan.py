@@ -11,8 +11,9 @@ a sending that leaves the slice or an event that was asked about. No Spark here.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,19 +217,40 @@ def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
     return [at for reception, at in number.items() if reception not in believed]
 
 
-class Knowledge:
-    """What every process knew at its bases, put together slice by slice, in their order."""
+Bases = Iterable[tuple[Sequence[Base], "Numbers"]]
+"""The bases of each slice in order, and the positions at which it begins."""
 
-    def __init__(self) -> None:
+_GONE: Vector = {}
+"""In the place of a vector that nobody asks for any more."""
+
+
+class Knowledge:
+    """What every process knew at its bases, put together slice by slice, in their order.
+
+    `until` says of a base, by process and position, which slice is the last to ask for it (`last_uses`): its
+    vector is kept as long.
+    """
+
+    def __init__(self, until: Mapping[tuple[int, int], float]) -> None:
+        self._until = until
+        self._slices = 0
+        self._due: dict[float, list[tuple[int, int]]] = {}
         self._seqs: dict[int, list[int]] = {}
         self._vectors: dict[int, list[Vector | None]] = {}
 
     def add(self, bases: Sequence[Base], begins: Numbers) -> None:
         """Add the next slice. Cost: the bases times the processes that each knows, squared."""
-        whole = [(base, self._whole(base, begins)) for base in bases]
-        for base, vector in sorted(whole, key=lambda each: each[0].seq):
-            self._seqs.setdefault(base.process, []).append(base.seq)
+        needed = [(base, self._until.get((base.process, base.seq))) for base in bases]
+        whole = [(base, due, _GONE if due is None else self._whole(base, begins)) for base, due in needed]
+        for base, due, vector in sorted(whole, key=lambda each: each[0].seq):
+            seqs = self._seqs.setdefault(base.process, [])
+            if due is not None:
+                self._due.setdefault(due, []).append((base.process, len(seqs)))
+            seqs.append(base.seq)
             self._vectors.setdefault(base.process, []).append(vector)
+        for process, at in self._due.pop(self._slices, ()):
+            self._vectors[process][at] = _GONE
+        self._slices += 1
 
     def of(self, process: int, seq: int) -> Vector | None:
         """What was known at an event that was asked about, or is the last of its process; itself included."""
@@ -243,7 +265,7 @@ class Knowledge:
             return None
         found = {**base.knows, base.process: base.seq}
         for process, seq in tuple(found.items()):
-            earlier = self._at(process, min(seq + 1, int(begins[process])))  # it may have heard at `seq`
+            earlier = self._at(process, asked_at(seq, begins, process))
             if earlier is None:
                 return None
             for other, position in earlier.items():
@@ -255,6 +277,46 @@ class Knowledge:
         """What a process knew just before a position, but for itself."""
         at = bisect_left(self._seqs.get(process, ()), seq) - 1
         return self._vectors[process][at] if at >= 0 else {}
+
+
+def asked_at(seq: int, begins: Numbers, process: int) -> int:
+    """Before which position it counts what a process knew that was seen at `seq`; it may have heard there."""
+    return min(seq + 1, int(begins[process]))
+
+
+def last_uses(slices: Bases, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    """Of each base that is asked for the last slice that does; infinity for `wanted` events and last bases.
+
+    Cost: the bases times the processes that each knows.
+    """
+    seqs: dict[int, list[int]] = {}
+    until: dict[tuple[int, int], float] = {}
+
+    def use(process: int, seq: int, by: float) -> None:
+        at = bisect_left(seqs.get(process, ()), seq) - 1
+        if at >= 0:
+            until[process, seqs[process][at]] = by
+
+    for number, (bases, begins) in enumerate(slices):
+        for base in bases:
+            for process, seq in {**(base.knows or {}), base.process: base.seq}.items():
+                use(process, asked_at(seq, begins, process), number)
+        for process, seq in sorted((base.process, base.seq) for base in bases):
+            seqs.setdefault(process, []).append(seq)
+    for process, seq in [*wanted, *((process, of[-1]) for process, of in seqs.items())]:
+        use(process, seq + 1, inf)
+    return until
+
+
+def put_together(read: Callable[[], Bases], wanted: Iterable[tuple[int, int]]) -> Knowledge:
+    """What is known at the ends of processes and at `wanted` events; the slices are read twice, in order.
+
+    Memory: of all slices a number for each base, and the vectors that are still asked for.
+    """
+    knowledge = Knowledge(last_uses(read(), wanted))
+    for bases, begins in read():
+        knowledge.add(bases, begins)
+    return knowledge
 
 
 def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
@@ -285,14 +347,15 @@ def scan(pairs: Pairs, cuts: Numbers, wanted: Iterable[tuple[int, int]] = ()) ->
     asked: list[list[tuple[int, int]]] = [[] for _ in range(ends)]
     for slice_, process, seq in crossing(pairs, cuts):
         asked[slice_].append((process, seq))
+    wanted = list(wanted)
     for process, seq in wanted:
         asked[int(slice_of(cuts, np.array([process]), np.array([seq]))[0])].append((process, seq))
     received = slice_of(cuts, pairs.receiver, pairs.received)
-    knowledge, cyclic = Knowledge(), []
+    slices, cyclic = [], []
     for slice_ in range(ends):
         members = np.flatnonzero(received == slice_)
         begins = begins_of(cuts, slice_)
         found = scanned(pairs[members], begins, asked[slice_])
         cyclic += members[found.cyclic].tolist()
-        knowledge.add(found.bases, begins)
-    return knowledge, cyclic
+        slices.append((found.bases, begins))
+    return put_together(lambda: slices, wanted), cyclic

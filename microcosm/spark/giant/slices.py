@@ -13,7 +13,7 @@ import numpy as np
 
 from microcosm.spark.giant import cuts as cutting
 from microcosm.spark.giant.cuts import NEVER, Pairs
-from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, scanned
+from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, put_together, scanned
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, staging
 
@@ -36,12 +36,13 @@ FOUR = ("sender", "sent", "receiver", "received")
 """The columns of pairs that slices look at."""
 
 _SLICED = "sender long, sent long, receiver long, received long"
-_BASES = "slice long, process long, seq long, others array<long>, seqs array<long>, cyclic boolean"
+_BASES = "process long, seq long, others array<long>, seqs array<long>"
+_CYCLIC = "process long, seq long"
 _MOVED = "process long, cut long, position long"
 _PLACES = "place long, step long"
 _BATCH = 1024
-_PLACED = 1 << 14
-"""So many places of events a task tells of, evenly spread."""
+_PLACED = 1 << 20
+"""So many places of events tasks tell of together, evenly spread."""
 
 Asked = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
@@ -92,12 +93,13 @@ class Slices:
 
     def _by_lines(self, slices: int) -> Numbers:
         """Where the cuts are if the places of events in the log are their order."""
+        most = max(1, _PLACED // max(1, len(input_splits.row_groups(self._chains))))
 
         def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import pyarrow as pa
 
             at = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in batches)])
-            step = -(-max(1, len(at)) // _PLACED)
+            step = -(-max(1, len(at)) // most)
             chosen = np.sort(at)[step // 2 :: step]
             yield pa.RecordBatch.from_pydict({"place": chosen, "step": np.full(len(chosen), step)})
 
@@ -194,23 +196,19 @@ class Slices:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             for batch in batches:
                 for at in batch.column(0).to_pylist():
-                    for each in scanned_slice(folder, at, begins_of(cuts, at), wanted[at]):
-                        yield "bases", each
+                    yield from scanned_slice(folder, at, begins_of(cuts, at), wanted[at])
 
         every = input_splits.partitions(self._spark, slices)
-        made = self._output.tables(self._spark, f"bases-{self._name}", {"bases": _BASES}, every, kernel)
-        members: list[list[Base]] = [[] for _ in range(slices)]
-        cyclic = []
-        for row in made["bases"].collect():
-            if row.cyclic:
-                cyclic.append((row.process, row.seq))
-            else:
-                knows = None if row.others is None else dict(zip(row.others, row.seqs, strict=True))
-                members[row.slice].append(Base(row.process, row.seq, knows))
-        knowledge = Knowledge()
-        for at in range(slices):
-            knowledge.add(members[at], begins_of(cuts, at))
-        return knowledge, cyclic
+        done = f"bases-{self._name}"
+        self._output.tables(self._spark, done, {"bases": _BASES, "cyclic": _CYCLIC}, every, kernel)
+        bases = str(self._output.staged(done) / "bases")
+        circular = self._spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
+
+        def read() -> Iterator[tuple[list[Base], Numbers]]:
+            return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
+
+        knowledge = put_together(read, [(process, seq) for process, seq, _ in asked])
+        return knowledge, [(row.process, row.seq) for row in circular.collect()]
 
 
 def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
@@ -251,15 +249,14 @@ def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> Iterator[tuple[str, pa.Reco
 
 def scanned_slice(
     folder: str, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
-) -> Iterator[pa.RecordBatch]:
-    """The bases of a slice that is staged in `folder`. Memory: the pairs of the slice and their vectors."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The bases of a slice that is staged in `folder`, and its receptions on cycles.
 
-    try:
-        table = pq.read_table(f"{folder}/{slice_}", columns=list(FOUR), partitioning=None)
-    except FileNotFoundError:  # nothing is received in it
-        table = rows.arrow_schema(_SLICED).empty_table()
+    Memory: the pairs of the slice and their vectors.
+    """
+    import pyarrow as pa
+
+    table = _slice(folder, slice_, _SLICED)
     every = Pairs(*(table.column(name).to_numpy() for name in FOUR))
     inside = every.receiver >= 0
     leaving = every[~inside]
@@ -268,18 +265,36 @@ def scanned_slice(
     found = scanned(pairs, begins, asked)
     made: list[rows.Row] = [
         {
-            "slice": slice_,
             "process": base.process,
             "seq": base.seq,
             "others": None if base.knows is None else list(base.knows),
             "seqs": None if base.knows is None else list(base.knows.values()),
-            "cyclic": False,
         }
         for base in found.bases
     ]
-    made += [
-        {"slice": slice_, "process": int(p), "seq": int(s), "cyclic": True}
-        for p, s in zip(pairs.receiver[found.cyclic], pairs.received[found.cyclic], strict=True)
-    ]
     for begin in range(0, len(made), _BATCH):
-        yield pa.RecordBatch.from_pylist(made[begin : begin + _BATCH], schema=rows.arrow_schema(_BASES))
+        batch = pa.RecordBatch.from_pylist(made[begin : begin + _BATCH], schema=rows.arrow_schema(_BASES))
+        yield f"bases/{slice_}", batch
+    if found.cyclic:
+        columns = (pa.array(column[found.cyclic]) for column in (pairs.receiver, pairs.received))
+        yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=rows.arrow_schema(_CYCLIC))
+
+
+def bases_of(folder: str, slice_: int) -> list[Base]:
+    """The bases of a slice that are staged in `folder`."""
+    found = []
+    columns = (column.to_pylist() for column in _slice(folder, slice_, _BASES).columns)
+    for process, seq, others, seqs in zip(*columns, strict=True):
+        found.append(Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True))))
+    return found
+
+
+def _slice(folder: str, slice_: int, columns: str) -> pa.Table:
+    """What is staged of a slice; nothing where it has none."""
+    import pyarrow.parquet as pq
+
+    schema = rows.arrow_schema(columns)
+    try:
+        return pq.read_table(f"{folder}/{slice_}", columns=schema.names, partitioning=None)
+    except FileNotFoundError:
+        return schema.empty_table()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -270,8 +270,7 @@ def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[Tr
         taken = options.positions_of(event.trace, event.process)
         found = event
         if options.again or event.seq <= taken.lowest or not taken.lowest:
-            said = repr(replace(event, file="", line=0))
-            found = in_execution(event, said, options, report)
+            found = in_execution(event, options, report)
             taken = options.positions_of(found.trace, found.process)
         if taken.add(found.seq):
             yield found, found.trace != event.trace

@@ -8,7 +8,6 @@ logger `LOGGER`, which the command line shows.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -67,6 +66,8 @@ class Output:
             raise TextError(f"cannot be made: {error.strerror}", file=folder) from None
 
     def __enter__(self) -> Self:
+        import fcntl  # which commands have seen to be there (`require_posix`)
+
         self._held = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)

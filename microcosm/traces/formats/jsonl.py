@@ -132,7 +132,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             event = of_copy(event, stream.file, options)
         taken = options.positions_of(event.trace, event.process)
         if options.again or event.seq <= taken.lowest or not taken.lowest:
-            event = in_execution(event, text, options, report)
+            event = in_execution(event, options, report)
             taken = options.positions_of(event.trace, event.process)
         if not taken.add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
@@ -193,21 +193,21 @@ def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
     return replace(event, process=process, name=name, after=tuple(f"{one}{where}" for one in event.after))
 
 
-def in_execution(event: TraceEvent, text: object, options: Options, report: Report) -> TraceEvent:
+def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent:
     """The event, in an execution of its own from where on a process of its execution begins again.
 
     So it is where a log of several runs does not name them. To be asked before positions are taken.
     """
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
-    if options.restarts(trace, event.process, event.seq, text):
+    if options.restarts(trace, event):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
         report.add("restart", message, file=event.file, line=event.line)
         options.begun = options.begun or 1
         if event.trace is not None:
             options.names.setdefault(event.trace, 1)
         again[event.trace] = trace = options.begin(event.trace)
-        options.restarts(trace, event.process, event.seq, text)
+        options.restarts(trace, event)
     return event if trace == event.trace else replace(event, trace=trace)
 
 

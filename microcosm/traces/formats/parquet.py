@@ -109,7 +109,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     continue
                 if type(event.name) is Counted:
                     event = of_copy(event, stream.file, options)
-                event = in_execution(event, repr(row), options, report)
+                event = in_execution(event, options, report)
                 if options.positions_of(event.trace, event.process).add(event.seq):
                     yield event
                 else:

@@ -91,10 +91,14 @@ def clocked_record(found: re.Match[str], line: int, lines: int) -> Item:
 
 
 def plain_record(found: re.Match[str], line: int, lines: int) -> Item:
-    """The record of a match without a clock: the attributes have what its groups matched."""
+    """The record of a match without a clock: the attributes have what its groups matched.
+
+    It is `bare` where its group `event` is empty though the line goes on.
+    """
     groups = {name: value for name, value in found.groupdict().items() if value is not None}
     label = groups.get("event", found[0].strip("\n"))
-    return Record(line, groups.get("host", groups.get("process", "")), {}, label, False, groups)
+    bare = not label and not found.string.startswith("\n", found.end())
+    return Record(line, groups.get("host", groups.get("process", "")), {}, label, bare, groups)
 
 
 def matched(

@@ -126,7 +126,7 @@ class PlainLog:
             numbered=said.seq is None,
         )
         if not event.numbered:
-            event = in_execution(event, text, self._options, self._report)
+            event = in_execution(event, self._options, self._report)
         if self._options.positions_of(event.trace, process).add(seq):
             self._left_out.remember(event)
             yield from self._left_out.settled(event)
@@ -301,6 +301,9 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         try:
             said = of_groups(item.host, item.label, {**item.attributes})
             text = repr((item.host, item.label, item.attributes))
+            if item.bare:
+                message = "the group `event` took nothing of the line (does the pattern end with $?)"
+                report.add("no-text", message, file=file, line=item.line)
             yield from log.events(said, text, file, item.line)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=item.line, lost=1, lines=1)

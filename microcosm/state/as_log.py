@@ -1,0 +1,168 @@
+"""A microcosm told as a log, for what asks logs: its events, whose each is, and what each comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from microcosm.errors import TextError
+from microcosm.givens.columns import Message
+from microcosm.givens.event_table import EventRow
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Relation
+from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.order import given_edges, happens_before
+from microcosm.text.names import quote
+from microcosm.traces.event import TraceEvent, in_trace
+from microcosm.traces.report import Extraction, Report
+
+
+def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
+    """The events of a microcosm as those of a log, each behind what is given to come before it.
+
+    Whose an event is and where it stands there is what its `event` line says. Without one it belongs to the
+    process of its message, where the given order places it among that process's events; else to nobody, and
+    is a process by itself. A `<` that neither process nor message tells is a link. What a log cannot say
+    (`||`, `<>`, refutations, tokens, orderings) is reported as `left-out`.
+
+    Raises `TextError` where the given order does not place a message's event in its process, where an event
+    has several messages, and for a cycle. Cost: linear, and for the order of processes that of the order.
+    """
+    position = givens.numbers()
+    for name in () if givens.events is None else givens.events.names:
+        position.setdefault(name, len(position))
+    edges = given_edges(givens, position)
+    try:
+        ordered = cycle_or_order(len(position), *edge_sets(len(position), edges))
+    except Cycle:
+        raise TextError("is no log: its events come after one another in a circle", file=file) from None
+    names = [*position]
+    messages = _messages(givens, file)
+    rows = _placed(givens, position, ordered, edges, messages, file)
+    sources = {(f.left, f.right): f.source for f in givens.external.values()}
+    after: dict[str, list[str]] = {}
+    for left, right in sorted(set(edges)):
+        one, other = rows[names[left]], rows[names[right]]
+        sent, received = messages.get(one.name), messages.get(other.name)
+        carried = sent is not None and received is not None and sent.message == received.message
+        if one.process != other.process and not (carried and sent is not None and sent.kind == "send"):
+            after.setdefault(other.name, []).append(one.name)
+    _tell_left_out(givens, file, report)
+    for at in ordered:
+        row = rows[names[at]]
+        yield _event(row, givens, messages.get(row.name), after.get(row.name, []), rows, sources, file)
+
+
+def extraction_of(givens: Givens) -> Extraction:
+    """A microcosm as if it had been extracted, with its counts. Cost: linear."""
+    table = givens.events
+    processes = {
+        *givens.processes,
+        *(m.process for m in givens.messages),
+        *(table.processes if table else ()),
+    }
+    return Extraction(
+        givens=givens,
+        events=len({*givens.named(), *(table.names if table else ())}),
+        processes=len(processes),
+        messages=len({m.message for m in givens.messages}),
+        correspondences=givens.externals + max(0, len(givens.internal) - 1),
+        isolated=0,
+        outside=0,
+        reported={},
+    )
+
+
+def _messages(givens: Givens, file: str) -> dict[str, Message]:
+    found: dict[str, Message] = {}
+    for message in givens.messages:
+        if found.setdefault(message.event, message) is not message:
+            fault = f"{quote(message.event)} has several messages, and an event of a log has one at most"
+            raise TextError(fault, file=file)
+    return found
+
+
+def _placed(
+    givens: Givens,
+    position: Mapping[str, int],
+    ordered: list[int],
+    edges: list[tuple[int, int]],
+    messages: Mapping[str, Message],
+    file: str,
+) -> dict[str, EventRow]:
+    """What is known of each event, with its process and its place there, in the order of `position`."""
+    owner = {event: process for process, events in givens.processes.items() for event in events}
+    owner |= {event: clock.process for event, clock in givens.clocks.items()}
+    owner |= {event: message.process for event, message in messages.items()}
+    rank = dict(zip(ordered, range(len(ordered)), strict=True))
+    rows: dict[str, EventRow] = {}
+    loose: dict[str, list[str]] = {}
+    told: set[str] = set()
+    for name in position:
+        row = (givens.events and givens.events.row(name)) or EventRow(name)
+        process = row.process or owner.get(name, "")
+        if process and row.seq:
+            told.add(process)
+        elif process:
+            loose.setdefault(process, []).append(name)
+        rows[name] = row if row.process and row.seq else row._replace(process=process or name, seq=1)
+    order = None
+    for process, events in loose.items():
+        events.sort(key=lambda name: rank[position[name]])
+        order = order or happens_before(len(position), edges)
+        apart = next((p for p in pairwise(events) if not order.before(position[p[0]], position[p[1]])), None)
+        if apart is not None or process in told:
+            between = " and ".join(map(quote, apart or events[:1]))
+            fault = f"nothing says where in process {quote(process)} {between} stand"
+            raise TextError(fault, file=file, hint="Lines `event NAME process P seq N` say so.")
+        rows.update((name, rows[name]._replace(seq=at)) for at, name in enumerate(events, 1))
+    return rows
+
+
+def _event(
+    row: EventRow,
+    givens: Givens,
+    message: Message | None,
+    after: list[str],
+    rows: Mapping[str, EventRow],
+    sources: Mapping[tuple[str, str], str | None],
+    file: str,
+) -> TraceEvent:
+    trace = row.trace
+
+    def bare(name: str) -> str:
+        return name if trace is None else name.removeprefix(f"{trace}/")
+
+    clock, process = givens.clocks.get(row.name), bare(row.process)
+    kind = row.kind or ("internal" if message is None else message.kind)
+    own = in_trace(trace, f"{process}:{row.seq}") == row.name
+    return TraceEvent(
+        process,
+        row.seq,
+        kind,
+        row.message if row.message is not None else message and message.message,
+        tuple(map(bare, message.receivers)) if message else (),
+        {bare(name): count for name, count in clock.entries.items()} if clock else None,
+        givens.stamps.get(row.name),
+        row.label,
+        row.attributes,
+        trace,
+        None if own else row.name,
+        tuple(bare(each) if rows[each].trace == trace else each for each in after),
+        row.file or file,
+        row.line,
+        links=tuple(sources.get((each, row.name)) or "given" for each in after),
+    )
+
+
+def _tell_left_out(givens: Givens, file: str, report: Report) -> None:
+    unsaid = [fact for fact in givens.external.values() if fact.relation is not Relation.BEFORE]
+    told = {
+        "correspondences other than <": len(unsaid) + len(givens.refuted),
+        "tokens": len(givens.tokens),
+        "orderings": len(givens.orderings),
+        "`complete`": int(bool(givens.complete)),
+    }
+    found = [f"{count:,} {what}" if what[0] != "`" else what for what, count in told.items() if count]
+    if found:
+        report.add("left-out", f"a log cannot say what this says: {', '.join(found)}", file=file)

@@ -1,0 +1,111 @@
+"""Microcosms where logs are asked for: what their events say goes into `trace`, `order` and `extract`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+def random_log(seed: int) -> list[dict[str, object]]:
+    """Lines of a few processes that send to each other; receptions come after their sendings."""
+    draw = Random(seed)
+    seqs, waiting, lines = dict.fromkeys("abc", 0), [], list[dict[str, object]]()
+    for at in range(draw.randint(1, 14)):
+        process = draw.choice("abc")
+        seqs[process] += 1
+        line: dict[str, object] = {"process": process, "seq": seqs[process], "label": f"step {at}"}
+        mine = [message for message in waiting if message[1] == process]
+        if mine and draw.random() < 0.7:
+            waiting.remove(mine[0])
+            line |= {"kind": "receive", "message": mine[0][0]}
+        elif draw.random() < 0.6:
+            to = draw.choice([other for other in "abc" if other != process])
+            waiting.append((f"m{at}", to))
+            line |= {"kind": "send", "message": f"m{at}", "to": [to]}
+        lines.append(line)
+    return lines
+
+
+def pairs_before(lines: list[dict[str, object]]) -> set[tuple[str, str]]:
+    """Happens-before of the lines, by a closure that knows nothing of the package."""
+    name = [f"{line['process']}:{line['seq']}" for line in lines]
+    past: list[set[int]] = []
+    for at, line in enumerate(lines):
+        direct = {
+            k
+            for k in range(at)
+            if lines[k]["process"] == line["process"]
+            or (line.get("kind") == "receive" and lines[k].get("message") == line["message"])
+        }
+        past.append(direct.union(*(past[k] for k in direct)))
+    return {(name[k], name[at]) for at in range(len(lines)) for k in past[at]}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_log_that_went_through_a_microcosm_says_what_it_said(run: Run, seed: int) -> None:
+    lines = random_log(seed)
+    Path("log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run("extract", "log.jsonl", "-o", "log.mc", "-q")
+    assert run("trace", "log.mc", "--to", "again.jsonl", "-q").code == 0
+    again = [json.loads(line) for line in Path("again.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {(e["process"], e["seq"], e["label"], e.get("message")) for e in again} == {
+        (e["process"], e["seq"], e["label"], e.get("message")) for e in lines
+    }
+    table = run("table", "again.jsonl", "--json", "-q").json
+    told = {(a, b) for a, b, sign in table["pairs"] if sign == "<"}
+    told |= {(b, a) for a, b, sign in table["pairs"] if sign == ">"}
+    assert told == pairs_before(lines)
+    kept, told_of = (run("order", file, "--json", "-q").json["orderings"] for file in ("log.jsonl", "log.mc"))
+    for ordering, answer in kept.items():
+        assert told_of[ordering]["execution"] is None  # what it says first did not happen first
+        assert (told_of[ordering]["closure"], told_of[ordering]["interior"]) == (
+            answer["closure"],
+            answer["interior"],
+        )
+
+
+def test_what_is_given_beyond_processes_goes_along_as_links_and_the_rest_is_told(run: Run) -> None:
+    Path("x.mc").write_text("internal a < b\nb < c\nc || d\ntoken t = a, d\n", encoding="utf-8")
+    ran = run("trace", "x.mc", "--to", "x.jsonl")
+    assert "1 correspondences other than <, 1 tokens [left-out]" in ran.err
+    assert run("online", "x.jsonl", "a", "c", "-q").out.startswith("a < c")
+    assert run("online", "x.jsonl", "a", "d", "-q").code == 3
+    assert run("trace", "x.mc", "--to", "y.jsonl", "--strict").code == 4
+    assert not Path("y.jsonl").exists()
+
+
+def test_without_event_lines_the_given_order_places_messages_in_their_processes(run: Run) -> None:
+    order = "s < t\ns < r\nr < u\nt < u\n"
+    text = f"{order}send s = m1 p -> q\nsend t = m2 p -> q\nreceive r = m1 q\nreceive u = m2 q\n"
+    Path("x.mc").write_text(text, encoding="utf-8")
+    assert run("order", "x.mc", "--json").json["orderings"]["fifo-1-1"]["interior"] is True
+    Path("y.mc").write_text(text.replace("s < t\n", ""), encoding="utf-8")
+    ran = run("order", "y.mc")
+    assert ran.code == 4
+    assert "nothing says where in process p s and t stand" in ran.err
+
+
+def test_extract_writes_a_microcosm_in_its_other_form(run: Run) -> None:
+    Path("x.mc").write_text("a < b || c\n", encoding="utf-8")
+    assert run("extract", "x.mc", "-o", "x.json").code == 0
+    assert run("extract", "x.json", "-q").out == "a < b\nb || c\n"
+    refused = run("extract", "x.mc", "--complete")
+    assert refused.code == 4
+    assert "A line `complete` in it" in refused.err
+
+
+def test_a_folder_of_what_is_neither_log_nor_microcosm_says_how_it_may_be_read(run: Run) -> None:
+    Path("logs").mkdir()
+    for name in ("alice", "bob"):
+        Path(f"logs/{name}.log").write_text(f"12:00:00 {name} got the lease\n", encoding="utf-8")
+    for command in (["events", "logs"], ["trace", "logs", "--to", "x.jsonl"], ["online", "logs", "a", "b"]):
+        ran = run(*command)
+        assert ran.code == 4
+        assert "--pattern '(?<time>" in ran.err
+    told = run("events", "logs", "--pattern", r"(?<time>\S+) (?<host>\S+) (?<event>.*?)( \[.*\])?")
+    assert "took nothing of the line (does the pattern end with $?) [no-text]" in told.err
