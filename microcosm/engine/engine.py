@@ -19,7 +19,7 @@ from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
-from microcosm.engine.relations import all_rows
+from microcosm.engine.relations import RowRelation, all_rows
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -32,7 +32,6 @@ from microcosm.order.labels import Labels
 from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
-
 
 VERDICTS = (
     Relation.BEFORE,
@@ -107,13 +106,12 @@ class Engine:
         x, y = position.get(a, -1), position.get(b, -1)
         if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
             return self.memo, x, y
-        slots = iter(range(self.universe.OUTSIDERS))
+        slots, domain = iter(range(universe.OUTSIDERS)), universe.named
         places = []
-        domain = self.universe.named
         for name, at in ((a, x), (b, y)):
             if at < 0 or at in vacant:
                 at = next(slots)  # noqa: PLW2901
-                self.universe.names[at] = name
+                universe.names[at] = name
                 domain |= 1 << at
             places.append(at)
         if self._outside is None:
@@ -279,22 +277,16 @@ class Engine:
         closed = _BEFORE in self.program.orders or _BEFORE not in self.program.of
         if closed and _CONCURRENT not in self.memo.program.of:
             return None
-        before = self.memo.judged(_BEFORE)
-        concurrent = self.memo.judged(_CONCURRENT)
+        before, concurrent, related = map(self.memo.judged, (_BEFORE, _CONCURRENT, _RELATED))
         if not closed:
             for x in bits(before.support()[0]):
                 if both := before.row(x) & before.col(x):
                     return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
-        related = self.memo.judged(_RELATED)
         rows, cols = concurrent.support()
         for x in bits((rows | cols) & ~self._surely_clean()):
             row = concurrent.row(x) | concurrent.col(x)
-            if not row:
-                continue
-            if both := row & (before.row(x) | before.col(x)):
-                return self._clash(x, Relation.CONCURRENT, Relation.BEFORE, lowest(both))
-            if both := row & (related.row(x) | related.col(x)):
-                return self._clash(x, Relation.CONCURRENT, Relation.RELATED, lowest(both))
+            if found := _excluded(x, row, before, related):
+                return self._clash(x, Relation.CONCURRENT, *found)
         return None
 
     def superseded(self) -> tuple[str, str] | None:
@@ -302,8 +294,7 @@ class Engine:
 
         Cost: two rows for each event with a `<>`.
         """
-        before = self.memo.judged(_BEFORE)
-        related = self.memo.judged(_RELATED)
+        before, related = map(self.memo.judged, (_BEFORE, _RELATED))
         rows, cols = related.support()
         for x in bits(rows | cols):
             row = related.row(x) | related.col(x)
@@ -385,19 +376,14 @@ class Engine:
             return self.clash()
         if not changed:
             return None
-        before = self.memo.judged(_BEFORE)
-        concurrent = self.memo.judged(_CONCURRENT)
-        related = self.memo.judged(_RELATED)
+        before, concurrent, related = map(self.memo.judged, (_BEFORE, _CONCURRENT, _RELATED))
         rows, cols = concurrent.support()
         changed &= rows | cols
         gained = 1 << a | (before.col(a) if linked and changed else 0)
         for y in bits(changed):
             unordered = gained & (concurrent.row(y) | concurrent.col(y))
-            if unordered:
-                if both := unordered & (before.row(y) | before.col(y)):
-                    return self._clash(lowest(both), Relation.CONCURRENT, Relation.BEFORE, y)
-                if both := unordered & (related.row(y) | related.col(y)):
-                    return self._clash(lowest(both), Relation.CONCURRENT, Relation.RELATED, y)
+            if found := _excluded(y, unordered, before, related):
+                return self._clash(found[1], Relation.CONCURRENT, found[0], y)
         return None
 
     def _refresh(self) -> None:
@@ -416,3 +402,11 @@ class Engine:
 
     def _named(self, cycle: Cycle) -> CyclicGivens:
         return CyclicGivens([self.universe.names[at] for at in cycle.path])
+
+
+def _excluded(x: int, others: int, before: RowRelation, related: RowRelation) -> tuple[Relation, int] | None:
+    """What excludes that an event is concurrent with some others, and the first of these; None if nothing."""
+    for relation, rows in ((Relation.BEFORE, before), (Relation.RELATED, related)) if others else ():
+        if both := others & (rows.row(x) | rows.col(x)):
+            return relation, lowest(both)
+    return None
