@@ -202,7 +202,7 @@ def promises(page: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("page", ["guides/replica.md", "reference/security.md", "reference/guarantees.md"])
+@pytest.mark.parametrize("page", ["guides/replica.md", "reference/security.md"])
 def test_each_promise_of_replicas_names_a_test(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert text.count("::test_") > 10
