@@ -21,9 +21,10 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica import exchange_messages as said
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger import chain
-from microcosm.replica.ledger.dots import Dot, DotRun
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove, decode, encode
 from microcosm.replica.replica import Replica
+from microcosm.replica.store import Memory
 from tests.replica.served import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "wire-and-journal.md").read_text()
@@ -204,3 +205,22 @@ def test_the_journal_of_the_first_version_goes_on(tmp_path: Path) -> None:
     replica = Replica(open_store(path))
     assert replica.online("share", "after") is Relation.BEFORE
     replica.close()
+
+
+def test_what_is_of_a_newer_version_is_asked_for_again_and_nobody_is_blamed() -> None:
+    """An evolution of version 2 is not taken, and wanted in each round; with version 1 it is taken then."""
+    replica = Replica(Memory(), "phone", incarnation=1)
+    exchange = replica.exchange
+    dot = Dot("laptop", 1, 1)
+    theirs = said.encode(said.Compare((said.Range(FIRST, None, (DotRun(*dot, 2),)),)))
+    later = said.encode(said.Supply((pack([2, 0, list(dot), "upload", None, "new"]),)))
+    for _ in range(3):
+        wanted = [said.decode(each) for each in exchange.receive("laptop", theirs)]
+        assert said.Want((DotRun(*dot, 2),)) in wanted
+        assert exchange.receive("laptop", later) == []
+    assert exchange.receive("laptop", pack([3, 9, "?"])) == []
+    assert (list(exchange.newer), [*exchange.blamed], exchange.malformed) == (["laptop"], [], 0)
+    exchange.receive("laptop", said.encode(said.Supply((pack([1, 0, list(dot), "upload", None]),))))
+    assert replica.events == ["upload"]
+    exchange.receive("laptop", pack([0, 2, []]))
+    assert len(exchange.blamed) == 1

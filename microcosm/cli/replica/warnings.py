@@ -75,6 +75,11 @@ class Warnings:
                 self._tell({"event": "suspect", "member": name, "why": why})
         for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
             self.once(("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it")
+        for name, what in node.replica.exchange.newer.items():
+            self.once(
+                ("newer", name),
+                f"{name} has {what}: it waits there; a newer version of this program takes it",
+            )
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):
                 self._tell({"event": "diverged", **found})
