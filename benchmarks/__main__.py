@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import (
     closure,
     collect,
+    commands,
     exact,
     increments,
     journal,
@@ -17,6 +18,7 @@ from benchmarks import (
     online_table,
     orderings,
     page,
+    plots,
     protocols,
     questions,
     reading,
@@ -33,21 +35,8 @@ DOCS = Path(__file__).parents[1] / "docs" / "benchmarks" / "results.md"
 ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
-        *(startup, closure, online_table, labels, increments, questions),
-        *(
-            refutation,
-            exact,
-            protocols,
-            orderings,
-            reading,
-            journal,
-            page,
-            replica,
-            transport,
-            record,
-            collect,
-            year,
-        ),
+        *(startup, commands, closure, online_table, labels, increments, questions, refutation, exact),
+        *(protocols, orderings, reading, journal, page, replica, transport, record, collect, year),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")
@@ -59,7 +48,11 @@ def main() -> int:
     option("--quick", action="store_true", help="small inputs and few rounds: does it run at all?")
     option("--only", choices=ALL, action="append", help="one of the benchmarks (may be repeated)")
     option("--json", metavar="FILE", help="write the results there as well; - is standard output")
-    option("--write-docs", action="store_true", help="write docs/benchmarks/results.md as far as this goes")
+    option(
+        "--write-docs",
+        action="store_true",
+        help="write docs/benchmarks/results.md as far as this goes, and plots.md",
+    )
     asked = parser.parse_args()
     lines: list[Line] = []
     for name in asked.only or ALL:
@@ -74,7 +67,8 @@ def main() -> int:
         Path(asked.json).write_text(results + "\n", encoding="utf-8")
     if asked.write_docs:
         before = DOCS.read_text(encoding="utf-8") if DOCS.exists() else ""
-        DOCS.write_text(page(lines, before), encoding="utf-8")
+        DOCS.write_text(written := page(lines, before), encoding="utf-8")
+        DOCS.with_name("plots.md").write_text(plots.page(written), encoding="utf-8")
     return 0
 
 

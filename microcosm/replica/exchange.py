@@ -245,16 +245,16 @@ class AntiEntropy:
                 if fingerprint(mine) != each.seen:
                     parts += _parts(each.low, each.high, mine)
                 elif each.low == FIRST and each.high is None:
+                    differing: list[ExchangeMessage] = []
                     if self._differ(peer, "removals", self._removals(), removed):
                         whole = self._side.struck().within(FIRST, None)
-                        yield Removed(tuple(_parts(FIRST, None, whole)))
-                        continue
+                        differing.append(Removed(tuple(_parts(FIRST, None, whole))))
                     mine_too = self._side.heads()
                     if heads and mine_too and self._differ(peer, "heads", mine_too, heads):
-                        yield self._side.newest_heads()
-                        continue
-                    self._side.level_with(peer)
-                    yield Same(each.seen)
+                        differing.append(self._side.newest_heads())
+                    if not differing:
+                        self._side.level_with(peer)
+                    yield from differing or (Same(each.seen),)
                 continue
             here, theirs = Dots(mine), Dots(each.seen)
             fewer, missing = here - theirs, list(theirs - here)

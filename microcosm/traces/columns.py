@@ -128,17 +128,13 @@ def _or_none(message: str) -> str | None:
 
 
 class _Names(dict[tuple[str, str], str]):
-    """The full name of each process by its execution and name: one string everywhere."""
+    """The full name of each process by its execution and name, one string everywhere."""
 
-    def __init__(self, several: bool) -> None:
-        self._several = several
-        self.trace: dict[str, str] = {}
-        """The execution of each process."""
+    several = False
 
     def __missing__(self, key: tuple[str, str]) -> str:
         trace, process = key
-        name = self[key] = in_trace(trace if self._several else None, process)
-        self.trace[name] = trace
+        name = self[key] = in_trace(trace if self.several else None, process)
         return name
 
 
@@ -155,7 +151,8 @@ class _Log:
         self._several = several
         self._ids: list[str] = []
         self._process: list[str] = []
-        self._names = _Names(several)
+        self._names = _Names()
+        self._names.several = several
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
@@ -215,9 +212,10 @@ class _Log:
 
     def settle(self) -> bool:
         """Whether each message was sent once, and no process received one twice; all is read."""
-        runs: dict[str, list[str]] = {trace: [] for trace in (self.traces if self._several else ("",))}
+        self._trace = {process: trace for (trace, _), process in self._names.items()}
+        runs: dict[str, list[str]] = {trace: [] for trace in self.traces}
         for process in self._threads:
-            runs[self._names.trace[process] if self._several else ""].append(process)
+            runs[self._trace[process]].append(process)
         self._runs = [*runs.values()]
         self._threads = {process: self._threads[process] for run in self._runs for process in run}
         if len(self._sending) < self._kind.count(_SEND):
@@ -263,11 +261,7 @@ class _Log:
 
     def _within(self, event: int, names: Sequence[str]) -> str:
         """The name of an event, or of its message, in its execution."""
-        return (
-            names[event][len(self._names.trace[self._process[event]]) + 1 :]
-            if self._several
-            else names[event]
-        )
+        return names[event][len(self._trace[self._process[event]]) + 1 :] if self._several else names[event]
 
     def _unlinked(self) -> list[int]:
         """The events without another of their process that sent nothing which was received."""
@@ -316,7 +310,7 @@ class _Log:
         of = next(iter(self.traces), "") or None
         traces: Sequence[str | None] = Repeated(of, many)
         if self._several:
-            traces = Mapped(self._process, self._names.trace.__getitem__)
+            traces = Mapped(self._process, self._trace.__getitem__)
         table = EventTable(
             self._ids,
             self._process,

@@ -312,3 +312,47 @@ def test_a_journal_that_was_put_back_is_said_on_both_sides(tmp_path: Path, run: 
         assert await b.stop() == 0
 
     asyncio.run(scene())
+
+
+FAILING = """
+import sys
+from microcosm.cli.app import main
+from microcosm.replica.network.gossip import Gossip
+def failing(self, *_):
+    raise ZeroDivisionError("in the background")
+Gossip.poll = failing
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def serving(folder: Path, *command: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
+    """A replica that is served until it ends, of itself or at the end of what is said to it."""
+    write_keys(folder / "keys", new_ring())
+    return subprocess.run(
+        [sys.executable, *command, "replica", "serve", "a.journal", "--name", "a", "--keys", "keys"]
+        + (["--stay", "--member", "b=127.0.0.1:9"] if said is None else []),
+        input=said or "",
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_background_work_that_fails_is_the_end_and_is_said(tmp_path: Path) -> None:
+    done = serving(tmp_path, "-c", FAILING)
+    assert done.returncode == 70
+    assert "in the background" in done.stderr
+
+
+def test_answers_come_in_the_order_of_the_lines(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"id": n, "do": ("local", "query", "digest", "nothing")[n % 4], "event": f"e{n}"})
+        for n in range(100)
+    ]
+    done = serving(tmp_path, "-m", "microcosm", said="\n".join(lines))
+    assert done.returncode == 0
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["re"] for each in told if "re" in each] == [*range(100)]

@@ -25,12 +25,13 @@ class Served:
         members: dict[str, str],
         host: str = "127.0.0.1",
         inside: tuple[str, ...] = (),
+        options: tuple[str, ...] = (),
     ) -> None:
         """`inside` is the command that runs the rest of the line where the replica is to live."""
         self.folder, self.name, self.members = folder, name, members
         self.told: list[dict[str, Any]] = []
         """Everything that it has said of itself, over all its lives."""
-        self._inside = inside
+        self._inside, self._options = inside, options
         self._listen = f"{host}:0"
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._asked = 0
@@ -51,7 +52,7 @@ class Served:
                 *(*self._inside, sys.executable, "-m", "microcosm", "replica", "serve"),
                 f"{self.name}.journal",
                 *("--keys", "keys", "--name", self.name, "--listen", self._listen, "--every", "0.2"),
-                *members,
+                *(*members, *self._options),
                 cwd=self.folder,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdin=PIPE,

@@ -195,3 +195,18 @@ def assert_flat(held: list[int], stored: list[int], events: int, window: int) ->
     for kept in (held, stored):
         assert max(kept[half:]) <= 1.1 * max(kept[begin:half])
     assert max(held) <= 3.5 * window
+
+
+def test_what_was_disowned_is_not_what_was_said_last() -> None:
+    """A replica that begins anew takes out what it said that it had forgotten, and then forgets more."""
+    store = Memory()
+    one = Replica(store, "one", incarnation=1, forgetting=Forgetting(window=3))
+    for n in range(9):
+        one.local(f"e{n}")
+    assert one.tidy()
+    one.begin_anew("other", Dot("one", 1, 99))
+    for n in range(9):
+        one.local(f"later{n}")
+    assert one.tidy()
+    one._state.ledger._check()
+    assert Replica(store).digest() == one.digest()

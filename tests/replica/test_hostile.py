@@ -15,6 +15,7 @@ from microcosm.replica.exchange_messages import Gone, Supply, Want, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, LAST_NUMBER, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
+from microcosm.replica.network.shared import Suspects
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
@@ -220,3 +221,15 @@ def test_gone_is_bounded() -> None:
     assert one.exchange.receive("evil", encode(Gone((DotRun("evil", 1, 1, LAST_NUMBER + 1),)))) == []
     assert one.exchange.begin("evil")
     assert one.exchange.receive("evil", encode(Supply(()))) == []
+
+
+def test_who_says_such_things_again_is_not_heeded_for_twice_as_long() -> None:
+    suspects, now, waits = Suspects(), 0.0, []
+    for _ in range(13):
+        suspects.blame("evil", "lies", now)
+        waits.append(suspects.found["evil"].until - now)
+        assert not suspects.heeds("evil", now)
+        assert suspects.heeds("other", now)
+        now = suspects.found["evil"].until
+        assert suspects.heeds("evil", now)
+    assert waits == [2.0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm.replica.admission import Quota, Quotas
+from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
@@ -53,8 +54,9 @@ def test_what_is_held_of_an_author_is_bounded(quota: Quota) -> None:
         b.local(f"b{n}")
     for _ in range(3):
         exchanged(a, spammer)
-    count = len([each for each in a.held_of(a.seen()) if each.dot.replica == "spammer"])
-    assert 5 <= count <= 20
+    held = [evolutions.encode(each) for each in a.held_of(a.seen()) if each.dot.replica == "spammer"]
+    assert 5 <= len(held) <= (quota.held or 100)
+    assert sum(map(len, held)) <= (quota.bytes or 1 << 20)
     for n in range(100):
         spammer.remove(f"u{n} < v{n}")  # these are let in as soon as there is room
     a.quotas.now = 2.0

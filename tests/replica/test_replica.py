@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -276,3 +279,20 @@ def test_a_replica_that_is_refused_leaves_its_journal_free(tmp_path: Path) -> No
     with pytest.raises(WrongReplica, match="replica a, not of b"):
         Replica(path, "b")
     Replica(path).close()
+
+
+def test_it_starts_no_thread_opens_no_socket_and_looks_at_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a replica by itself does not do that")
+
+    for place, what in ((threading.Thread, "start"), (socket, "socket"), (time, "time"), (time, "monotonic")):
+        monkeypatch.setattr(place, what, never)
+    one, other = replica("a"), replica("b")
+    one.local("x")
+    other.learn("x < y")
+    level(one, other)
+    one.tidy()
+    one.remove("x < y")
+    one.compact()
+    level(other, one)
+    assert other.online("x", "y") is Relation.UNKNOWN

@@ -19,7 +19,7 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.network.keys import Key, Keyring
-from microcosm.replica.network.transport import is_literal
+from microcosm.replica.network.transport import HostNames, is_literal
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
@@ -208,3 +208,43 @@ def test_a_damaged_journal_is_still_found_so_where_nothing_can_be_written(
         head[at] ^= 1
     (tmp_path / "j-head").write_bytes(head)
     assert fsck(tmp_path / "j").faults
+
+
+def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        there = ["127.0.0.1"]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, *_: [(0, 0, 0, "", (there[-1], port))])
+        news = asyncio.Event()
+        names = HostNames(socket.AF_INET, asyncio.get_running_loop(), news.set)
+        now = time.monotonic()
+        assert names.found(("phone.example", 7), now) is None
+        await news.wait()
+        there.append("127.0.0.2")
+        assert names.found(("phone.example", 7), now + 50) == ("127.0.0.1", 7)
+        assert not names._asked
+        news.clear()
+        assert names.found(("phone.example", 7), now + 70) == ("127.0.0.1", 7)
+        await news.wait()
+        assert names.found(("phone.example", 7), now + 71) == ("127.0.0.2", 7)
+
+    ran(scene())
+
+
+def test_who_cannot_tell_what_was_delivered_takes_no_more_messages() -> None:
+    async def scene() -> None:
+        got: list[bytes] = []
+        async with AsyncExitStack() as stack:
+            a = await stack.enter_async_context(serve(Memory(), "a", **OPTIONS))
+            b = await stack.enter_async_context(serve(Memory(), "b", on_deliver=into(got), **OPTIONS))
+            meet(a, b)
+            a.replica.send("b", b"first")
+            await b.until(lambda replica: got == [b"first"])
+            b.pause(True)
+            a.replica.send("b", b"second")
+            a.replica.local("x")
+            await levelled(a, b)  # what is known goes on
+            assert got == [b"first"]
+            b.pause(False)
+            await b.until(lambda replica: got == [b"first", b"second"])
+
+    ran(scene())

@@ -275,9 +275,12 @@ class Chains:
             self._blocks.pop(stream, None)
             self._newest.pop(stream, None)
 
-    def compact(self, held: Iterable[Dot]) -> None:
-        """Drop the blocks of which nothing is held any more, but for the newest of each stream."""
-        kept = {(dot.stream, block_of(dot.number)) for dot in held}
+    def compact(self, needed: Iterable[Dot]) -> None:
+        """Drop the blocks in which no dot is needed any more, but for the newest of each stream.
+
+        Needed is what is held, and the last dot before a cut: its head is compared with those of others.
+        """
+        kept = {(dot.stream, block_of(dot.number)) for dot in needed}
         for stream, blocks in self._blocks.items():
             newest = max(blocks, default=0)
             for block in [each for each in blocks if each < newest - 1 and (stream, each) not in kept]:

@@ -174,8 +174,9 @@ class Ledger:
             if isinstance(evolution, Add):
                 if dot in self.facts.get(evolution.fact.key(), ()):
                     self._withdraw(dot, evolution.fact.key())
-                continue
-            if isinstance(evolution, Append):
+            elif isinstance(evolution, Forget):
+                del self.theirs[dot.replica]
+            elif isinstance(evolution, Append):
                 del self.chains[stream][dot.number]
                 self.numbers[stream].remove(dot.number)
                 self.places[evolution.event].discard(dot)
@@ -317,6 +318,8 @@ class Ledger:
             assert held.fact.key() == key
         for dot, held in self.held.items():
             assert not isinstance(held, Add) or dot in given or dot in self.struck
+            assert not isinstance(held, Forget) or self.theirs[dot.replica] is held
+        assert all(self.held.get(forget.dot) is forget for forget in self.theirs.values())
         for stream, numbers in self.numbers.items():
             assert numbers == sorted(self.chains[stream]) != []
         for event, places in self.places.items():

@@ -260,7 +260,7 @@ def encode_state(state: ReplicaState) -> bytes:
     """The bytes of all of it. Cost: linear."""
     assert state.identity is not None
     ledger = state.ledger
-    state.chains.compact(ledger.held)
+    state.chains.compact([*ledger.held, *(Dot(*cut, number - 1) for cut, number in ledger.closed.items())])
     written: bytes = msgpack.packb(
         [
             STATE_VERSION,

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.errors import JournalError
 from microcosm.replica.journal import Journal
+from microcosm.replica.journal import log as journal_log
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.files import Disk, Flat
 from microcosm.replica.journal.reader import Reader
@@ -367,3 +368,12 @@ def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
         "journal-lock",
         "there",
     ]
+
+
+def test_a_payload_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert journal_log.LARGEST == 256 << 20
+    monkeypatch.setattr(journal_log, "LARGEST", 100)
+    with journal(tmp_path / "journal") as opened:
+        with pytest.raises(ValueError, match="a journal takes 100 at most"):
+            opened.commit([("note", bytes(100)), ("note", bytes(101))])
+        assert opened.commit([("note", bytes(100))]) == 1
