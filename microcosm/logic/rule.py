@@ -158,10 +158,10 @@ class Rule:
         """
         variables = list(self.domains)
         for chosen in product(*self.premises):
-            excluding = [premise for premise in chosen if isinstance(premise, Incompatible)]
+            excluding = [(p.one, p.other) for p in chosen if isinstance(p, Incompatible)]
             for relations in product(*(self.domains[v] for v in variables)):
                 binding = dict(zip(variables, relations, strict=True))
-                if not all(_exclude(premise, binding) for premise in excluding):
+                if not all(incompatible(*(_relation(r, binding) for r in two)) for two in excluding):
                     continue
                 premises = tuple(p for premise in chosen for p in _bind(premise, binding))
                 for conclusion in self.conclusions:
@@ -241,7 +241,7 @@ def finer(of: Judged) -> Iterator[Judged]:
         yield Judged(of.judgement, left, relation, right)
 
 
-_POSSIBLE = {
+_POSSIBLE: dict[Relation | str, frozenset[str]] = {
     Relation.BEFORE: frozenset("<"),
     Relation.AFTER: frozenset(">"),
     Relation.CONCURRENT: frozenset("|"),
@@ -253,7 +253,7 @@ _POSSIBLE = {
 }
 
 
-def incompatible(one: Relation, other: Relation) -> bool:
+def incompatible(one: Relation | str, other: Relation | str) -> bool:
     """Whether no pair of events of any world stands in both relations. Cost: constant.
 
     >>> incompatible(Relation.BEFORE, Relation.NOT_RELATED), incompatible(Relation.RELATED, Relation.AFTER)
@@ -261,9 +261,3 @@ def incompatible(one: Relation, other: Relation) -> bool:
     """
     known = one in _POSSIBLE and other in _POSSIBLE
     return known and not _POSSIBLE[one] & _POSSIBLE[other]
-
-
-def _exclude(premise: Incompatible, binding: dict[str, Relation]) -> bool:
-    one, other = _relation(premise.one, binding), _relation(premise.other, binding)
-    assert isinstance(one, Relation) and isinstance(other, Relation)  # noqa: PT018
-    return incompatible(one, other)
