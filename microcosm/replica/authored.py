@@ -111,6 +111,17 @@ class Authored(Epochs):
             self._note_divergence({"member": name, "fork": [*stream, number]})
         return True
 
+    def settle_divergences(self, peer: str) -> None:
+        """What there was to do about a member has been done: what it said in two ways is taken out.
+
+        Until then it is left as it is, for the member says it again under other dots; one that is replaced
+        may never have heard that it has to.
+        """
+        for stream, content in [*self._state.forks.items()]:
+            if stream[0] == peer != self.name:
+                self._keep_proof(read_proof(content), cut=True)
+        super().settle_divergences(peer)
+
     def _dispute(self, run: DotRun) -> None:
         """What this replica itself has said in doubtful numbers is said again under others."""
         if run.replica == self.name and run.first < run.end:

@@ -208,7 +208,7 @@ class World(Clockwork):
                 for node in others:
                     member = node.endpoint.durable.process.membership.named.get(name)
                     if member is not None and member.incarnation == fence.incarnation:
-                        self.act(node.name, lambda node: node.endpoint.evict(name, self.now))
+                        self.act(node.place, lambda node: node.endpoint.evict(name, self.now))
                         break
             elif len(others) == len(self.nodes) - 1 and all(fence in node.fences() for node in others):
                 then()

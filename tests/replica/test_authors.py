@@ -11,7 +11,7 @@ from microcosm.errors import Malformed, Undefined
 from microcosm.replica.exchange_messages import Supply, decode, encode
 from microcosm.replica.ledger import chain, proof
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Remove
 from microcosm.replica.network.status import divergences
 from microcosm.replica.replica import Replica, level
@@ -219,6 +219,30 @@ def test_two_things_told_to_two_are_proved_and_all_converge() -> None:
     level(a, c)
     level(a, b)
     assert a.digest() == c.digest()
+
+
+def test_what_two_copies_said_stays_in_no_chain_once_the_author_is_replaced() -> None:
+    """The author was told, and may have forgotten; of two copies there may be parts that do not touch."""
+    b, c = signing("b"), signing("c")
+    one = signing("evil")
+    one.local("same")
+    other = clone(one)
+    for n in range(19):
+        one.local(f"one {n}")
+    for n in range(40):
+        other.local(f"other {n}")
+    level(one, b)
+    for run in (DotRun("evil", 1, 30, 42), DotRun("evil", 1, 21, 30)):
+        for supply in other.supplies(other.held_of(Dots([run])), 1 << 16):
+            list(b.accept("evil", decode(encode(supply))))  # type: ignore[arg-type]
+    assert [found.number for found in b.proofs] == [21]
+    b.settle_divergences("evil")
+    assert b.chains()[("evil", 1)] == ["same", *(f"one {n}" for n in range(19))]
+    assert divergences(b) == []
+    level(b, c)
+    assert b.digest() == c.digest()
+    assert [found.number for found in c.proofs] == [21]
+    again(b)
 
 
 def test_a_proof_that_proves_nothing_is_none() -> None:
