@@ -173,6 +173,10 @@ class Malformed(MicrocosmError):
     """Bytes that are no evolution, message or snapshot of a version that this program reads."""
 
 
+class NewerVersion(Malformed):
+    """Bytes of a version that this program does not know yet: to be read by one that does."""
+
+
 class WrongReplica(MicrocosmError):
     """A store that belongs to another replica, or another replica that uses this one's name."""
 

@@ -192,6 +192,24 @@ def test_each_statement_of_the_theory_names_a_test() -> None:
     assert sorted(map(int, numbers)) == [*range(1, 32)]
 
 
+def promises(page: str) -> list[str]:
+    """The headings of a page on what replicas guarantee before whose next one no test is named."""
+    parts = re.split(r"^(##.*)$", FENCE.sub("", page), flags=re.MULTILINE)
+    return [
+        name
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+        if not re.search(r"`tests/[^`]*::", text)
+    ]
+
+
+@pytest.mark.parametrize("page", ["guides/replica.md", "reference/security.md"])
+def test_each_promise_of_replicas_names_a_test(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert text.count("::test_") > 10
+    assert promises(text) == []
+    assert promises("## One\n\n*Tests*: `tests/a.py::test_b`.\n\n### Two\n\nwords\n") == ["### Two"]
+
+
 @pytest.mark.slow
 def test_nothing_is_misspelt() -> None:
     """codespell finds nothing in what people read; `pyproject.toml` has the words that are meant."""

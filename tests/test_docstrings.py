@@ -124,3 +124,30 @@ def test_what_it_raises_is_said(package: str) -> None:
 def test_a_module_says_what_it_is_for(package: str) -> None:
     missing = naming_another(package)
     assert len(missing) <= NAMES_ANOTHER[package], missing
+
+
+SHARED = {
+    **dict.fromkeys(
+        ["Message", "Line", "Part", "Place", "Lines", "Format"], "what a format calls so, seen there"
+    ),
+    **dict.fromkeys(["Asked", "Extracted", "Compared"], "what one job of Spark was asked, or answered"),
+    **dict.fromkeys(["Limits", "Spans", "Answer", "Known", "Found", "Knowledge"], "of one surface only"),
+    "Causality": "the fixture of `microcosm.testing` is public under this name",
+    "Token": "a piece of a statement, and of a rule: two grammars",
+    "Not": "negation in a rule, and in a question",
+    "Questions": "a text of questions, and the mixin by which a replica is asked",
+}
+"""Names that classes in several modules have, and why they stay; it may only shrink."""
+
+
+def test_no_name_means_two_classes() -> None:
+    """Within the packages of the core there is none at all."""
+    meant: dict[str, set[str]] = {}
+    for path in files("."):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+                meant.setdefault(node.name, set()).add(path.relative_to(PACKAGE).as_posix())
+    assert {name for name, places in meant.items() if len(places) > 1} <= set(SHARED)
+    core = ("givens", "order", "logic", "kernel", "engine", "queries", "state", "compare", "worlds")
+    for name, places in meant.items():
+        assert sum(place.partition("/")[0] in core for place in places) < 2, (name, places)

@@ -55,6 +55,9 @@ class Prover:
         plan = memo.program.of[pred]
         if plan.shape is PlanShape.CLOSURE:
             return self._chain(memo, goal)
+        rules = memo.program.concluding[pred]
+        if len(rules) == 1 and isinstance(plan.alias, tuple):  # one premise, of the same two events
+            return self._steps.node(memo, rules[0], {LEFT: goal[1], RIGHT: goal[2]}, {})
         found = self._along_trail(memo, goal) or self._breadth_first(memo, goal)
         if found is None:
             tables = memo.tables(pred)

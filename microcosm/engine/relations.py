@@ -295,7 +295,8 @@ class GivenRelation(PairRelation):
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The pairs of the cover."""
         by_clocks = () if self._clocks is None else self._clocks.cover()
-        return joined(self.stated(), pairwise(self._chain), by_clocks)
+        stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
+        return joined(stated, pairwise(self._chain), by_clocks)
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if self._more:

@@ -17,6 +17,7 @@ from microcosm import tuning
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import from_positions, row_of
+from microcosm.order.chain_cover import COMPONENT, FIELD
 from microcosm.order.labels import Labels
 
 
@@ -85,12 +86,14 @@ class ClockRows:
         """
         for process, chain in self._chains.items():
             reached: dict[str, int] = {}
+            before: Mapping[str, int] = {}
             for rank, at in enumerate(chain):
                 if rank:
                     yield chain[rank - 1], at
-                for other, seen in self._clock[at].entries.items():
-                    if other == process or other not in self._chains:
-                        continue
+                last, before = before, self._clock[at].entries
+                for other, seen in before.items():
+                    if last.get(other) == seen or other == process or other not in self._chains:
+                        continue  # most of a clock is as it was
                     count = self._reached(other, seen)
                     if count > reached.get(other, 0):
                         reached[other] = count
@@ -249,23 +252,26 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
     """
     largest: dict[str | None, list[tuple[str, int, list[int]]]] = {}
     """By execution."""
+    cover = labels.cover
     for process, members in clocks.chains():
-        numbers = {labels.cover.chain[at] for at in members}
+        numbers = {cover.chain[at] for at in members}
         (number,) = numbers if len(numbers) == 1 else (-1,)
-        if not 0 <= number < len(labels.cover.chains):
+        if not 0 <= number < len(cover.chains):
             return 0
         own = {at: clocks.clock(at).own for at in members}
-        line = [own.get(at, 0) for at in labels.cover.chains[number]]
+        line = [own.get(at, 0) for at in cover.chains[number]]
         execution = clocks.clock(members[0]).execution
         largest.setdefault(execution, []).append((process, number, [0, *accumulate(line, max)]))
-    found = [
-        at
-        for process, members in clocks.chains()
-        for at in members
-        if all(
-            clocks.clock(at).entries.get(other, 0) >= seen[labels.known_of(at, number)]
-            for other, number, seen in largest[clocks.clock(at).execution]
-            if other != process
-        )
-    ]
+    found = []
+    for process, members in clocks.chains():
+        others = [each for each in largest[clocks.clock(members[0]).execution] if each[0] != process]
+        mine = cover.chain[members[0]]
+        for at in members:
+            entries, known, index = clocks.clock(at).entries, cover.vector[at], cover.index[at]
+            for other, number, seen in others:
+                reached = index if number == mine else known >> number * FIELD & COMPONENT
+                if entries.get(other, 0) < seen[reached]:
+                    break
+            else:
+                found.append(at)
     return from_positions(found, labels.size)

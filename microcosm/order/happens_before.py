@@ -8,11 +8,12 @@ set of pairs that is closed once, and not kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
-from microcosm.tuning import gc_paused
+from microcosm.tuning import COLUMNS_FROM, gc_paused
 
 
 class Cycle(MicrocosmError):
@@ -188,7 +189,7 @@ def _shortest_cycle(
 
 def edge_sets(size: int, edges: Iterable[tuple[int, int]]) -> tuple[list[set[int]], list[set[int]]]:
     """Successor and predecessor sets of the edges. A self-loop raises `Cycle`."""
-    with gc_paused():
+    with gc_paused() if size > COLUMNS_FROM else nullcontext():
         successors: list[set[int]] = [set() for _ in range(size)]
         predecessors: list[set[int]] = [set() for _ in range(size)]
         for a, b in edges:

@@ -22,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.page.layout import Layout, laid_out
-from microcosm.page.packing import Column, integers, lines, moments, naturals, small, steps, words
+from microcosm.page.packing import Column, integers, lines, moments, naturals, numbered, small, steps, words
 from microcosm.traces.event import ANSWERED, SENDS
 from microcosm.traces.report import Irregularity, Report
 
@@ -309,7 +309,7 @@ class PageModel:
         if any(labels):
             yield from words("labels", labels)
         if any(self.messages[1]):
-            yield lines("messages", self._messages_sent())
+            yield from numbered("messages", self._messages_sent())
         if self.table is not None:
             yield steps("line", self.told("lines", 0))
             if len(self.files) > 2:

@@ -1,6 +1,7 @@
 """Scripts made shorter: no comments, no blanks, and a letter or two for each name that they declare.
 
-Only names change (and `const`, which is `let`), and each everywhere: all that is called `event` in one
+Only names change (and `const`, which is `let`, one for all that stand side by side).
+Each changes everywhere: all that is called `event` in one
 function of the page gets one and the same new name there, which nothing else in it has. So no name can come
 to mean what another one means, whatever the scopes inside are, and no scope has to be looked at. What follows
 a dot, stands before a colon in an object, or is text keeps its name; `{event}` becomes `{event:e}`.
@@ -74,6 +75,7 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
     fresh = _names(ascii_lowercase, taken)
     parts: list[str] = []
     last = ";"
+    declares = [False]  # in each bracket that is open: whether the statement is a `let`
     for token in tokens:
         text = token.text
         if token.begins:
@@ -86,6 +88,15 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
         if (text in ("}", ")", "]") and last == ",") or (text == "}" and last == ";"):
             parts.pop()
             last = parts[-1]
+        if text == "let" and last == ";" and declares[-1]:
+            parts[-1] = last = ","
+            continue
+        if text == "let" or last == ";":
+            declares[-1] = text == "let" and last != "("
+        if token.kind == "mark" and text in ("(", "[", "{"):
+            declares.append(False)
+        elif token.kind == "mark" and text in (")", "]", "}"):
+            declares.pop()
         if (_letter.match(last[-1]) and _letter.match(text)) or (last[-1] == text[0] and last[-1] in "+-"):
             parts.append(" ")
         parts.append(text)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from microcosm.engine.proof_steps import Steps
 
 
-class Offline(Enum):
+class ConcludedOffline(Enum):
     """What is concluded of a pair offline, where online decision making does not decide it."""
 
     APART = "||"
@@ -39,12 +39,12 @@ class Offline(Enum):
         return f"{self.value}*"
 
 
-Shown: TypeAlias = Relation | Offline
+Shown: TypeAlias = Relation | ConcludedOffline
 """What is shown of a pair: its online verdict, or what a complete log lets conclude."""
 
 _APART = (Judgement.OFFLINE, Relation.CONCURRENT)
 _TOLD = LiteralSource("base", name=COMPLETE)
-_BY_DIGIT: dict[str, Shown] = dict(zip("1234506", (*VERDICTS, Offline.APART), strict=True))
+_BY_DIGIT: dict[str, Shown] = dict(zip("1234506", (*VERDICTS, ConcludedOffline.APART), strict=True))
 
 
 class Concluded:
@@ -56,7 +56,7 @@ class Concluded:
     >>> from microcosm.state.microcosm import Microcosm
     >>> known = Microcosm.parse("a < b \\n a < c \\n complete").concluded
     >>> known.verdict("b", "c"), known.verdict("a", "c"), [*known.with_verdict(Relation.CONCURRENT, "b")]
-    (<Offline.APART: '||'>, Relation.BEFORE, ['c'])
+    (<ConcludedOffline.APART: '||'>, Relation.BEFORE, ['c'])
     """
 
     def __init__(self, engine: Engine, around: Neighbours, steps: Steps) -> None:
@@ -67,7 +67,7 @@ class Concluded:
         """What is shown of two distinct events. Cost: as online, and a row where that decides nothing."""
         found = self._engine.verdict(a, b)
         if found in (Relation.UNKNOWN, Relation.SILENT) and self._concluded(a, b):
-            return Offline.APART
+            return ConcludedOffline.APART
         return found
 
     def proof(self, a: str, b: str) -> Derivation | None:
@@ -98,7 +98,10 @@ class Concluded:
         """As `Engine.rows`, with what is concluded in a set of its own, and no more in `?` or silence."""
         for name, online in zip(names, self._engine.rows(names), strict=True):
             apart = self._row(name) & (online[Relation.UNKNOWN] | online[Relation.SILENT])
-            yield {**{verdict: row & ~apart for verdict, row in online.items()}, Offline.APART: apart}
+            yield {
+                **{verdict: row & ~apart for verdict, row in online.items()},
+                ConcludedOffline.APART: apart,
+            }
 
     def table(self, names: list[str]) -> ShownTable:
         """What is shown of every pair of some events, the first before the second in their order."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from microcosm.errors import Malformed
+from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.exchange_messages import (
     Compare,
     ExchangeMessage,
@@ -148,6 +148,9 @@ class AntiEntropy:
         """What stands for removals, or for heads, here and at each peer, and how often they were compared."""
         self.malformed = 0
         """How many messages, or evolutions in them, could not be read; they were dropped."""
+        self.newer: dict[str, str] = {}
+        """Peers that speak a version that this program does not know, and of what: not taken, and asked for
+        again whenever there is an exchange, so that a program that reads it has it then."""
         self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
@@ -183,6 +186,9 @@ class AntiEntropy:
         try:
             message = decode(content)
             return [encode(answer) for answer in islice(self._answers(peer, message), self._most)]
+        except NewerVersion as error:
+            self.newer[peer] = str(error)
+            return []
         except Malformed as error:
             self.malformed += 1
             self.blamed.append((peer, f"a message that cannot be read: {error}"))
@@ -306,6 +312,9 @@ class AntiEntropy:
         for content in contents:
             try:
                 evolution = evolutions.decode(content)
+            except NewerVersion as error:
+                self.newer[peer] = str(error)
+                continue
             except Malformed as error:
                 self.malformed += 1
                 self.blamed.append((peer, f"an evolution that cannot be read: {error}"))

@@ -9,7 +9,7 @@ import msgpack
 
 from microcosm.errors import Malformed
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
-from microcosm.replica.ledger.evolution import dot_of, read, run_of
+from microcosm.replica.ledger.evolution import dot_of, other_version, read, run_of
 
 VERSION = 2
 
@@ -119,7 +119,7 @@ def decode(content: bytes) -> ExchangeMessage:
     """
     match read(content):
         case (version, *_) if version != VERSION:
-            raise Malformed(f"a message of version {version!r}; this program speaks version {VERSION}")
+            raise other_version("a message", version, VERSION)
         case (_, 0, (tuple(ranges), bytes(removed), bytes(heads))):
             return Compare(tuple(_range(each) for each in ranges), removed, heads)
         case (_, 5, (tuple(ranges), bool(answer))):

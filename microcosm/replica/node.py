@@ -283,6 +283,7 @@ class ReplicaNode:
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,
+            "newer": dict(self.replica.exchange.newer),
             "unfinished dropped": self._carrier.assembly.dropped,
             "clock jumps": self.jumps,
         }

@@ -26,7 +26,7 @@ from microcosm.worlds.propagation import Orientation
 from microcosm.worlds.search import GreedyChoice, NoWorld, Stop
 
 NAME, LIMITED = "cadical153", "glucose4"
-"""The solver, and the one that can be told to pause, for searches that may be stopped."""
+"""The solver that writes a refutation, and the one that pauses, so that whatever asks can be stopped."""
 
 
 @cache
@@ -42,7 +42,8 @@ def solve(
 ) -> GreedyChoice | NoWorld:
     """A direction for every open pair of a consistent state, as `search.complete` finds it, by the solver.
 
-    `stop` is asked now and then. `certificate`, where given, is filled in when nothing fits. Raises
+    `stop` is asked now and then, and an alarm or an interrupt ends the search as soon, but where a
+    `certificate` is wanted: that is filled in when nothing fits, and ends when it does. Raises
     `MissingLibrary` without python-sat. Cost: exponential in the worst case.
     """
     if not available():
@@ -51,7 +52,8 @@ def solve(
 
     directions = Directions(state)
     clauses: list[Clause] = []
-    with Solver(name=LIMITED if stop else NAME, with_proof=certificate is not None) as solver:
+    proved = certificate is not None
+    with Solver(name=NAME if proved else LIMITED, with_proof=proved) as solver:
 
         def state_clauses(found: Iterator[Clause]) -> bool:
             fresh = list(found)
@@ -64,7 +66,7 @@ def solve(
         while True:
             if stop is not None and stop():
                 return NoWorld.STOPPED
-            fits = _run(solver, stop)
+            fits = _run(solver, stop, pauses=not proved)
             if fits is None:
                 return NoWorld.STOPPED
             if not fits:
@@ -84,17 +86,17 @@ def solve(
                 )
 
 
-def _run(solver: Any, stop: Stop | None) -> bool | None:
+def _run(solver: Any, stop: Stop | None, *, pauses: bool = True) -> bool | None:
     """Whether the clauses can hold; None where `stop` came first. An interrupt is one, as anywhere."""
     from pysat.solvers import pysolvers
 
     try:
-        if stop is None:
+        if not pauses:
             return bool(solver.solve())
         while True:
             solver.conf_budget(tuning.CONFLICTS)
             fits = solver.solve_limited()
-            if fits is not None or stop():
+            if fits is not None or (stop is not None and stop()):
                 return fits  # type: ignore[no-any-return]
     except pysolvers.error as problem:
         if "keyboard interrupt" in str(problem):

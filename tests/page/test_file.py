@@ -10,11 +10,13 @@ import subprocess
 import sys
 from hashlib import sha256
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import networkx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from microcosm import Microcosm, verify
 from microcosm.cli.app import main
@@ -24,9 +26,11 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.page import write
 from microcosm.page.layout import laid_out, lane_order
+from microcosm.page.packing import numbered
 from microcosm.page.write import page
 from tests.page.unpacked import columns_of, edges_of, head_of, names_of
 from tests.strategies import microcosms
+from tests.thorough import draws
 
 EXAMPLES = shipped("examples")
 ALBUM = EXAMPLES / "photo-album.jsonl"
@@ -249,3 +253,19 @@ def test_scripts_and_styles_are_in_the_wheel() -> None:
     assert "<!--" not in joined
     known = {f"{name}.js" for name in write.SCRIPTS}
     assert {file.name for file in folder.glob("*.js")} <= known
+
+
+@settings(max_examples=draws(40, 400))
+@given(
+    st.lists(
+        st.just("")
+        | st.from_regex(r"m(0|[1-9][0-9]{0,9})", fullmatch=True)
+        | st.sampled_from(["m07", "m", "n1"])
+    )
+)
+def test_texts_that_are_a_word_and_a_number_are_read_back(texts: list[str]) -> None:
+    columns = columns_of(write.html({"title": "texts"}, numbered("messages", texts)))
+    assert columns["messages"] == texts
+    counted = [*filter(None, texts)]
+    if counted and all(re.fullmatch("m(0|[1-9][0-9]{0,8})", text) for text in counted):
+        assert ("messages.n" in columns) is not any(a == b for a, b in pairwise(counted))

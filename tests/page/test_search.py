@@ -119,6 +119,19 @@ def test_messages_are_a_motif(page_of: Any) -> None:
     assert not tab.errors
 
 
+def test_messages_that_are_counted_are_read_as_they_are_written(page_of: Any, tmp_path: Path) -> None:
+    told = [["p", "send", "m0"], ["p", "send", "m12"], ["q", "receive", "m12"], ["q", "internal", None]]
+    told += [["q", "send", "m3"], ["p", "receive", "m0"]]
+    lines = [{"process": p, "kind": kind, **({"message": m} if m else {})} for p, kind, m in told]
+    path = tmp_path / "counted.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    tab = page_of(path)
+    said = tab.run("() => Array.from({length: model.n}, (_, i) => [model.line(i), model.message(i)])")
+    assert [message or None for _, message in sorted(said)] == [message for *_, message in told]
+    assert tab.run("() => model.columns['messages.n'].length") == len(told)
+    assert not tab.errors
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     givens=microcosms(high=8),

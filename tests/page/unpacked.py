@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-DELTAS = ("dst", "line", "file", "time", "seq")
+DELTAS = ("dst", "line", "file", "time", "seq", "messages.n")
 
 
 def head_of(html: str) -> dict[str, Any]:
@@ -41,6 +41,12 @@ def columns_of(html: str) -> dict[str, Any]:
             found[name] = [*accumulate(found[name])]
         if name != "table" and kind in ("lines", "leb", "zigzag"):
             assert len(found[name]) == column["count"]
+    if "messages.n" in found:
+        (word,), numbers = found["messages"], found["messages.n"]
+        before = [0, *numbers]
+        found["messages"] = [
+            f"{word}{n - 1}" if n != last else "" for last, n in zip(before, numbers, strict=False)
+        ]
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from microcosm import Microcosm, Relation
 from microcosm.kernel.check import check
-from microcosm.queries.concluded import Offline
+from microcosm.queries.concluded import ConcludedOffline
 
 
 def log(rng: Random) -> tuple[str, set[tuple[str, str]]]:
@@ -48,7 +48,7 @@ def test_a_complete_log_shows_what_happened_of_every_pair(seed: int) -> None:
             assert verdict is (Relation.BEFORE if (a, b) in order else Relation.AFTER)
             assert shown.proof(a, b) is None
             continue
-        assert verdict is Offline.APART
+        assert verdict is ConcludedOffline.APART
         assert known.online(a, b) in (Relation.UNKNOWN, Relation.SILENT)
         assert known.offline(a, b, depth=0).relation is Relation.CONCURRENT
         proof = shown.proof(a, b)
@@ -56,22 +56,22 @@ def test_a_complete_log_shows_what_happened_of_every_pair(seed: int) -> None:
         assert str(proof.conclusion) == f"⊩ {a} || {b}"
         assert not check(known.givens, known.rules, proof.to_json())
     for event in known.events:
-        around = {b for a, b in table if a == event and table[a, b] is Offline.APART}
-        around |= {a for a, b in table if b == event and table[a, b] is Offline.APART}
+        around = {b for a, b in table if a == event and table[a, b] is ConcludedOffline.APART}
+        around |= {a for a, b in table if b == event and table[a, b] is ConcludedOffline.APART}
         assert {*shown.apart(event)} == around == {*shown.with_verdict(Relation.CONCURRENT, event)}
         assert not [*shown.with_verdict(Relation.UNKNOWN, event)]
         assert not [*shown.with_verdict(Relation.SILENT, event)]
         assert {*shown.with_verdict(Relation.BEFORE, event)} == {a for a, b in order if b == event}
     counts = shown.table(known.events).counts()
     assert counts.total() == len(table)
-    assert counts[Offline.APART] == len([*shown.table(known.events).of(Offline.APART)])
+    assert counts[ConcludedOffline.APART] == len([*shown.table(known.events).of(ConcludedOffline.APART)])
 
 
 def test_of_some_processes_no_more_is_shown_than_follows() -> None:
     text = "send s = m1 ann -> cid\nsend t = m2 bob -> cid\nreceive r = m1 cid\ns < r\ncomplete ann, bob"
     known = Microcosm.parse(text)
     for a, b in combinations(known.events, 2):
-        apart = known.concluded.verdict(a, b) is Offline.APART
+        apart = known.concluded.verdict(a, b) is ConcludedOffline.APART
         assert apart is (
             known.offline(a, b, depth=0).relation is Relation.CONCURRENT
             and known.online(a, b) is not Relation.CONCURRENT
@@ -84,7 +84,7 @@ def test_nothing_is_shown_of_a_log_that_lacks_something_or_of_what_it_does_not_n
     assert lacking.concluded.verdict("s", "nobody") is Relation.UNKNOWN
     assert lacking.concluded.proof("s", "nobody") is None
     lacking.add("s < r")
-    assert lacking.concluded.verdict("s", "t") is Offline.APART
+    assert lacking.concluded.verdict("s", "t") is ConcludedOffline.APART
     lacking.remove("s < r")
     assert lacking.concluded.verdict("s", "t") is Relation.UNKNOWN
 
@@ -94,6 +94,6 @@ def test_what_is_given_otherwise_stays() -> None:
     shown = known.concluded
     assert shown.verdict("a", "b") is Relation.CONCURRENT
     assert shown.verdict("a", "c") is Relation.RELATED
-    assert shown.verdict("b", "c") is Offline.APART
+    assert shown.verdict("b", "c") is ConcludedOffline.APART
     assert [*shown.with_verdict(Relation.CONCURRENT, "b")] == ["a", "c"]
     assert shown.apart("b") == ["c"]

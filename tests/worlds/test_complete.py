@@ -16,7 +16,7 @@ from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.givens import GivenRows
 from microcosm.order.order import base_facts, lacking
-from microcosm.queries.concluded import Offline
+from microcosm.queries.concluded import ConcludedOffline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
 from tests.thorough import draws
@@ -207,7 +207,7 @@ def test_what_is_told_of_two_processes_was_so_in_every_execution_with_that_log()
         unsent = text.count('= "p<') + text.count('= "q<')
         room = len(names) + unsent < events  # for all that r needs to have done
         for a, b in combinations(names, 2):
-            apart = known.concluded.verdict(a, b) is Offline.APART
+            apart = known.concluded.verdict(a, b) is ConcludedOffline.APART
             never = ever.isdisjoint(((a, b), (b, a)))
             assert never or not apart, (text, a, b)
             assert apart or not never or not room, (text, a, b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 from itertools import combinations
 from random import Random
@@ -210,15 +211,39 @@ def test_a_search_with_a_limit_finds_what_one_without_does(seed: int) -> None:
     assert (found is NoWorld.NONE) is (limited is NoWorld.NONE)
 
 
-def test_an_interrupt_of_the_solver_is_one_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no alarm on this system")
+def test_an_alarm_ends_the_solver_where_it_is() -> None:
+    solvers = pytest.importorskip("pysat.solvers", reason="the extra `sat` is not installed")
+    holes, pigeons = range(13), range(14)  # years, were it not for the alarm
+    apart = [[-(13 * p + h + 1), -(13 * q + h + 1)] for h in holes for p, q in combinations(pigeons, 2)]
+    clauses = [[13 * p + h + 1 for h in holes] for p in pigeons] + apart
+
+    def ring(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with solvers.Solver(name=sat.LIMITED, bootstrap_with=clauses) as solver:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                sat._run(solver, None)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("certificate", [None, sat.Certificate([])])
+def test_an_interrupt_of_the_solver_is_one_of_the_program(
+    certificate: sat.Certificate | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solvers = pytest.importorskip("pysat.solvers", reason="the extra `sat` is not installed")
 
     def interrupted(self: object) -> bool:
         raise solvers.pysolvers.error("Caught keyboard interrupt")
 
-    monkeypatch.setattr(solvers.Solver, "solve", interrupted)
+    monkeypatch.setattr(solvers.Solver, "solve" if certificate is not None else "solve_limited", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        sat.solve(Orientation(crafted(60, 1, 1.2)))
+        sat.solve(Orientation(crafted(60, 1, 1.2)), certificate=certificate)
 
 
 @pytest.mark.parametrize("solver", [False, True])

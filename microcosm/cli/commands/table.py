@@ -105,9 +105,11 @@ def _table(known: Microcosm) -> VerdictTable | ShownTable:
 
 def _streamed(file: str, known: Microcosm) -> None:
     """As JSON; where the log is said to be complete, with how many `||` were concluded offline."""
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
-    apart = known.concluded.table(known.events).counts()[Offline.APART] if known.givens.complete else 0
+    apart = (
+        known.concluded.table(known.events).counts()[ConcludedOffline.APART] if known.givens.complete else 0
+    )
     stream_pairs(file, known.events, _table(known).rows(), {"concluded_offline": apart} if apart else None)
 
 
@@ -141,12 +143,14 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     from microcosm.cli.show.proofs import Style
     from microcosm.cli.show.verdict import words_of
     from microcosm.givens.relation import Relation
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
     words = words_of(known)
     names = {event: words(event) for event in known.events}
-    signs: dict[Shown, str] = {r: f" {silent if r is Relation.SILENT else r} " for r in (*Relation, *Offline)}
+    signs: dict[Shown, str] = {
+        r: f" {silent if r is Relation.SILENT else r} " for r in (*Relation, *ConcludedOffline)
+    }
     for a, others, verdicts in _table(known).rows():
         named = map(names.__getitem__, others)
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
@@ -155,25 +159,25 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
 def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
     cell = {}
     for a, b, verdict in _table(known):
-        converse = verdict if isinstance(verdict, Offline) else verdict.converse
+        converse = verdict if isinstance(verdict, ConcludedOffline) else verdict.converse
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
         cell[b, a] = silent if verdict is Relation.SILENT else str(converse)
     yield from matrix_lines(events, cell, words_of(known))
     if silent in cell.values():
         yield f"{silent} is silence: no rule says anything about the pair."
-    if str(Offline.APART) in cell.values():
+    if str(ConcludedOffline.APART) in cell.values():
         yield f"* {by_complete(known)}"
 
 
 def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[str]:
     from microcosm.cli.show.proofs import Style
     from microcosm.givens.relation import Relation
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
     found: Counter[Shown] = Counter(_table(known).counts())
     ordered = found[Relation.BEFORE] + found[Relation.AFTER]
@@ -183,12 +187,12 @@ def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[s
     for sign, words, count in (
         ("<", "one happens before the other", ordered),
         ("||", "concurrent", found[Relation.CONCURRENT]),
-        (str(Offline.APART), f"concurrent: {by_complete(known)}", found[Offline.APART]),
+        (str(ConcludedOffline.APART), f"concurrent: {by_complete(known)}", found[ConcludedOffline.APART]),
         ("<>", "causally related, direction not known", found[Relation.RELATED]),
         ("?", "unknown", found[Relation.UNKNOWN]),
         (silent, "silent: no rule says anything", found[Relation.SILENT]),
     ):
-        if count or sign != str(Offline.APART):
+        if count or sign != str(ConcludedOffline.APART):
             drawn.add_row(sign, words, f"{count:,}")
     yield from (f"{len(events):,} events, {found.total():,} pairs; {more}", "")
     yield from lines_of(drawn)

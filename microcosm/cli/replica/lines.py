@@ -9,6 +9,7 @@ an orderly end there is nothing left to tell.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import select
@@ -29,6 +30,12 @@ LONGEST = 8 << 20
 
 PIECE = 1 << 16
 
+AHEAD = 64
+"""So many lines of one source are read before what they ask for is durable, and their answers are written."""
+
+LEAVE = 2.0
+"""Seconds that the end waits for somebody to read what was told."""
+
 
 def lines() -> Iterator[str | None]:
     """Each line without its end; None for one of more than `LONGEST` bytes, which is passed over.
@@ -41,23 +48,67 @@ def lines() -> Iterator[str | None]:
         for line in sys.stdin:
             yield line.rstrip("\n") if len(line) <= LONGEST else None
         return
-    parts: list[bytes] = []
-    size = 0
+    splitter = Splitter()
     while piece := os.read(source, PIECE):
+        yield from splitter.feed(piece)
+    yield splitter.rest()
+
+
+def read_aside(
+    loop: asyncio.AbstractEventLoop,
+    room: threading.Semaphore,
+    do: Callable[[str | None], object],
+    ended: Callable[[], object],
+    warn: Callable[[str], object],
+) -> None:
+    """Have each line done in the loop's thread; read in another one, for it may be a file or a terminal.
+
+    `room` is taken for each line, and given back by who answers it.
+    """
+    with suppress(RuntimeError):  # the loop is closed
+        try:
+            for line in lines():
+                room.acquire()
+                loop.call_soon_threadsafe(do, line)
+        except (OSError, ValueError) as error:
+            loop.call_soon_threadsafe(warn, f"standard input cannot be read any more: {error}")
+        loop.call_soon_threadsafe(ended)
+
+
+class Splitter:
+    """Makes lines of what comes in pieces: each without its end, None for one of more than `LONGEST` bytes.
+
+    >>> splitter = Splitter()
+    >>> [*splitter.feed(b"one"), *splitter.feed(b" two!"), *splitter.feed(bytes([10]) + b"three")]
+    ['one two!']
+    >>> splitter.rest()
+    'three'
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> Iterator[str | None]:
+        """The lines that end in the next piece."""
         *ends, rest = piece.split(b"\n")
         for end in ends:
-            yield _line([*parts, end], size + len(end))
-            parts, size = [], 0
-        size += len(rest)
-        if size <= LONGEST:
-            parts.append(rest)
+            self._add(end)
+            yield self.rest()
+        self._add(rest)
+
+    def rest(self) -> str | None:
+        """The line that was begun."""
+        parts, size = self._parts, self._size
+        self._parts, self._size = [], 0
+        return b"".join(parts).decode("utf-8", "replace") if size <= LONGEST else None
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= LONGEST:
+            self._parts.append(part)
         else:
-            parts = []
-    yield _line(parts, size)
-
-
-def _line(parts: list[bytes], size: int) -> str | None:
-    return b"".join(parts).decode("utf-8", "replace") if size <= LONGEST else None
+            self._parts.clear()
 
 
 KIND = "lines to tell"
@@ -196,3 +247,23 @@ def text_of(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{json.dumps(value)} is no text")
     return value
+
+
+def letter_of(asked: Line) -> tuple[str | tuple[str, ...], bytes]:
+    """To whom, and what, `send` is to send. Raises `TypeError`, `KeyError`, `ValueError`."""
+    to = asked["to"]
+    if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
+        raise TypeError("`to` is a name, or a list of names")
+    if "payload64" in asked:
+        content = base64.b64decode(text_of(asked["payload64"]), validate=True)
+    else:
+        content = text_of(asked["payload"]).encode()
+    return to if isinstance(to, str) else tuple(to), content
+
+
+def payload_fields(payload: bytes) -> Line:
+    """How a line says what came: as text where it is one."""
+    try:
+        return {"payload": payload.decode()}
+    except UnicodeDecodeError:
+        return {"payload64": base64.b64encode(payload).decode()}

@@ -243,6 +243,17 @@ def serve(
         str | None,
         typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
     ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="HOST:PORT", help="Answer GET /metrics, /healthz and /readyz there."),
+    ] = None,
+    socket: Annotated[
+        str | None,
+        typer.Option("--socket", metavar="FILE", help="Take the same lines over a Unix socket, mode 0600."),
+    ] = None,
+    log: Annotated[
+        str, typer.Option("--log", metavar="text|json", help="How warnings are written on standard error.")
+    ] = "text",
     window: Annotated[
         int | None,
         typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
@@ -276,7 +287,10 @@ def serve(
     import asyncio
 
     from microcosm.cli.replica.lines import endpoint_of
+    from microcosm.cli.replica.monitor import Doors
     from microcosm.cli.replica.serving import Serving
+    from microcosm.cli.replica.warnings import Log
+    from microcosm.errors import MicrocosmError
     from microcosm.replica.ledger.forgetting import Forgetting
 
     members = {}
@@ -285,10 +299,19 @@ def serve(
         if not equals:
             raise exits.UsageError(f"--member {each}: a member is NAME=HOST:PORT")
         members[called] = endpoint_of(where)
-    serving = Serving(path, keys, metrics, stay)
+    if log not in ("text", "json"):
+        raise exits.UsageError(f"--log {log}: it is text or json")
+    doors = Doors(socket, None if http is None else endpoint_of(http), metrics, log)
+    serving = Serving(path, keys, stay, doors)
     forgetting = Forgetting(window=window, size=size)
     bounds = _quota(quota or ())
-    return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting, bounds))
+    try:
+        return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting, bounds))
+    except (MicrocosmError, OSError) as error:
+        if log == "json" and not isinstance(error, exits.UsageError):
+            Log.put("error", str(error))
+            return exits.BAD_INPUT
+        raise
 
 
 def _quota(stated: Sequence[str]) -> Quota | None:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
-from microcosm.cli.replica.lines import LONGEST, Outlet, Untold, endpoint_of, lines, text_of, verdict_of
-from microcosm.cli.replica.warnings import Warnings
-from microcosm.errors import (
-    DamagedJournal,
-    JournalError,
-    LockedJournal,
-    LostJournal,
-    MicrocosmError,
-    ReplicaError,
-)
-from microcosm.files import write_text
+from microcosm.cli.replica.lines import (
+    AHEAD,
+    LEAVE,
+    LONGEST,
+    Outlet,
+    Untold,
+    endpoint_of,
+    letter_of,
+    payload_fields,
+    read_aside,
+    text_of,
+    verdict_of,
+)  # fmt: skip
+from microcosm.cli.replica.monitor import Doors, Monitor, passes
+from microcosm.cli.replica.warnings import Log, Warnings
+from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
 from microcosm.replica.journal import Journal
@@ -32,20 +35,16 @@ from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.network.status import exposition
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 
-Asked = dict[str, Any]
+if TYPE_CHECKING:
+    from microcosm.cli.replica.control import ControlSocket
 
-AHEAD = 64
-"""So many lines are read before what they ask for is durable, and their answers are written."""
+Asked = dict[str, Any]
 
 MOST_UNTOLD = 1024
 """While so many deliveries wait for somebody to read of them, no more messages are taken."""
-
-LEAVE = 2.0
-"""Seconds that the end waits for somebody to read what was told."""
 
 
 class Serving:
@@ -55,18 +54,20 @@ class Serving:
     change with an error, and opens the journal again as soon as that is possible.
     """
 
-    def __init__(self, path: str, keys: str, metrics: str | None, stay: bool) -> None:
-        self._path, self._keys, self._metrics, self._stay = path, keys, metrics, stay
+    def __init__(self, path: str, keys: str, stay: bool, doors: Doors) -> None:
+        self._path, self._keys, self._stay, self._doors = path, keys, stay, doors
+        self._log = Log(doors.log == "json")
         self._node: ReplicaNode | None = None
         self._replica: Replica
         """That of the node, or while there is none what can be read of it."""
         self._outlet: Outlet
-        self._address = ("", 0)
+        self._address, self._http = ("", 0), ""
         self._why = ""
         """What keeps it from writing, if something does."""
-        self._metrics_fault: str | None = None
         self._fault: BaseException | None = None
-        self._warnings = Warnings(self._tell)
+        self._warnings = Warnings(self._tell, self._log)
+        self._monitor = Monitor(path, doors.metrics, lambda: (self._replica, self._standing()))
+        self._control: ControlSocket | None = None
         self._whens: dict[tuple[str, str], None] = {}
         """Pairs that somebody waits for."""
         self._stop = asyncio.Event()
@@ -119,16 +120,19 @@ class Serving:
         known = len(node.replica.divergences)
         self._outlet = Outlet(loop, self._stop.set)
         try:
+            await self._open_doors()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
             self._say_serving(node)
             for line in self._told.left(node.replica):
                 self._tell(line)
-            threading.Thread(target=self._read, args=(loop,), daemon=True).start()
+            ended = (lambda: None) if self._stay else self._end
+            reading = (loop, self._ahead, lambda line: self._do(line, self._answer), ended, self._log.warn)
+            threading.Thread(target=read_aside, args=reading, daemon=True).start()
             while True:
                 await self._until_stopped(node, every)
-                if not _passes(node.fault) or self._stop.is_set():
+                if not passes(node.fault) or self._stop.is_set():
                     break
                 found = await self._read_only(node, open_node, every)
                 if found is None:
@@ -137,7 +141,22 @@ class Serving:
             await self._leave(node)
             return exits.REFUTED if len(self._replica.divergences) > known else exits.HOLDS
         finally:
+            self._monitor.close()
+            if self._control is not None:
+                self._control.close()
             node.close()
+
+    async def _open_doors(self) -> None:
+        """The socket and HTTP, where they are asked for."""
+        if self._doors.http is not None:
+            self._http = "{}:{}".format(*await self._monitor.open(self._doors.http))
+        if self._doors.socket is not None:
+            from microcosm.cli.replica.control import (
+                ControlSocket,  # where there is no Unix socket, not at all
+            )
+
+            self._control = ControlSocket(self._doors.socket, self._do)
+            await self._control.open()
 
     def _use(self, node: ReplicaNode) -> None:
         self._node, self._replica, self._why = node, node.replica, ""
@@ -145,9 +164,8 @@ class Serving:
     def _say_serving(self, node: ReplicaNode) -> None:
         host, port = self._address = node.address
         incarnation = node.replica.stream[1]
-        self._tell({"event": "serving", "name": node.replica.name, "incarnation": incarnation} | {
-            "address": f"{host}:{port}"
-        })  # fmt: skip
+        said = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
+        self._tell({**said, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
 
     async def _leave(self, node: ReplicaNode) -> None:
         """An end in order; raises the fault where it is none."""
@@ -187,7 +205,7 @@ class Serving:
             # all of it is read now, by a reader that there is: on a full disk another one may have no room
             self._replica = Replica(ReadOnlyStore(store.reader if isinstance(store, Journal) else self._path))
             node.close()
-            output.warn(f"read-only: {self._why}")
+            self._log.warn(f"read-only: {self._why}")
             self._tell({"event": "health", "health": "read-only", "why": self._why})
             while not self._stop.is_set():
                 self._keep_metrics()
@@ -217,18 +235,6 @@ class Serving:
         self._fault = self._fault or context.get("exception") or RuntimeError(context["message"])
         self._stop.set()
 
-    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread, for standard input may be a file or a terminal."""
-        with suppress(RuntimeError):  # the loop is closed
-            try:
-                for line in lines():
-                    self._ahead.acquire()
-                    loop.call_soon_threadsafe(self._do, line)
-            except (OSError, ValueError) as error:
-                loop.call_soon_threadsafe(output.warn, f"standard input cannot be read any more: {error}")
-            if not self._stay:
-                loop.call_soon_threadsafe(self._end)
-
     def _end(self) -> None:
         """Stop, once everything so far is answered."""
         self._ending = True
@@ -237,7 +243,14 @@ class Serving:
         else:
             self._node.when_durable(lambda error: self._stop.set())
 
-    def _do(self, line: str | None) -> None:
+    def _answer(self, answer: Asked) -> None:
+        """On standard output."""
+        if answer:
+            self._outlet.put(output.json_line(answer), self._ahead.release)
+        else:
+            self._ahead.release()
+
+    def _do(self, line: str | None, answered: Callable[[Asked], object]) -> None:
         """Do what a line says. It is answered once that is durable, after the lines before it."""
         answer: Asked = {}
         if line is None:
@@ -246,12 +259,10 @@ class Serving:
             answer = self._done(line)
 
         def then(error: BaseException | None) -> None:
-            if not answer:
-                self._ahead.release()
-            elif error is None:
-                self._tell(answer, self._ahead.release)
+            if answer and error is not None:
+                answered({"re": answer.get("re"), "error": f"not done: {error}"})
             else:
-                self._tell({"re": answer.get("re"), "error": f"not done: {error}"}, self._ahead.release)
+                answered(answer)
 
         if self._node is None:
             then(None)
@@ -287,19 +298,15 @@ class Serving:
         return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
     def _tell(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
-        self._outlet.put(output.json_line(fields), written)
+        line = output.json_line(fields)
+        self._outlet.put(line, written)
+        if self._control is not None:
+            self._control.tell(line)
 
     # -- what may be asked -----------------------------------------------------------------------------
 
     def _send(self, node: ReplicaNode, asked: Asked) -> Asked:
-        to = asked["to"]
-        if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
-            raise TypeError("`to` is a name, or a list of names")
-        if "payload64" in asked:
-            content = base64.b64decode(text_of(asked["payload64"]), validate=True)
-        else:
-            content = text_of(asked["payload"]).encode()
-        return {"message": node.replica.send(to if isinstance(to, str) else tuple(to), content)}
+        return {"message": node.replica.send(*letter_of(asked))}
 
     def _query(self, asked: Asked) -> Asked:
         left, right = text_of(asked["left"]), text_of(asked["right"])
@@ -325,16 +332,22 @@ class Serving:
         return {"digest": self._replica.digest(), "seen": len(self._replica.seen())}
 
     def _status(self, asked: Asked) -> Asked:
-        node = self._node
-        if node is None:
+        found = self._standing()
+        if self._node is None:
+            return found
+        commits = found.pop("commits")
+        waiting = [each._asdict() for each in self._node.blocked()]
+        return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
+
+    def _standing(self) -> Asked:
+        """How it is: `ReplicaNode.metrics`, or what can be said without a node."""
+        if self._node is None:
             counts = {f"replica {key}": value for key, value in self._replica.counts().items()}
             return {"health": "read-only", "fault": self._why, **counts}
-        found = node.metrics()
-        commits = found.pop("commits")
-        waiting = [each._asdict() for each in node.blocked()]
-        if self._metrics_fault is not None and found["health"] == "ok":
-            found |= {"health": "degraded", "fault": self._metrics_fault}
-        return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
+        found = self._node.metrics()
+        if self._monitor.fault is not None and found["health"] == "ok":
+            found |= {"health": "degraded", "fault": self._monitor.fault}
+        return found
 
     def _member(self, node: ReplicaNode, asked: Asked) -> Asked:
         node.add_member(text_of(asked["name"]), endpoint_of(text_of(asked["address"])))
@@ -361,39 +374,21 @@ class Serving:
         try:
             self._read_keys()
         except MicrocosmError as error:
-            output.warn(f"the keys stay as they were: {error}")
+            self._log.warn(f"the keys stay as they were: {error}")
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
         """Told at least once; the event in the journal is there exactly once."""
-        try:
-            said: Asked = {"payload": payload.decode()}
-        except UnicodeDecodeError:
-            said = {"payload64": base64.b64encode(payload).decode()}
-        self._told.add({"event": "delivered", "from": sender, "message": message, **said})
+        self._told.add({"event": "delivered", "from": sender, "message": message, **payload_fields(payload)})
         assert self._node is not None
         self._node.when_durable(self._told.durable)
         if len(self._told) >= MOST_UNTOLD:
             self._node.pause(True)
 
     def _keep_metrics(self) -> None:
-        node = self._node
-        if self._metrics is None or (node is not None and node.fault is not None):
-            return
-        try:
-            write_text(
-                Path(self._metrics), exposition(self._replica, None if node is None else node.metrics())
-            )
-            self._metrics_fault = None
-        except (OSError, MicrocosmError) as error:
-            self._metrics_fault = f"metrics cannot be written: {error}"
-            self._warnings.once(("metrics",), self._metrics_fault)
-
-
-def _passes(fault: BaseException | None) -> bool:
-    """Whether a fault is of a disk that may be well again, so that what can be read goes on being read."""
-    if isinstance(fault, DamagedJournal | LockedJournal | LostJournal):
-        return False
-    return isinstance(fault, JournalError | OSError)
+        if self._node is None or self._node.fault is None:
+            self._monitor.keep()
+            if self._monitor.fault is not None:
+                self._warnings.once(("metrics",), self._monitor.fault)
 
 
 def _dots(dots: list[Any]) -> Asked:

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from microcosm.cli import output
 from microcosm.replica.node import ReplicaNode
 
 
+class Log:
+    """Standard error: for people, or a JSON object a line with `time`, `level` and `message`."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._json = as_json
+
+    def warn(self, text: str) -> None:
+        """What somebody ought to look at."""
+        if self._json:
+            self.put("warning", text)
+        else:
+            output.warn(output.printable(text))
+
+    @staticmethod
+    def put(level: str, text: str) -> None:
+        """A line of JSON."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "level": level, "message": text})
+        with suppress(OSError, ValueError):
+            print(line, file=sys.stderr, flush=True)
+
+
 class Warnings:
     """What was said already; `tell` writes a line of JSON."""
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._tell = tell
+    def __init__(self, tell: Callable[[dict[str, Any]], None], log: Log) -> None:
+        self._tell, self._log = tell, log
         self._jumps = 0
         self._warned: set[tuple[object, ...]] = set()
 
@@ -21,7 +47,7 @@ class Warnings:
         """Say what somebody ought to look at, once."""
         if node.jumps != self._jumps:
             self._jumps = node.jumps
-            output.warn(
+            self._log.warn(
                 "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
             )
         for name, stranger in node.strangers():
@@ -49,6 +75,11 @@ class Warnings:
                 self._tell({"event": "suspect", "member": name, "why": why})
         for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
             self.once(("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it")
+        for name, what in node.replica.exchange.newer.items():
+            self.once(
+                ("newer", name),
+                f"{name} has {what}: it waits there; a newer version of this program takes it",
+            )
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):
                 self._tell({"event": "diverged", **found})
@@ -59,5 +90,5 @@ class Warnings:
         if key in self._warned:
             return False
         self._warned.add(key)
-        output.warn(output.printable(text))
+        self._log.warn(text)
         return True

@@ -302,12 +302,12 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
 
 def _pairs(session: Session, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number; those concluded offline have a mark."""
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
     known = session.known
     found: Iterable[tuple[str, str, Shown]]
     if known.givens.complete:
-        wanted = (relation, Offline.APART) if relation is Relation.CONCURRENT else (relation,)
+        wanted = (relation, ConcludedOffline.APART) if relation is Relation.CONCURRENT else (relation,)
         found = known.concluded.table(known.events).of(*wanted)
     else:
         found = ((a, b, relation) for a, b in known.pairs(relation))
@@ -318,7 +318,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
         for a, b, shown in found:
             count += 1
             session.work.did(1)
-            apart += isinstance(shown, Offline)
+            apart += isinstance(shown, ConcludedOffline)
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
         yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
         if apart:
@@ -326,7 +326,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
 
     def fields() -> Fields:
         pairs = [*found]
-        marked = [[a, b] for a, b, shown in pairs if isinstance(shown, Offline)]
+        marked = [[a, b] for a, b, shown in pairs if isinstance(shown, ConcludedOffline)]
         more = {"concluded_offline": marked} if marked else {}
         named = events_field(known, *dict.fromkeys(chain.from_iterable((a, b) for a, b, _ in pairs)))
         return {"pairs": [[a, b] for a, b, _ in pairs], **more, **named}

@@ -60,10 +60,10 @@ def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
 
     That is no online conclusion: a later correspondence may take it away (docs/theory/reading-orderings.md).
     """
-    from microcosm.queries.concluded import Offline
+    from microcosm.queries.concluded import ConcludedOffline
 
     shown = known.concluded.verdict(left, right) if known.givens.complete else known.online(left, right)
-    return (Relation.CONCURRENT, True) if isinstance(shown, Offline) else (shown, False)
+    return (Relation.CONCURRENT, True) if isinstance(shown, ConcludedOffline) else (shown, False)
 
 
 def proof_of(known: Microcosm, left: str, right: str, *, offline: bool) -> Derivation | None:

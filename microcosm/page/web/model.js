@@ -53,7 +53,7 @@ async function unpack(head, texts, most) {
       columns[name] = found;
     }
   }
-  for (const name of ['dst', 'line', 'file', 'time', 'seq']) {  // each is said by how much it is above the last
+  for (const name of ['dst', 'line', 'file', 'time', 'seq', 'messages.n']) {  // each is said by how much it is above the last
     const column = columns[name];
     for (let i = 1; column && i < column.length; i++) column[i] += column[i - 1];
   }
@@ -246,12 +246,13 @@ class Model {
 
   /** @param {string} column @param {number} i @returns {string} */
   text(column, i) {
-    const texts = this.columns[column], of = this.columns[`${column}.of`];
-    if (!texts) return '';
-    if (of) i = of[i];
+    const texts = this.columns[column], of = this.columns[`${column}.of`], numbers = this.columns[`${column}.n`];
+    if (!texts || numbers && numbers[i] === (numbers[i - 1] ?? 0)) return '';
+    const number = numbers ? numbers[i] - 1 : '';
+    i = numbers ? 0 : of ? of[i] : i;
     const line = DECODER.decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
-    return line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
-      said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line;
+    return (line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
+      said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line) + number;
   }
 
   /** @param {number} i */

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from microcosm.errors import Malformed
+from microcosm.errors import Malformed, NewerVersion
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot, DotRun
 from microcosm.text.names import unfit
@@ -143,7 +143,7 @@ def decode(content: bytes) -> Evolution:
         raise Malformed(f"an evolution of {len(content)} bytes; at most {LARGEST} are read")
     parts = read(content)
     if type(parts) is tuple and parts and parts[0] != VERSION:
-        raise Malformed(f"an evolution of version {parts[0]!r}; this program reads version {VERSION}")
+        raise other_version("an evolution", parts[0], VERSION)
     match parts:
         case (_, 0, dot, str(event), at):
             return Append(dot_of(dot), _name(event), _time(at))
@@ -155,6 +155,13 @@ def decode(content: bytes) -> Evolution:
         case (_, 3, dot, tuple(marks)):
             return Forget(dot_of(dot), tuple(run_of(run) for run in marks))
     raise Malformed("no evolution: its parts are not those of any kind")
+
+
+def other_version(what: str, found: object, ours: int) -> Malformed:
+    """What to raise for a version that is not ours: `NewerVersion` where a later program may have made it."""
+    later = type(found) is int and ours < found < 1 << 16
+    said = f"{what} of version {found!r}; this program reads version {ours}"
+    return NewerVersion(said) if later else Malformed(said)
 
 
 def read(content: bytes) -> Any:

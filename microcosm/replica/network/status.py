@@ -139,7 +139,10 @@ def _message(process: Process, mid: int) -> str:
 
 PREFIX = "microcosm_"
 
-HEALTH = ("ok", "suspects", "diverged", "stopped")
+READY = ("ok", "suspects", "degraded")
+"""How a node may be that takes changes."""
+
+HEALTH = (*READY, "diverged", "read-only", "stopped")
 """How a node may be, the best first."""
 
 Sample = tuple[str, Mapping[str, object], float]
@@ -171,7 +174,26 @@ def _held(replica: Replica) -> Iterator[str]:
         yield from _family(name, "gauge", said, [("", {}, counts[name])])
 
 
+def _state(found: Mapping[str, Any]) -> Iterator[str]:
+    """How it is; what `replica serve` adds to `ReplicaNode.metrics` too."""
+    if "health" in found:
+        health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
+        yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
+    if found.get("fault"):
+        fault = [("", {"fault": found["fault"]}, 1.0)]
+        yield from _family("fault", "gauge", "What is wrong, where health is not ok.", fault)
+    if "digest" in found:
+        digest = [("_info", {"digest": found["digest"]}, 1.0)]
+        yield from _family(
+            "digest", "info", "What stands for all that is known; equal after an exchange.", digest
+        )
+    if "journal bytes" in found:
+        size: list[Sample] = [("", {}, found["journal bytes"])]
+        yield from _family("journal_bytes", "gauge", "Bytes of the journal's files.", size)
+
+
 def _network(found: Mapping[str, Any]) -> Iterator[str]:
+    yield from _state(found)
     if "members" not in found:
         return
     for name, key, said in (
@@ -187,8 +209,6 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
         ("clock_jumps", "clock jumps", "Times that the time of day jumped."),
     ):
         yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
-    health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
-    yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
     suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
     yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     over = [("", {"author": name}, 1.0) for name in sorted(found["over quota"])]
@@ -205,6 +225,9 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
         suffix = "_total" if kind == "counter" else ""
         values = [(suffix, {"peer": peer}, float(about[key])) for peer, about in members]
         yield from _family(name, kind, said, values)
+    silent = [("", {"peer": peer}, about["silent for"]) for peer, about in members]
+    heard = [each for each in silent if each[2] is not None]
+    yield from _family("silence_seconds", "gauge", "How long nothing came of a peer that was heard.", heard)
     missing = [(peer, about["missing permits"]) for peer, about in members]
     values = [("", {"peer": peer}, float(len(ages))) for peer, ages in missing]
     yield from _family("missing_permits", "gauge", "Permits that a peer has not sent.", values)

@@ -1,0 +1,163 @@
+"""How a served replica is, for those who watch it: a file of metrics, and answers to HTTP.
+
+`GET /metrics` is the OpenMetrics text. `GET /healthz` is 200 as long as this process answers at all, and
+`GET /readyz` only where changes are taken and nobody says that this journal is not the newest; both say
+`health` and `fault` as JSON. What answers is a few lines over asyncio: no library is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from microcosm.errors import (
+    DamagedJournal,
+    JournalError,
+    LockedJournal,
+    LostJournal,
+    MicrocosmError,
+    ReplicaError,
+)
+from microcosm.files import write_text
+from microcosm.replica.network.status import READY, exposition
+from microcosm.replica.replica import Replica
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+LARGEST = 8 << 10
+"""Bytes of a request at most."""
+
+PATIENCE = 5.0
+"""Seconds within which a request comes, and its answer is taken."""
+
+MOST = 32
+"""Connections at a time; whoever comes then is answered 503."""
+
+SHARE = 20
+"""A digest is made again when so many times as long as it took has gone by, not sooner."""
+
+STATUS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    503: "Service Unavailable",
+}
+
+Look = Callable[[], tuple[Replica, dict[str, Any]]]
+"""The replica, or what can be read of it, and `ReplicaNode.metrics`: `health` and `fault` at least."""
+
+
+class Doors(NamedTuple):
+    """Where else it is spoken to, and tells how it is: none of these unless asked for."""
+
+    socket: str | None = None
+    http: tuple[str, int] | None = None
+    metrics: str | None = None
+    log: str = "text"
+
+
+class Monitor:
+    """Tells how the replica of the journal at `journal` is; `look` says so at any moment."""
+
+    def __init__(self, journal: str, file: str | None, look: Look) -> None:
+        self._journal, self._file, self._look = journal, file, look
+        self._server: asyncio.Server | None = None
+        self._open = 0
+        self._digest = ""
+        self._digested: tuple[object, ...] = ()
+        self._digest_due = 0.0
+        self.fault: str | None = None
+        """Why the file cannot be written, if it cannot."""
+
+    async def open(self, address: tuple[str, int]) -> tuple[str, int]:
+        """Answer there from now on; where that is. Raises `ReplicaError` where that cannot be."""
+        try:
+            self._server = await asyncio.start_server(self._answer, *address, limit=LARGEST)
+        except OSError as error:
+            where = f"{address[0]}:{address[1]}"
+            why = error.strerror or error
+            raise ReplicaError(f"cannot listen at {where} for HTTP: {why}; choose another --http") from None
+        host, port, *_ = self._server.sockets[0].getsockname()
+        return host, port
+
+    def close(self) -> None:
+        """Answer no more."""
+        if self._server is not None:
+            self._server.close()
+
+    def keep(self) -> None:
+        """Write the file, if there is one; `fault` says why that failed."""
+        if self._file is None:
+            return
+        try:
+            write_text(Path(self._file), self.text())
+            self.fault = None
+        except (OSError, MicrocosmError) as error:
+            self.fault = f"metrics cannot be written: {error}"
+
+    def text(self) -> str:
+        """The OpenMetrics text. Cost: what is held, and at times a digest of it."""
+        replica, found = self._look()
+        counts = (id(replica), *replica.counts().values())
+        if counts != self._digested and time.monotonic() >= self._digest_due:
+            began = time.monotonic()
+            self._digest, self._digested = replica.digest(), counts
+            ended = time.monotonic()
+            self._digest_due = ended + SHARE * (ended - began)
+        size = 0
+        for beside in ("", "-wal", "-head"):
+            with suppress(OSError):
+                size += Path(self._journal + beside).stat().st_size
+        return exposition(replica, {**found, "digest": self._digest, "journal bytes": size})
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                status, media, content = 503, "text/plain", "too many connections\n"
+                if self._open <= MOST:
+                    status, media, content = self._found(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(_written(status, media, content))
+                await writer.drain()
+        except (OSError, asyncio.LimitOverrunError):
+            with suppress(OSError):
+                writer.write(_written(400, "text/plain", f"a request has {LARGEST} bytes at most\n"))
+        except (EOFError, TimeoutError):
+            pass
+        finally:
+            self._open -= 1
+            writer.close()
+
+    def _found(self, request: bytes) -> tuple[int, str, str]:
+        """Status, media type and content for a request."""
+        method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+        path = rest.partition(" ")[0].partition("?")[0]
+        if path not in ("/metrics", "/healthz", "/readyz"):
+            return 404, "text/plain", "there are /metrics, /healthz and /readyz\n"
+        if method != "GET":
+            return 405, "text/plain", "only GET is answered\n"
+        if path == "/metrics":
+            return 200, OPENMETRICS, self.text()
+        found = self._look()[1]
+        said = {"health": found["health"], "fault": found["fault"]}
+        ready = path == "/healthz" or found["health"] in READY
+        return 200 if ready else 503, "application/json", json.dumps(said) + "\n"
+
+
+def _written(status: int, media: str, content: str) -> bytes:
+    body = content.encode()
+    head = f"HTTP/1.1 {status} {STATUS[status]}\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Connection: close\r\n\r\n".encode("latin-1") + body
+
+
+def passes(fault: BaseException | None) -> bool:
+    """Whether a fault is of a disk that may be well again, so that what can be read goes on being read."""
+    if isinstance(fault, DamagedJournal | LockedJournal | LostJournal):
+        return False
+    return isinstance(fault, JournalError | OSError)

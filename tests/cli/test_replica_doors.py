@@ -1,0 +1,231 @@
+"""`replica serve` without a standard input: a Unix socket, HTTP, JSON logs, a unit file, a container."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.replica.network.keys import new_ring, write_keys
+from tests.replica.served import PATIENCE, ROOT
+
+pytest.importorskip("cryptography")
+
+EXAMPLES = ROOT / "examples" / "operating"
+
+
+class Client:
+    """One that speaks lines over the socket."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rwb")
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+    def put(self, **asked: Any) -> None:
+        self.file.write(json.dumps(asked).encode() + b"\n")
+        self.file.flush()
+
+    def line(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.file.readline())
+        return found
+
+    def ask(self, do: str, **what: Any) -> dict[str, Any]:
+        """The answer to a line; what is told meanwhile is passed over."""
+        self.put(do=do, id=do, **what)
+        while "event" in (found := self.line()):
+            pass
+        assert found["re"] == do
+        return found
+
+
+class Service:
+    """A replica as a service runs it: nothing to read, standard output in a file."""
+
+    def __init__(self, folder: Path, *more: str, name: str = "phone") -> None:
+        self.folder, self.path = folder, folder / f"{name}.sock"
+        self.out, self.errors = folder / f"{name}.out", folder / f"{name}.errors"
+        if not (folder / "keys").exists():
+            write_keys(folder / "keys", new_ring())
+        line = [sys.executable, "-m", "microcosm", "replica", "serve", f"{name}.journal", "--keys", "keys"]
+        line += ["--name", name, "--stay", "--socket", f"{name}.sock", "--http", "127.0.0.1:0", *more]
+        with self.out.open("wb") as out, self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                line,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        self.clients: list[Client] = []
+        self.serving: dict[str, Any] = {}
+
+    def ready(self) -> Service:
+        """Wait until it serves."""
+        until = time.monotonic() + PATIENCE
+        while not self.out.read_bytes().endswith(b"\n"):
+            assert self.process.poll() is None, self.errors.read_text()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        self.serving = json.loads(self.out.read_text().splitlines()[0])
+        return self
+
+    def get(self, path: str, method: str = "GET") -> tuple[int, str]:
+        host, _, port = self.serving["http"].rpartition(":")
+        asking = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+        asking.request(method, path)
+        with closing(asking):
+            answer = asking.getresponse()
+            return answer.status, answer.read().decode()
+
+    def client(self) -> Client:
+        self.clients.append(Client(self.path))
+        return self.clients[-1]
+
+    def end(self) -> int:
+        for client in self.clients:
+            client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: that of a Unix socket has some hundred bytes at most."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+def test_clients_of_the_socket_are_answered_and_told_each_for_itself(folder: Path) -> None:
+    service = Service(folder, "--log", "json").ready()
+    try:
+        assert stat.S_IMODE(service.path.stat().st_mode) == 0o600
+        one, two = service.client(), service.client()
+        assert one.ask("local", event="upload")["dot"]
+        assert two.ask("events")["events"] == ["upload"]
+        two.file.write(b"no json\n[1]\n")
+        two.put(do="local", event=7, id="x")
+        assert ["error" in two.line() for _ in range(3)] == [True] * 3
+        one.put(do="when", left="upload", right="share", id="when")
+        assert one.line()["re"] == "when"
+        assert two.ask("learn", given="upload < share")["dots"]
+        told = [one.line()]
+        assert [each["event"] for each in told] == ["decided"]
+        half = service.client()  # goes in the midst of a line: it is no line of anybody else
+        half.file.write(b'{"do": "stop"')
+        half.file.flush()
+        half.close()
+        for number in range(200):  # more than are read ahead
+            two.put(do="local", event=f"e{number}", id=number)
+        assert [two.line()["re"] for _ in range(200)] == [*range(200)]
+
+        status, text = service.get("/metrics")
+        assert status == 200
+        assert text.endswith("# EOF\n")
+        digest = one.ask("digest")["digest"]
+        assert f'microcosm_digest_info{{digest="{digest}"}} 1' in text
+        size = int(text.partition("\nmicrocosm_journal_bytes ")[2].split()[0])
+        assert size > 4096
+        assert 'microcosm_health{health="ok"} 1' in text
+        assert "microcosm_fault{" not in text
+        assert service.get("/healthz") == service.get("/readyz") == (200, '{"health": "ok", "fault": null}\n')
+        assert service.get("/")[0] == 404
+        assert service.get("/metrics", "POST")[0] == 405
+
+        second = Service(folder, "--log", "json", "--socket", str(service.path), name="tablet")
+        assert second.process.wait(PATIENCE) == 4
+        said = json.loads(second.errors.read_text().splitlines()[-1])
+        assert said["level"] == "error"
+        assert "another process listens" in said["message"]
+        assert len(one.ask("events")["events"]) == 202  # the first one still listens
+        assert "error" not in one.ask("stop")
+        assert service.process.wait(PATIENCE) == 0
+        assert not service.path.exists()
+    finally:
+        service.end()
+
+
+def test_a_socket_that_nobody_answers_is_replaced_and_a_file_is_not(folder: Path) -> None:
+    service = Service(folder).ready()
+    service.process.kill()
+    service.process.wait(PATIENCE)
+    assert service.path.exists()
+    service = Service(folder).ready()
+    assert service.client().ask("events")["events"] == []
+    assert service.end() == 0
+    assert not service.path.exists()
+    service.path.write_text("mine")
+    service = Service(folder)
+    assert service.process.wait(PATIENCE) == 4
+    assert "is no socket" in service.errors.read_text()
+    assert service.path.read_text() == "mine"
+
+
+def test_the_unit_and_the_container_run_the_same_command(folder: Path) -> None:
+    """Each as it stands in its file, with its paths below a folder, by whoever runs the tests."""
+    unit = (EXAMPLES / "microcosm-replica.service").read_text()
+    start = shlex.split(next(line for line in unit.splitlines() if line.startswith("ExecStart="))[10:])
+    container = (EXAMPLES / "Containerfile").read_text()
+    entry = json.loads(next(line for line in container.splitlines() if line.startswith("ENTRYPOINT "))[11:])
+    for number, line in enumerate((start, entry)):
+        below = folder / str(number)
+        below.mkdir()
+        write_keys(below / "album.keys", new_ring())
+        command = [re.sub(r"^(/\S*|%d)/", f"{below}/", part).replace(":7001", ":0") for part in line[1:]]
+        command[command.index("--http") + 1] = "127.0.0.1:0"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "microcosm", *command],
+            cwd=below, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        assert said["event"] == "serving"
+        assert said["name"] == "phone"
+        path = next(Path(command[at + 1]) for at, part in enumerate(command) if part == "--socket")
+        client = Client(path)
+        assert client.ask("status")["health"] == "ok"
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=PATIENCE)[1] == b""
+        assert process.returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+def test_systemd_finds_nothing_to_say_of_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "microcosm-replica.service"
+    text = (EXAMPLES / unit.name).read_text().replace("/opt/microcosm/bin/microcosm", sys.executable)
+    unit.write_text(text)
+    found = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert unit.name not in found.stderr
+    assert found.returncode == 0, found.stderr
+    unit.write_text(text.replace("ExecStart=", "ExecStrat="))
+    assert (
+        subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, check=False).returncode
+        != 0
+    )
