@@ -24,7 +24,8 @@ def test_journals_that_are_put_back_and_run_twice(tmp_path: Path, seed: int) -> 
     """At any moment, one or all, beside kills, partitions and evictions; an operator does what is said."""
     done = run(seed, tmp_path, messages=300, restorations=2)
     assert done.wrong == []
-    assert done.restored[0] and done.restored[2]
+    assert done.restored[0]
+    assert done.restored[2]
 
 
 @pytest.mark.slow
