@@ -21,7 +21,7 @@ from itertools import chain
 
 from msgpack import packb
 
-from microcosm.errors import Malformed
+from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.authored import Authored
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
@@ -248,6 +248,9 @@ class Admitting(Authored):
                 continue
             try:
                 evolution = evolutions.decode(content)
+            except NewerVersion as error:  # nothing of the part is kept, so that it is asked for again
+                self.exchange.newer[peer] = str(error)
+                return
             except Malformed as error:
                 self._blame(peer, f"an evolution that cannot be read: {error}")
                 continue
@@ -275,6 +278,9 @@ class Admitting(Authored):
         for content in contents:
             try:
                 evolution = evolutions.decode(content)
+            except NewerVersion as error:
+                self.exchange.newer[peer] = str(error)
+                continue
             except Malformed as error:
                 self._blame(peer, f"an evolution that cannot be read: {error}")
                 continue

@@ -176,7 +176,7 @@ class Restoring(World):
                 names = {str(each["member"]) for each in said} | ({node.name} if said else set())
                 for name in names:
                     self.stop(f"{name}'")
-                if any(each.get("mine") for each in said):
+                if any(each.get("mine") or "dot" in each for each in said):
                     self.replace(node.name)
                 for fence in self.gone:
                     if self._knows(node, fence) and fence.name != node.name:
@@ -235,7 +235,10 @@ class Restoring(World):
         said = (each for node in self.nodes.values() if node.up for each in node.replica.divergences)
         clones = any(node.place != node.name for node in self.nodes.values())
         return (
-            not self._held and not clones and not any(each.get("mine") for each in said) and super().quiet()
+            not self._held
+            and not clones
+            and not any(each.get("mine") or "dot" in each for each in said)
+            and super().quiet()
         )
 
     def _named(self, node: Node) -> dict[str, Member]:

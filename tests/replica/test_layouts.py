@@ -20,7 +20,7 @@ import pytest
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica import exchange_messages as said
 from microcosm.replica.core import open_store
-from microcosm.replica.ledger import chain
+from microcosm.replica.ledger import chain, evolution
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove, decode, encode
 from microcosm.replica.replica import Replica
@@ -224,3 +224,30 @@ def test_what_is_of_a_newer_version_is_asked_for_again_and_nobody_is_blamed() ->
     assert replica.events == ["upload"]
     exchange.receive("laptop", pack([0, 2, []]))
     assert len(exchange.blamed) == 1
+
+
+def test_so_is_what_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography")
+    laptop, phone = Replica(Memory(), "laptop", incarnation=1), Replica(Memory(), "phone", incarnation=1)
+    monkeypatch.setattr(evolution, "VERSION", 2)
+    for replica in (laptop, phone):
+        replica.sign()
+    laptop.local("upload")
+
+    def meet(version: int) -> None:
+        """Exchange until nobody has more to say, the phone's program being of a version."""
+        for _ in range(3):
+            monkeypatch.setattr(evolution, "VERSION", version)
+            asked = [*phone.exchange.begin("laptop")]
+            while asked:
+                monkeypatch.setattr(evolution, "VERSION", 2)
+                told = [each for one in asked for each in laptop.exchange.receive("phone", one)]
+                monkeypatch.setattr(evolution, "VERSION", version)
+                asked = [each for one in told for each in phone.exchange.receive("laptop", one)]
+
+    meet(1)
+    assert phone.events == []
+    assert (list(phone.exchange.newer), [*phone.exchange.blamed]) == (["laptop"], [])
+    meet(2)
+    assert phone.events == ["upload"]
+    assert phone.digest() == laptop.digest()
