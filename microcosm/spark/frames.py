@@ -62,7 +62,8 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
     `kind` are needed, in any types that mean them; others become attributes. A row that is no event is in
     `reported`. Names of events that name a trace begin with it (`t/p:1`). Between rows of one position the
     first counts, in the order of the columns `file` and `line` where the DataFrame has them.
-    Cost: one shuffle by trace; a trace has to fit into the memory of a worker.
+    Cost: one shuffle by trace, and where there is a column `after` joins for links between traces; a trace
+    has to fit into the memory of a worker.
     """
     from pyspark.sql import functions as F
 
@@ -77,14 +78,12 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
     lost, renamed = table("lost"), table("renamed")
     kept = good.join(lost, "at", "left_anti").join(renamed, "at", "left")
     named = kept.withColumn("trace", F.coalesce("now", "trace")).withColumn("id", rows.id_of(True))
-    links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
-    odd = read.where("reported is not null").select(*rows.arrow_names(rows.ODD))
-    return Extracted(
-        named.select(*rows.arrow_names(rows.NAMED)),
-        table("edges").unionByName(links),
-        table("frontiers"),
-        odd.unionByName(table("odd")).unionByName(unknown),
-    )
+    edges = table("edges")
+    odd = read.where("reported is not null").select(*rows.arrow_names(rows.ODD)).unionByName(table("odd"))
+    if "after" in events.columns:
+        links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
+        edges, odd = edges.unionByName(links), odd.unionByName(unknown)
+    return Extracted(named.select(*rows.arrow_names(rows.NAMED)), edges, table("frontiers"), odd)
 
 
 def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:

@@ -23,6 +23,7 @@ from microcosm.spark.bisim import classes, job
 from microcosm.spark.io.odd import max_bad
 from microcosm.text.mc_reader import givens_to_json, read_givens
 from tests.spark.conftest import table
+from tests.thorough import draws
 
 pytestmark = pytest.mark.spark
 
@@ -43,7 +44,7 @@ def texts(seed: int, count: int) -> dict[str, str]:
 
 
 def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Path) -> None:
-    made = texts(1, 60)
+    made = texts(1, draws(30, 60))
     folder = tmp_path / "microcosms"
     folder.mkdir()
     for name, text in made.items():

@@ -32,7 +32,7 @@ def test_what_is_found_of_rows_is_what_is_found_of_a_log(spark: Any) -> None:
     for row in rows:
         row["clock"] = dict(row["clock"] or []) or None
     bad = {**rows[0], "process": None}
-    frame = spark.createDataFrame([*rows[50:], bad, *rows[:50]], EVENT).repartition(2).cache()
+    frame = spark.createDataFrame([*rows[50:], bad, *rows[:50]], EVENT).drop("after").repartition(2).cache()
     found = frames.extract(frame, token="lock")
     edges, frontiers, counts = in_process(events, True, "lock")
     assert collected(found.edges) == edges
@@ -42,6 +42,22 @@ def test_what_is_found_of_rows_is_what_is_found_of_a_log(spark: Any) -> None:
     odd = collected(found.reported)
     assert sum(row["count"] for row in odd if row["reported"] == "bad-line") == 1
     assert {row["reported"] for row in odd} == {*counts, "bad-line"}
+
+
+def test_links_between_traces_are_edges_but_in_a_circle(spark: Any) -> None:
+    rows = [
+        ("one", "p", []),
+        ("two", "q", ["one/p:1"]),
+        ("three", "r", ["four/s:1"]),
+        ("four", "s", ["three/r:1"]),
+    ]
+    made = [(trace, process, 1, "internal", after) for trace, process, after in rows]
+    frame = spark.createDataFrame(
+        made, "trace string, process string, seq long, kind string, after array<string>"
+    )
+    found = frames.extract(frame)
+    assert [(row["left"], row["right"]) for row in collected(found.edges)] == [("one/p:1", "two/q:1")]
+    assert sum(row["reported"] == "link-cycle" for row in collected(found.reported)) == 2
 
 
 def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
