@@ -87,7 +87,7 @@ def held(log: Log, worlds: list[Order], seed: object, rng: Random) -> None:
         assert exact.vacuous == (not agreements and nothing), said
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(4)[:: draws(2, 1)])
 def test_all_microcosms_of_three_events(part: int) -> None:
     for number, facts in enumerate(enumerated("abc", superseding=True)):
         for seed in range(draws(1, 3)):
@@ -99,7 +99,7 @@ def test_all_microcosms_of_three_events(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_all_microcosms_of_four_events(part: int) -> None:
+def test_microcosms_of_four_events(part: int) -> None:
     for number, facts in enumerate(up_to_renaming("abcd", superseding=True)):
         if number % 4 == part:
             rng = Random(number)
