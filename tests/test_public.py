@@ -33,7 +33,7 @@ to_pandas to_text unknown update view why why_not with_verdict worlds write
 RELATION = "AFTER BEFORE CONCURRENT NOT_AFTER NOT_BEFORE NOT_CONCURRENT NOT_RELATED RELATED SILENT UNKNOWN"
 ERRORS = """
 Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJournal Malformed MicrocosmError
-MissingLibrary NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError Undefined
+MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError Undefined
 UnknownEvent WrongReplica
 """
 BELOW = {

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from microcosm.errors import MicrocosmError
+
 KEYWORDS = {
     *("accurate", "and", "assume", "given", "in", "incompatible", "is", "most", "no", "not", "or", "profile"),
     *("where", "with"),
@@ -61,7 +63,7 @@ class Tree:
     children: list[Tree | Token]
 
 
-class UnexpectedTokenError(Exception):
+class UnexpectedTokenError(MicrocosmError):
     """The first token that cannot stand where it does, of no kind where it is none; and what could."""
 
     def __init__(self, token: Token, accepts: set[str]) -> None:
