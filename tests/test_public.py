@@ -49,7 +49,7 @@ BELOW = {
 """Of these modules only the names that `docs/reference/stability.md` has."""
 RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
 COMMAND_NAMES = """
-assert bisim check collect demo diff doctor draw events evolve explore extract find merge offline online order
+assert bisim check collect demo diff doctor draw events evolve explore extract find help merge offline online order
 page possible repl replica rules settle simulate spark table trace verify view why why-not
 """
 CODES = {
@@ -102,5 +102,5 @@ def test_what_is_public_further_below(module: str) -> None:
 
 
 def test_commands_and_exit_codes() -> None:
-    assert set(COMMAND_NAMES.split()) <= set(COMMANDS)
+    assert {*COMMAND_NAMES.split()} == {*COMMANDS}
     assert all(code == meant for code, meant in CODES.items())
