@@ -49,8 +49,8 @@ BELOW = {
 """Of these modules only the names that `docs/reference/stability.md` has."""
 RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
 COMMAND_NAMES = """
-assert bisim check collect demo diff doctor draw events evolve explore extract find help merge offline online order
-page possible repl replica rules settle simulate spark table trace verify view why why-not
+assert bisim check collect demo diff doctor draw events evolve explore extract find help merge offline
+online order page possible repl replica rules settle simulate spark table trace verify view why why-not
 """
 CODES = {
     0: HOLDS,
