@@ -203,9 +203,10 @@ Content = tuple[tuple[str, bytes], ...]
 
 
 def content(paths: Sequence[str], whole_lines: bool = True) -> Content:
-    """What the files hold that a reading would believe, told apart by digests; nothing where that is not known.
+    """Digests of what a reading of the files would believe: of a log, as far as its lines end.
 
-    Of a log it is as far as its lines end; what is no file can be read only once. Cost: linear in the bytes, a hundredth of a reading.
+    Nothing where that is not known: what is no file can be read only once. Cost: linear in the bytes, a
+    hundredth of a reading.
     """
     from microcosm.traces.report import Report
     from microcosm.traces.text.lines import only_whole_lines, open_lines
