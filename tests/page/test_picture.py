@@ -111,6 +111,25 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     assert bends == straight
 
 
+def test_what_stands_at_the_middle_of_an_arrow_is_on_no_lane(page_of: Any) -> None:
+    """The clock of an arrow over other lanes is not taken for an event of theirs."""
+    lines = [f"clock {p}1 = {p} {{{p}: 1}}" for p in "abcde"]
+    lines += [f"clock {q}2 = {q} {{{p}: 1, {q}: 2}}" for p, q in ("ac", "ae", "ab", "ad")]
+    page = page_of(Microcosm.parse("\n".join(lines)))
+    found = page.run("""() => {
+      app.set({order: Int32Array.from(model.head.lanes, (_, lane) => lane)});
+      frame();
+      const {width, height} = size(), view = viewNow(width, height);
+      return Array.from(model.edges.src, (_, edge) => {
+        const [, y] = middleOf(curveOf(view, edge, true));
+        const far = model.head.lanes.map((_, lane) => Math.abs(y - laneY(view, lane)));
+        return Math.min(...far) / scene.rows.unit;
+      });
+    }""")
+    assert len(found) == 4
+    assert min(found) > 0.3
+
+
 @pytest.mark.parametrize("k", [0.4, 3, 8, 20, 60])
 def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None:
     page = page_of(ALBUM)

@@ -52,9 +52,10 @@ function trace(/** @type {Pen} */ pen, /** @type {number[]} */ [x1, y1, cx, cy, 
     if (bent) pen.quadraticCurveTo(cx, cy, x2, y2); else pen.lineTo(x2, y2);
 }
 
-/** @returns {[number, number]} */
+/** The middle of a curve; where that lies on a lane, half a row beside it: what stands there is no event. @returns {[number, number]} */
 function middleOf(/** @type {number[]} */ [x1, y1, cx, cy, x2, y2]) {
-    return [(x1 + 2 * cx + x2) / 4, (y1 + 2 * cy + y2) / 4];
+    const rows = round((y2 - y1) / scene.rows.unit), t = rows % 2 || !rows ? 0.5 : 0.5 - 0.5 / rows, s = 1 - t;
+    return [s * s * x1 + 2 * s * t * cx + t * t * x2, s * s * y1 + 2 * s * t * cy + t * t * y2];
 }
 
 /** The curve of an edge. `trim`: from rim to rim of the events. */
