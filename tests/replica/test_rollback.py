@@ -137,6 +137,34 @@ def test_clones_that_run_at_once_are_both_told() -> None:
     ran(scene())
 
 
+def test_a_clone_that_has_started_less_often_is_told_and_so_is_its_peer() -> None:
+    """Beside a session with the one that has started more often, which goes on."""
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            here = Scene(stack)
+            a, b = await here.start("a"), await here.start("b")
+            meet(a, b)
+            await met(a, b, "first")
+            address = a.address
+            a.close()
+            clone = copy_of(here.stores["a"])
+            for event in ("second", "third", "fourth"):
+                a = await here.start("a", address=address)
+                await met(a, b, event)
+                if event != "fourth":
+                    a.close()
+            other = await here.start("a", clone)
+            assert "it has started 4 times, and knows of 2" in (await told(other))[0]["why"]
+            assert "or runs twice" in (await told(b))[0]["why"]
+            assert (other.health, b.health) == ("diverged", "diverged")
+            await here.send(a, b, b"still")
+            assert here.got["b"] == [b"still"]
+            assert not a.divergences()
+
+    ran(scene())
+
+
 def test_an_ordinary_restart_is_no_divergence() -> None:
     async def scene() -> None:
         async with AsyncExitStack() as stack:

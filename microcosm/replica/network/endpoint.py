@@ -23,20 +23,20 @@ from typing import Any
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
-from microcosm.replica.network.handshake import MALFORMED, NO_KEY, TOO_LARGE, Arrival, Handshake, opened
+from microcosm.replica.network.handshake import (
+    MALFORMED,
+    NO_KEY,
+    OLD_BOOT,
+    TOO_LARGE,
+    Arrival,
+    Handshake,
+    opened,
+)
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
 from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.sealing import (
-    CONTENT,
-    EXCHANGE,
-    GREETING,
-    OVERHEAD,
-    Destination,
-    Sealer,
-    tag,
-)
+from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import (
     COPY_BYTES,
@@ -297,7 +297,7 @@ class Endpoint:
             session = found.peer.session
             if session is not before and session and (before is None or before.boot != session.boot):
                 self.started.append(found.peer.member.name)
-            if not self._learn(found, source) and refused is None:
+            if not self._learn(found, source) and refused in (None, OLD_BOOT):
                 found.peer.greets_from = source
             return refused
         self._learn(found, source)

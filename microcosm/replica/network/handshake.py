@@ -60,10 +60,14 @@ class Handshake:
         if member.incarnation not in (None, header.incarnation):
             peer.stranger = header.incarnation
             return OTHER_INCARNATION
-        if session is not None and greeting.boot < session.boot and not peer.diverged:
-            return OLD_BOOT
         peer.echo = (header.incarnation, greeting.boot)
         fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)
+        old = session is not None and greeting.boot < session.boot and not peer.diverged
+        if old and not (fresh and greeting.diverged):
+            # A recording, or a copy that has started less often: that one finds what is remembered here of
+            # its starts contradicted, and then says itself that it diverged.
+            peer.greet_at = min(peer.greet_at, max(now, peer.greeted + self._tick))
+            return OLD_BOOT
         if self._diverged(peer, greeting, fresh):
             peer.greet_at = max(now, peer.greeted + GREET_LAST if peer.told else peer.greeted + self._tick)
             peer.told = True
