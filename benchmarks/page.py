@@ -1,8 +1,9 @@
 """Claim: a page of a million events of 64 processes takes half a minute to write, and opens in seconds.
 
 Logs of 64 processes that send to one another. What is measured is to read one, to write the page of what was
-read, and, where there are Playwright and a Chromium, the time to the first picture. Beside the case stand the
-bytes of the file, and the heap of the page. "Slope" is the exponent between the two sizes, of writing.
+read, and, where there are Playwright and a Chromium, the time to the first picture;
+of the smaller log also how soon `view` answers a page. Beside the case stand the bytes of the file, and the
+heap of the page. "Slope" is the exponent between the two sizes, of writing.
 """
 
 from __future__ import annotations
@@ -12,15 +13,22 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.client import HTTPConnection
 from math import log
 from pathlib import Path
 from random import Random
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.measure import Line
 from microcosm import Microcosm
+from microcosm.cli.commands.view import reread
+from microcosm.cli.session.behind import SessionBehind
+from microcosm.cli.session.opening import How
+from microcosm.logic.rulebook import read_rules
+from microcosm.page.turns import Turns
 from microcosm.page.write import page
 
 NAME = "page"
@@ -47,6 +55,8 @@ def run(quick: bool = False) -> list[Line]:
             lines.append(Line(NAME, case, "read the log", read - began, (read - began) / seconds[-1], 1))
             lines.append(Line(NAME, case, "write the page", seconds[-1], 1.0, 1))
             lines += opened(out, case, 1 if quick else 3)
+            if size == sizes[0]:
+                lines += viewed(path, case, 40 if quick else 400)
             del known
     slope = log(seconds[1] / seconds[0]) / log(sizes[1] / sizes[0])
     return [*lines[:-1], replace(lines[-1], case=f"{lines[-1].case} (slope {slope:.2f})")]
@@ -81,6 +91,56 @@ def _once(browser: Any, file: Path) -> tuple[float, float]:
     )
     tab.close()
     return ready, heap
+
+
+def viewed(log: Path, case: str, asked: int) -> Iterator[Line]:
+    """How long `view` takes to answer a page, over its connection: the median, and of 95 in a hundred.
+
+    Asked for are verdicts of any two events, and proofs of those that are ordered; no pair is asked twice.
+    """
+    try:
+        from microcosm.page.server import served
+    except ImportError:
+        return
+    how = How(read_rules())
+    behind, turns = SessionBehind(reread([str(log)], how), how), Turns()
+    names, random = sorted(behind.session.known.events), Random(2)
+    pairs = [random.sample(names, 2) for _ in range(asked)]
+    behind.answer(f"{names[0]} ? {names[-1]}")  # the first answer orders the log
+    with served(behind, turns) as address, ThreadPoolExecutor(1) as page:
+        done = page.submit(_answered, address, pairs)
+        done.add_done_callback(lambda _: turns.close())
+        turns.run()
+    for subject, seconds in zip(("a verdict in `view`", "a proof in `view`"), done.result(), strict=True):
+        seconds.sort()
+        for share in (50, 95):
+            spent = seconds[len(seconds) * share // 100]
+            yield Line(
+                NAME, case, f"{subject}, p{share}", spent, spent / seconds[len(seconds) // 2], len(seconds)
+            )
+
+
+def _answered(address: str, pairs: list[list[str]]) -> tuple[list[float], list[float]]:
+    """The seconds of each verdict, and of each proof of a pair that has one."""
+    url, _, token = address.partition("/#token=")
+    server = HTTPConnection(url.removeprefix("http://"))
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def said(line: str) -> tuple[dict[str, Any], float]:
+        began = perf_counter()
+        server.request("POST", "/line", json.dumps({"line": line}), headers)
+        return json.loads(server.getresponse().read()), perf_counter() - began
+
+    verdicts, proofs = [], []
+    for a, b in pairs:
+        answer, seconds = said(f"{a} ? {b}")
+        verdicts.append(seconds)
+        if answer["verdict"] in ("<", ">"):
+            answer, seconds = said(f"why {a} {answer['verdict']} {b}")
+            assert "error" not in answer, answer
+            proofs.append(seconds)
+    server.close()
+    return verdicts, proofs
 
 
 def written(size: int) -> Iterator[str]:

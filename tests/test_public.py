@@ -33,8 +33,8 @@ to_pandas to_text unknown update view why why_not with_verdict worlds write
 RELATION = "AFTER BEFORE CONCURRENT NOT_AFTER NOT_BEFORE NOT_CONCURRENT NOT_RELATED RELATED SILENT UNKNOWN"
 ERRORS = """
 Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJournal Malformed MicrocosmError
-MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError Undefined
-UnknownEvent WrongReplica
+MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError
+Undefined UnknownEvent WrongReplica
 """
 BELOW = {
     "microcosm.replica.replica": "Replica level",
@@ -49,8 +49,8 @@ BELOW = {
 """Of these modules only the names that `docs/reference/stability.md` has."""
 RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
 COMMAND_NAMES = """
-assert bisim check collect demo diff doctor draw events evolve explore extract find merge offline online order
-page possible repl replica rules settle simulate spark table trace verify view why why-not
+assert bisim check collect demo diff doctor draw events evolve explore extract find help merge offline
+online order page possible repl replica rules settle simulate spark table trace verify view why why-not
 """
 CODES = {
     0: HOLDS,
@@ -102,5 +102,5 @@ def test_what_is_public_further_below(module: str) -> None:
 
 
 def test_commands_and_exit_codes() -> None:
-    assert set(COMMAND_NAMES.split()) <= set(COMMANDS)
+    assert {*COMMAND_NAMES.split()} == {*COMMANDS}
     assert all(code == meant for code, meant in CODES.items())

@@ -117,6 +117,27 @@ def test_fish_completes_events_with_their_words(tmp_path: Path, album: str) -> N
     assert "unshare" in ran.stdout
 
 
+@pytest.mark.skipif(which("zsh") is None, reason="there is no zsh")
+def test_zsh_completes_events_as_it_is_typed_in(tmp_path: Path, album: str) -> None:
+    pexpect = pytest.importorskip("pexpect")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    shown = [sys.executable, "-m", "microcosm", "--show-completion", "zsh"]
+    script = subprocess.run(shown, env=env, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "script").write_text(script, encoding="utf-8")
+    program = tmp_path / "microcosm"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m microcosm "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    env |= {"PATH": f"{tmp_path}{os.pathsep}{env['PATH']}", "TERM": "xterm"}
+    shell = pexpect.spawn("zsh", ["-f", "-i"], cwd=tmp_path, env=env, timeout=60, encoding="utf-8")
+    try:
+        shell.sendline("autoload -Uz compinit; compinit -u; source ./script; echo is load''ed")
+        shell.expect("is loaded")
+        shell.send("microcosm online album.mc uns\t")
+        shell.expect("unshare")
+    finally:
+        shell.close(force=True)
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_zsh_and_fish_are_offered_events_with_their_words(tmp_path: Path, shell: str) -> None:
     """What the scripts of these shells ask for and get; the shells themselves need not be there."""

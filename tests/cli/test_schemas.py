@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import microcosm
-from microcosm.cli.app import COMMANDS, GROUPS
+from microcosm.cli.app import COMMANDS, GROUPS, whole
 from tests.cli.conftest import Run
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -70,6 +70,14 @@ ANSWERS = [
     "simulate rst --messages 8", "explore rst --messages 2",
     "rules list", "rules show Un-1", "rules check", "rules check --rules bad.rules", "doctor", "demo", "help",
 ]  # fmt: skip
+REPLICAS = [
+    "init c.journal --name c", "import a.journal album.mc", "query a.journal unshare view",
+    "query a.journal unshare nobody", "export a.journal", "exchange a.journal b.journal", "status a.journal",
+    "authors a.journal", "proof a.journal", "fsck a.journal", "backup a.journal a.copy", "compact a.journal",
+    "renew a.journal", "restore a.backup d.journal", "member add a.journal e 127.0.0.1:7001",
+    "member evict b.journal e", "key new c.key", "key rotate b.key",
+]  # fmt: skip
+ANSWERS += [f"replica {line}" for line in REPLICAS]
 REFUSED = [
     "online", "online album.mc view", "online cycle.mc a b", "possible album.mc a b --limit x",
     "extract gap.jsonl --complete", "trace nowhere --to x.jsonl", "onlin album.mc", "merge cycle.mc",
@@ -86,7 +94,24 @@ def test_the_schemas_are_schemas_and_there_is_one_for_every_command() -> None:
     for command in COMMANDS:
         names = [name for name in SCHEMA["$defs"] if name.split()[0] == command]
         assert names or command in GROUPS or command == "view", command  # `view` answers in the browser
-        assert command in asked or command in {"view", "collect", "spark", "replica"}, command
+        assert command in asked or command in {"view", "collect", "spark"}, command
+
+
+def test_there_is_one_for_every_command_of_replicas() -> None:
+    replica: Any = whole().get_command(None, "replica")  # type: ignore[attr-defined]
+    said = {name.split()[1] for name in SCHEMA["$defs"] if name.startswith("replica ")}
+    assert said == {*replica.list_commands(None)} - {"metrics"}, "metrics are OpenMetrics text"
+    assert said - {"serve"} == {line.split()[0] for line in REPLICAS}
+
+
+def replicas(run: Run) -> None:
+    """Two replicas that know of each other's events, a backup of one, and a key file."""
+    for line in (
+        "init a.journal --name a", "init b.journal --name b", "import b.journal ab.mc",
+        "exchange a.journal b.journal", "backup a.journal a.backup", "key new b.key",
+        "member add b.journal e 127.0.0.1:7001",
+    ):  # fmt: skip
+        assert run("replica", *line.split()).code == 0
 
 
 @pytest.mark.parametrize("line", [*ANSWERS, *REFUSED])
@@ -94,10 +119,12 @@ def test_an_answer_has_the_shape_of_its_schema(run: Run, album: str, line: str) 
     for name, text in FILES.items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
+    if line.startswith("replica"):
+        replicas(run)
     if "proof.json" in line:
         Path("proof.json").write_text(run("online", album, "unshare", "view", "--json").out, encoding="utf-8")
     ran = run(*line.split(), "--json", stdin=b"table\nnonsense here\nwhy ann:1 < store:2\n")
-    command = " ".join(line.split()[: 2 if line.startswith("rules") else 1])
+    command = " ".join(line.split()[: 2 if line.startswith(("rules", "replica")) else 1])
     lines = ran.json_lines
     assert lines
     assert all("exit" in answer for answer in lines) == (line in REFUSED)

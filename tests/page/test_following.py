@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,9 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.commands.view import reread, signature
+from microcosm.cli.commands import view
+from microcosm.cli.commands.view import content, reread, signature
 from microcosm.cli.session.opening import How
 from microcosm.logic.rulebook import read_rules
+from microcosm.page.server import EVERY
+from microcosm.page.turns import Turns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import only_whole_lines, open_lines
@@ -119,6 +123,70 @@ def test_a_signature_tells_growth_truncation_and_rotation(tmp_path: Path) -> Non
     (tmp_path / "second.jsonl").write_text(LINES[2], encoding="utf-8")
     seen.append(signature([str(tmp_path)]))
     assert len({*seen}) == 5
+
+
+def test_only_another_content_is_read_again(tmp_path: Path) -> None:
+    """What was touched, or whose last line is not ended, says the same; one byte of a line does not."""
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(LINES[:4]), encoding="utf-8")
+    was, looks, everything = (
+        content([str(log)]),
+        signature([str(log)]),
+        content([str(log)], whole_lines=False),
+    )
+    assert was == everything != ()
+    with log.open("a", encoding="utf-8") as file:
+        file.write(LINES[4][:30])
+    assert signature([str(log)]) != looks
+    assert content([str(log)]) == was
+    assert content([str(log)], whole_lines=False) != everything  # of a microcosm all is read
+    os.utime(log, (1, 1))
+    assert content([str(log)]) == was
+    with log.open("a", encoding="utf-8") as file:
+        file.write(LINES[4][30:])
+    grown = content([str(log)])
+    assert grown != was
+    log.write_text("".join(LINES[:5]).replace("login", "logon"), encoding="utf-8")
+    assert content([str(log)]) not in (grown, was)
+    log.write_bytes(gzip.compress("".join(LINES[:5]).encode()))
+    assert content([str(log)]) == grown  # it says the same, packed or not
+    log.unlink()
+    assert content([str(log)]) == ()
+
+
+def test_a_log_that_says_nothing_new_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, read = tmp_path / "run.jsonl", list[str]()
+    log.write_text("".join(LINES[:4]), encoding="utf-8")
+    who, turns = behind(log), Turns()
+
+    def counted(paths: Any, how: How) -> Any:
+        read.append(log.read_text(encoding="utf-8"))
+        return reread(paths, how)
+
+    monkeypatch.setattr(view, "reread", counted)
+    seen, was = signature([str(log)]), content([str(log)])
+    looks: list[str] = []
+
+    class Looks(threading.Event):
+        """Each look at the log is after one step of its writer."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if timeout == EVERY:
+                looks.append("")
+                steps = {1: LINES[4][:9], 2: LINES[4][9:20], 3: LINES[4][20:], 5: LINES[5][:3]}
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(steps.get(len(looks), ""))
+            return len(looks) > 6
+
+    worker = threading.Thread(target=turns.work)
+    worker.start()
+    view._follow([str(log)], seen, was, HOW, who, turns, Looks())
+    turns.close()
+    worker.join()
+    assert read == ["".join(LINES[:5])]
+    assert who.contents()["head"]["counts"]["events"] == 5
 
 
 Started = Callable[..., tuple[Client, subprocess.Popen[str]]]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.faulty import FaultyCopy
 from tests.state.mutants import MUTANTS, Mutant
+from tests.thorough import draws
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,6 @@ def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", MUTANTS[:: draws(2, 1)], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_noticed(mutant: Mutant, faulty: FaultyCopy) -> None:
     assert not faulty.tested(mutant.tests, [(f"microcosm/{mutant.file}", mutant.old, mutant.new)])
