@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from microcosm.replica.network.endpoint import Endpoint
+from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.process import Process
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from tests.replica.network.pair import Pair
 from tests.replica.nodes import OPTIONS, into, meet, ran
 from tests.replica.nodes import level as levelled
 
@@ -163,6 +167,66 @@ def test_a_clone_that_has_started_less_often_is_told_and_so_is_its_peer() -> Non
             assert not a.divergences()
 
     ran(scene())
+
+
+def renewed(pair: Pair) -> Endpoint:
+    """a goes on as incarnation 2, and b is told so."""
+    pair.ends["a"].durable.renewed(2)
+    pair.ends["b"].evict("a", pair.now)
+    pair.ends["b"].add_member("a", ("a", 1), pair.now)
+    return pair.open("a", 2)
+
+
+@pytest.mark.parametrize("put_back", [True, False])
+def test_who_is_renewed_still_knows_how_often_the_others_have_started(put_back: bool) -> None:
+    pair = Pair(names="ab")
+    pair.settle()
+    old = copy_of(pair.stores["b"])
+    for _ in range(3):
+        pair.ends["b"] = pair.open("b", 1)
+        pair.settle()
+    if put_back:
+        pair.stores["b"] = old
+        pair.ends["b"] = pair.open("b", 1)
+    pair.ends["a"] = renewed(pair)
+    pair.settle()
+    found = [end.diverged() for end in pair.ends.values()]
+    if put_back:
+        assert [[name, mine] for [(name, _, mine)] in found] == [["b", False], ["a", True]]
+        assert "it has started 4 times, and knows of 2" in found[1][0][1]
+    else:
+        assert found == [[], []]
+        pair.goes_on()
+        pair.goes_on("b", "a")
+
+
+def test_who_is_renewed_meets_a_member_that_is_another_one_since() -> None:
+    """What is remembered of the starts of the one before says nothing of it; and it stays a member."""
+    pair = Pair(names="ab")
+    pair.settle()
+    for _ in range(3):
+        pair.ends["b"] = pair.open("b", 1)
+        pair.settle()
+    pair.stores["b"] = Memory()
+    pair.ends["b"] = pair.open("b", 2)
+    pair.ends["b"].add_member("a", ("a", 1), pair.now)
+    pair.ends["a"] = renewed(pair)
+    pair.settle()
+    assert [end.diverged() for end in pair.ends.values()] == [[], []]
+    pair.goes_on()
+    fresh = pair.ends["a"].durable.renewed(3)
+    assert [*fresh.process.membership.named] == ["b"]
+
+
+def test_who_is_renewed_keeps_members_of_whom_an_earlier_incarnation_was_given_up() -> None:
+    pair = Pair(names="ab")
+    pair.settle()
+    pair.ends["a"].evict("b", pair.now)
+    pair.ends["a"].add_member("b", ("b", 1), pair.now)
+    fresh = pair.ends["a"].durable.renewed(2)
+    assert [*fresh.process.membership.named] == ["b"]
+    assert [*fresh.process.membership.fences] == [Fence("b", 1)]
+    assert fresh.process.state() == Process.restored(fresh.process.state()).state()
 
 
 def test_an_ordinary_restart_is_no_divergence() -> None:

@@ -128,16 +128,20 @@ class Durable(WriteAhead):
         return self
 
     def renewed(self, incarnation: int) -> Durable:
-        """A new incarnation in the same store: the same members, to be met anew, the same fences, no
-        messages.
+        """A new incarnation in the same store: the same members, to be met anew, with what is remembered of
+        their starts, the same fences, no messages.
 
         For a replica that was evicted, or whose store lost something (a backup restored, a weaker mode).
         """
         old = self.process
         if incarnation == old.incarnation or Fence(old.name, incarnation) in old.membership.fences:
             raise ReplicaError(f"incarnation {incarnation} of {old.name!r} was there already")
-        steps: list[Input] = [(MEMBER, member.name, member.host, member.port) for member in old.members]
-        steps += [(FENCE, *fence) for fence in old.membership.fences]
+        steps: list[Input] = [(FENCE, *fence) for fence in old.membership.fences]  # before who came after
+        for number, member in enumerate(old.members, 1):
+            steps.append((MEMBER, member.name, member.host, member.port))
+            of = member.incarnation or member.starts_of
+            if of and member.boot:
+                steps.append((MET, number, member.boot, member.life, of))
         self.failed = True
         begun = Process(old.name, incarnation)
         new = Durable(begun, self.store, self._deliver, self.most_copies, self._recorded)._begin(steps)

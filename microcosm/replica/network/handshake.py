@@ -60,6 +60,8 @@ class Handshake:
         if member.incarnation not in (None, header.incarnation):
             peer.stranger = header.incarnation
             return OTHER_INCARNATION
+        if member.incarnation is None and member.starts_of not in (None, header.incarnation):
+            self._durable.met(member.number, 0, b"")  # it is another one since this replica was renewed
         peer.echo = (header.incarnation, greeting.boot)
         fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)
         old = session is not None and greeting.boot < session.boot and not peer.diverged

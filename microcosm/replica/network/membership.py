@@ -38,6 +38,8 @@ class Member:
     boot: int = 0
     """Its newest start that is known, and the hash that it told of it."""
     life: bytes = b""
+    starts_of: int | None = None
+    """The incarnation that these are of, where this replica was renewed and has not met it since."""
 
 
 class Membership:

@@ -44,6 +44,7 @@ Input = tuple[Any, ...]
     (CONFIRMED, number, name, incarnation)     a member keeps a fence
     (BOOT, random)                             the process starts, once more
     (MET, number, boot, life)                  the newest start of a member that is known
+    (MET, number, boot, life, incarnation)     the same of a member that is to be met anew
 """
 
 LAST, MORE = b"\0", b"\1"
@@ -209,7 +210,8 @@ class Process:
             self.lives[self.boot] = Life(_hashed(before + random), self.machine.last)
             self.lives.pop(self.boot - MOST_LIVES, None)
         elif kind == MET:
-            membership.members[what[0]].boot, membership.members[what[0]].life = what[1:]
+            member, (boot, life, *of) = membership.members[what[0]], what[1:]
+            member.boot, member.life, member.starts_of = boot, life, of[0] if of else None
         else:
             raise ValueError(f"{kind} is no kind of input")
 
@@ -285,7 +287,19 @@ class Process:
         """Everything, as plain values."""
         membership = self.membership
         members = tuple(
-            (m.number, m.name, m.host, m.port, m.incarnation, tuple(sorted(m.confirmed)), m.boot, m.life)
+            (
+                *(
+                    m.number,
+                    m.name,
+                    m.host,
+                    m.port,
+                    m.incarnation,
+                    tuple(sorted(m.confirmed)),
+                    m.boot,
+                    m.life,
+                ),
+                *(() if m.starts_of is None else (m.starts_of,)),
+            )
             for m in self.members
         )
         counts = (self.boot, self.sent, self.evicted, membership.next)
@@ -303,9 +317,9 @@ class Process:
             raise ValueError(f"format {version}, and only {FORMAT} is known")
         process = cls(name, incarnation)
         process.boot, process.sent, process.evicted, process.membership.next = counts
-        for number, called, host, port, bound, confirmed, boot, life in members:
+        for number, called, host, port, bound, confirmed, *starts in members:
             kept = {Fence(*fence) for fence in confirmed}
-            member = Member(number, called, host, port, bound, kept, boot, life)
+            member = Member(number, called, host, port, bound, kept, *starts)
             process.membership.members[number] = process.membership.named[called] = member
         process.membership.fences = {Fence(*fence): None for fence in fences}
         process._parts = {sender: list(begun) for sender, begun in unfinished}
