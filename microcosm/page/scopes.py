@@ -98,7 +98,7 @@ class Bracketed:
             self.tokens[one].kind == "member" or self.text(one) in (".", "(", "[") for one in inside[1:]
         )
         return (
-            before not in (")", "]", "}")
+            before not in (")", "]", "}", "?.")
             and chained
             and self.tokens[at + 1].kind == "name"
             and self.text(at + 1) not in KEPT

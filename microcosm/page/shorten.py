@@ -9,20 +9,26 @@ declares or is no script at all, as TypeScript tells the tests; and the tests ru
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
+from microcosm.page.apart import apart
 from microcosm.page.scopes import Bracketed, renamed
-from microcosm.page.tokens import tokens
+from microcosm.page.tokens import Lexeme, tokens
 
 _letter = re.compile(r"[\w$]")
 
 _number = re.compile(r"^0(?=\.)|(?<=[1-9])(0{3,})$")
 
+_WORDS = {"const": "let", "true": "!0", "false": "!1"}
+"""What else says the same."""
+
 
 @lru_cache(2)
 def shortened(script: str) -> tuple[str, dict[str, str]]:
     """A script made shorter, and the new name of each that its declarations share. Cost: linear, once."""
-    read = Bracketed([*tokens(script)])
+    read = Bracketed(_arrows(apart([*tokens(script)])))
     new, shared = renamed(read)
     needless = read.needless()
     parts: list[str] = []
@@ -32,8 +38,8 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
         if at in needless:
             continue
         text = token.text
-        if text == "const" and token.kind == "name":
-            text = "let"
+        if token.kind == "name" and text in _WORDS:
+            text = _WORDS[text]
         elif token.kind == "number":
             text = _number.sub(lambda found: f"e{len(found[1])}" if found[1] else "", text)
         elif at in new:
@@ -55,3 +61,44 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
         parts.append(text)
         last = text
     return "".join(parts), shared
+
+
+def _arrows(read: Sequence[Lexeme]) -> list[Lexeme]:
+    """Functions as arrows, where these do the same: before all else, for until then they are not declared."""
+    begins = [at for at, token in enumerate(read) if token.begins]
+    arrows: list[Lexeme] = []
+    others: list[Lexeme] = []
+    for begin, end in pairwise([*begins, len(read)]):
+        chunk = read[begin:end]
+        words = [token.text for token in chunk if token.kind in ("name", "mark")][:3]
+        of = "async" in words[:1]
+        if words[of : of + 1] == ["function"] and "*" not in words and not any(map(_is_own, chunk)):
+            arrows += _arrow(chunk[of + 1], chunk[:of], chunk[of + 2 :])
+        else:
+            others += chunk
+    return arrows + others
+
+
+def _is_own(token: Lexeme) -> bool:
+    return token.kind == "name" and token.text in ("this", "arguments")
+
+
+def _arrow(name: Lexeme, kind: Sequence[Lexeme], rest: Sequence[Lexeme]) -> Iterator[Lexeme]:
+    """A function as the value of a name; `rest` are its parameters and its block."""
+    read = Bracketed(rest)
+    body = read.after(0)
+    ends = [at for at, inside in enumerate(read.inside) if inside == body and read.text(at) == ";"]
+    block: Sequence[Lexeme] = rest[body:]
+    if read.text(body + 1) == "return" and ends == [len(rest) - 2]:
+        block = rest[body + 2 : -2]
+        whole = block[0].text == "{" or any(
+            read.text(at) == "," for at, inside in enumerate(read.inside) if inside == body
+        )
+        block = [_mark("("), *block, _mark(")")] if whole else block
+    yield Lexeme("name", "let", True, True)
+    yield from (name, Lexeme("mark", "=", True, False), *kind, *rest[:body], _mark("=>"), *block)
+    yield Lexeme("mark", ";", True, False)
+
+
+def _mark(text: str) -> Lexeme:
+    return Lexeme("mark", text, False, False)

@@ -88,7 +88,7 @@ def opened_up(html: str) -> str:
     The scripts are as in any page, made shorter; tests call what is in them by the names of the sources.
     """
     script, (_, names) = scripts(), shortened(sources())
-    known = ",".join(f"{name}={names[name]}" for name in DECLARED.findall(sources()))
+    known = ",".join(f"{name}={_seen(name, names)}" for name in DECLARED.findall(sources()))
     door = f"window.inside=(script,argument)=>eval('(()=>{{const {known};return '+script+'}})()')(argument);"
     door += f"window.shown=(fresh)=>{{{names['model']}=fresh;}};"
     assert html.count(script) == 1, "the scripts of the page as they are joined"
@@ -96,6 +96,15 @@ def opened_up(html: str) -> str:
         "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1
     )
     return html.replace(script, script.removesuffix(INNER) + f";{door}{INNER}")
+
+
+def _seen(name: str, names: dict[str, str]) -> str:
+    """What a name of the sources is in the page: an object may have been taken apart into its members."""
+    members = [
+        (one.removeprefix(f"{name}."), new) for one, new in names.items() if one.startswith(f"{name}.")
+    ]
+    parts = (f"get {one}(){{return {new}}},set {one}(given){{{new}=given}}" for one, new in members)
+    return f"{{{','.join(parts)}}}" if members else names[name]
 
 
 @pytest.fixture

@@ -43,7 +43,9 @@ EXAMPLES = {
         "let B=1,A=[2];C(A);let D=3;for(let a=0;;){let b=a,c;c=b;let d=c}"
     ),
     "function f(a) {\n const b = /** @type {any} */ (a);\n const c = (d) => (d.e(1000)) * (b + 0.5);\n"
-    " return (c) ?? [({})];\n}": ("function A(a){let b=a,c=a=>a.e(1e3)*(b+.5);return c??[{}]}"),
+    " c.e?.(b);\n return (c) ?? [({})];\n}": (
+        "function A(a){let b=a,c=a=>a.e(1e3)*(b+.5);c.e?.(b);return c??[{}]}"
+    ),
     "const same = 1;\nfunction f() { const same = Math.max(2); return same; }\nf(same);": (
         "let A=1;function B(){let a=Math.max(2);return a}B(A);"
     ),

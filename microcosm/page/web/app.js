@@ -79,8 +79,8 @@ const app = {
 
     /** Says a sentence to who listens instead of looking. */
     say(/** @type {string} */ text) {
-        const live = find('live');
-        live.textContent = live.textContent === text ? text + '\u00a0' : text;
+        const box = find('live');
+        box.textContent = box.textContent === text ? text + '\u00a0' : text;
     },
 };
 

@@ -97,7 +97,7 @@ function bendOf(/** @type {View} */ view, /** @type {number} */ edge) {
 /** How many points of a curve come too near to an event other than its ends. */
 function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, cy, x2, y2], /** @type {number} */ a,
     /** @type {number} */ b) {
-    const {at, rows: {y, tall, shown}} = scene, near = view.r + 4;
+    const {y, tall, shown} = scene.rows, near = view.r + 4;
     const points = min(90, ceil((hypot(cx - x1, cy - y1) + hypot(x2 - cx, y2 - cy)) / 5));
     let hits = 0, row = 0;
     for (let point = 1; point < points; point++) {
@@ -107,8 +107,8 @@ function touched(/** @type {View} */ view, /** @type {number[]} */ [x1, y1, cx, 
         while (row > 0 && down < y[shown[row]] - tall[shown[row]] / 2) row--;
         while (row < shown.length - 1 && down > y[shown[row]] + tall[shown[row]] / 2) row++;
         const lane = shown[row];
-        if (at.tracks[lane] === 1 && abs(down - y[lane]) > near) continue;
-        along(at, lane, view.x0 + (x - near) / view.k, view.x0 + (x + near) / view.k, 0, (event) => {
+        if (scene.at.tracks[lane] === 1 && abs(down - y[lane]) > near) continue;
+        along(scene.at, lane, view.x0 + (x - near) / view.k, view.x0 + (x + near) / view.k, 0, (event) => {
             if (event !== a && event !== b && hypot(px(view, event) - x, py(view, event) - h) < near) hits++;
         });
     }
@@ -161,7 +161,7 @@ function drawGap(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {nu
 
 /** The pair: the path of givens where there is one, else the line of its verdict, its sign in a box. */
 function drawPair(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {a, b} = app.state, {verdict, path} = scene, {colours} = view;
+    const {a, b} = app.state, verdict = scene.verdict, path = scene.path, {colours} = view;
     if (!inRows(a) || !inRows(b)) return;
     if (verdict !== '<' && verdict !== '>') {
         const line = ends(view, a, b), [ax, ay, bx, by] = line;

@@ -82,7 +82,7 @@ function showRow(/** @type {number} */ at) {
 /** Makes the rows of the window. */
 function drawList() {
     if (!app.state.list) return;
-    const box = find('rows'), {events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = floor(top);
+    const box = find('rows'), events = listed.events, {a} = app.state, top = box.scrollTop / pitch(), from = floor(top);
     const sign = a < 0 ? null : regions(a).sign, shown = ceil(box.clientHeight / ROW) + 1;
     const found = app.state.found.length ? members(app.state.found) : null;
     const shift = box.scrollTop - (top - from) * ROW;
@@ -114,7 +114,7 @@ function stepsBefore(/** @type {number} */ i) {
 }
 
 function listKeys(/** @type {any} */ event) {
-    const page = max(1, floor(find('rows').clientHeight / ROW) - 1), {events} = listed;
+    const page = max(1, floor(find('rows').clientHeight / ROW) - 1), events = listed.events;
     const go = (/** @type {number} */ by) => () => {
         const at = max(0, min(events.length - 1, listed.at + by));
         showRow(at);

@@ -36,7 +36,7 @@ function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
 function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {number} */ width,
     /** @type {number} */ height) {
-    const {at, rows: {shown}} = scene, wide = (at.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
+    const at = scene.at, {shown} = scene.rows, wide = (at.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
     const lane = (height - 10) / max(1, shown.length), thick = max(1, min(5, lane * 0.6));
     pen.fillStyle = colours.raised;
     pen.fillRect(0, 0, width, height);
@@ -53,18 +53,19 @@ function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} 
 }
 
 /** The minimap but for what is in view, kept until it would change. */
-const whole = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
+const mapped = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
 
 function frameMinimap() {
-    const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, {state} = app;
+    const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, state = app.state;
     if (!width || !height) return;
     const key = [width, height, model.head.digest, model.n, state.axis, state.fold, model.order, [...state.hidden], scene.colours.paper, window.devicePixelRatio].join();
-    if (whole.key !== key || whole.found !== state.found) {
-        Object.assign(whole, {key, found: state.found});
-        drawMinimap(sharp(whole.canvas, width, height), scene.colours, width, height);
+    if (mapped.key !== key || mapped.found !== state.found) {
+        mapped.key = key;
+        mapped.found = state.found;
+        drawMinimap(sharp(mapped.canvas, width, height), scene.colours, width, height);
     }
     const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
-    pen.drawImage(whole.canvas, 0, 0, width, height);
+    pen.drawImage(mapped.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
     const end = min(width - 1.5, x + wide), {paper, ink} = scene.colours;
     pen.fillStyle = paper;

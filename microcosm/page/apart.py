@@ -1,0 +1,93 @@
+"""Objects of a script that only hold together names that all its declarations share: each name for itself.
+
+`const app = {state: {}, set() {}}` is two declarations, and `app.state` one name, where all that the script
+does with `app` is to say its members by name. Methods are arrows then, for none of these has a `this`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from microcosm.page.scopes import Bracketed
+from microcosm.page.tokens import Lexeme
+
+
+def apart(tokens: Sequence[Lexeme]) -> list[Lexeme]:
+    """The tokens with the members of such objects as names of their own, `app.state`. Cost: linear."""
+    read = Bracketed(tokens)
+    held = {at: names for at in range(len(tokens)) if (names := _members(read, at))}
+    for name in {tokens[at + 1].text for at in held} & _whole(read, held):
+        held = {at: names for at, names in held.items() if tokens[at + 1].text != name}
+    objects = {tokens[at + 1].text for at in held}
+    found: list[Lexeme] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if at in held:
+            for key, value in held[at]:
+                whole = tokens[value : _end(read, value)]
+                found += _declared(f"{tokens[at + 1].text}.{tokens[key].text}", whole, key - value)
+            at = read.after(at + 3) + 1
+        elif token.kind == "name" and token.text in objects:
+            found.append(token._replace(text=f"{token.text}.{tokens[at + 2].text}"))
+            at += 3
+        else:
+            found.append(token)
+            at += 1
+    return found
+
+
+def _members(read: Bracketed, at: int) -> list[tuple[int, int]]:
+    """Of an object that is declared here, where each key stands and where its value begins; else nothing."""
+    tokens = read.tokens
+    if (
+        not tokens[at].begins
+        or tokens[at].text != "const"
+        or [read.text(at + 2), read.text(at + 3)] != ["=", "{"]
+    ):
+        return []
+    found = []
+    place, end = at + 4, read.ends[at + 3]
+    while place < end:
+        begin = place
+        place += tokens[place].text == "async"
+        if tokens[place].kind != "member" or any(token.text == "this" for token in tokens[begin:end]):
+            return []
+        found.append((place, begin if read.text(place + 1) == "(" else place + 2))
+        place = _end(read, place) + 1
+    return found
+
+
+def _end(read: Bracketed, at: int) -> int:
+    """The comma after the member of an object in which a token stands, or the end of the object."""
+    end = read.end(at)
+    while at < end and read.text(at) != ",":
+        at = read.after(at)
+    return min(at, end)
+
+
+def _whole(read: Bracketed, held: dict[int, list[tuple[int, int]]]) -> set[str]:
+    """Those of the objects of which something else is said than a member by name."""
+    tokens, found = read.tokens, set[str]()
+    keys = {tokens[at + 1].text: {tokens[key].text for key, _ in names} for at, names in held.items()}
+    for at, token in enumerate(tokens):
+        if token.kind in ("name", "short") and token.text in keys and at - 1 not in held:
+            member = read.text(at + 2) if token.kind == "name" and read.text(at + 1) == "." else ""
+            found |= {token.text} - ({token.text} if member in keys[token.text] else set())
+    return found
+
+
+def _declared(name: str, value: Sequence[Lexeme], key: int) -> Iterator[Lexeme]:
+    """The declaration of a name with a value; with a method, if the key stands in it."""
+    yield from (Lexeme("name", "let", True, True), Lexeme("name", name, True, False), _mark("="))
+    if key < 0:
+        yield from value
+    else:
+        rest = value[key + 1 :]
+        body = Bracketed(rest).after(0)
+        yield from (*value[:key], *rest[:body], _mark("=>"), *rest[body:])
+    yield _mark(";")
+
+
+def _mark(text: str) -> Lexeme:
+    return Lexeme("mark", text, True, False)
