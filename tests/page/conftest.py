@@ -24,9 +24,9 @@ from microcosm.state.microcosm import Microcosm
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
 
-SHOW = "async ([head, texts]) => window.shown(new Model(head, await unpack(head, texts, VECTORS)))"
+SHOW = "async ([head, texts]) => shown(head, await unpack(head, texts, VECTORS))"
 
-READY = "window.inside && window.inside('() => model !== null')"
+READY = "window.inside && window.inside('() => model.head !== null')"
 
 DECLARED = re.compile(r"^(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 """What the scripts declare for all of them."""
@@ -90,7 +90,6 @@ def opened_up(html: str) -> str:
     script, (_, names) = scripts(), shortened(sources())
     known = ",".join(f"{name}={_seen(name, names)}" for name in DECLARED.findall(sources()))
     door = f"window.inside=(script,argument)=>eval('(()=>{{const {known};return '+script+'}})()')(argument);"
-    door += f"window.shown=(fresh)=>{{{names['model']}=fresh;}};"
     assert html.count(script) == 1, "the scripts of the page as they are joined"
     html = re.sub(
         "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1
@@ -143,7 +142,7 @@ def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         tab.on("request", lambda request: found.requests.append(request.url))
         tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
         if door:
-            tab.wait_for_function("window.inside && window.inside('() => model !== null')", timeout=30_000)
+            tab.wait_for_function("window.inside && window.inside('() => model.head !== null')", timeout=30_000)
         return found
 
     yield opening

@@ -64,7 +64,7 @@ def held_to_itself(tab: Opened) -> None:
     by_pair = said(tab)
     names = list(dict.fromkeys(a for a, _ in by_pair))
     counts, cones = tab.run(COUNTS), tab.run(CONES)
-    offset = tab.run("() => [...model.chains.offset]")
+    offset = tab.run("() => [...model.offset]")
     for at, name in enumerate(names):
         signs = [by_pair[other, name] for other in names if other != name]
         assert {sign: count for sign, count in counts[at].items() if count} == {
@@ -85,7 +85,7 @@ def shown(tab: Opened, known: Microcosm, *, table: bool = False, vectors: bool =
             patch.setattr(knowledge, "TABLED", 0)
         head = tab.show(known, proofs="none")
     if not vectors:
-        tab.run("() => { model.found.vectors = null; }")
+        tab.run("() => { model.vectors = null; }")
     return head
 
 

@@ -78,10 +78,10 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
     nearest = page.run("""() => {
       frame();
       const {width, height} = size(), view = viewNow(width, height), found = [];
-      for (let edge = 0; edge < model.edges.src.length; edge++) {
+      for (let edge = 0; edge < model.src.length; edge++) {
         const [x1, y1, cx, cy, x2, y2] = curveOf(view, edge, true);
         for (let i = 0; i < model.n; i++) {
-          if (i === model.edges.src[edge] || i === model.edges.dst[edge]) continue;
+          if (i === model.src[edge] || i === model.dst[edge]) continue;
           for (let t = 0; t <= 1; t += 0.002) {
             const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2;
             const y = s * s * y1 + 2 * s * t * cy + t * t * y2;
@@ -103,8 +103,8 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
     straight = page.run("""() => {
       const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (a, edge) => {
-        const b = model.edges.dst[edge];
+      return Array.from(model.src, (a, edge) => {
+        const b = model.dst[edge];
         return touched(view, curve(ends(view, a, b), 0, 0), a, b);
       }).filter(Boolean).length;
     }""")
@@ -120,7 +120,7 @@ def test_what_stands_at_the_middle_of_an_arrow_is_on_no_lane(page_of: Any) -> No
       app.set({order: Int32Array.from(model.head.lanes, (_, lane) => lane)});
       frame();
       const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (_, edge) => {
+      return Array.from(model.src, (_, edge) => {
         const [, y] = middleOf(curveOf(view, edge, true));
         const far = model.head.lanes.map((_, lane) => Math.abs(y - laneY(view, lane)));
         return Math.min(...far) / scene.rows.unit;

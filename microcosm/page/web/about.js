@@ -36,7 +36,6 @@ async function showWhatIf() {
 function informative(/** @type {[string, string, string[]][]} */ pairs) {
     if (pairs.length > 1000) return pairs;
     const ends = pairs.map(([x, y, left]) => (left[0] === '>' ? [y, x] : [x, y]).map((name) => model.find(name)));
-    const upto = (/** @type {number} */ x, /** @type {number} */ y) => x === y || before(x, y);
     const worth = pairs.map((pair, at) => pair[2].length > 1 ? 0 : ends.filter(([from, to]) => upto(from, ends[at][0]) && upto(ends[at][1], to)).length);
     return pairs.map((_, at) => at).sort((one, other) => worth[other] - worth[one] || one - other).map((at) => pairs[at]);
 }

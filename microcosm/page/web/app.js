@@ -49,11 +49,11 @@ const app = {
     /** @type {{names: string[]|null, hear: (state: State, changed: string[]) => void}[]} */
     listeners: [],
 
-    /** @type {((model: any) => void)[]} */
+    /** @type {(() => void)[]} */
     starts: [],
 
-    /** Has `begin(model)` called once the columns are read, in the order of the scripts. */
-    start(/** @type {(model: any) => void} */ begin) {
+    /** Has `begin` called once the columns are read, in the order of the scripts. */
+    start(/** @type {() => void} */ begin) {
         app.starts.push(begin);
     },
 

@@ -8,31 +8,31 @@ const STYLES = {passing: ['ink', 0.3], message: ['ink', 0.75], stated: ['ink', 0
 
 /** The arrows of the edges in view. */
 function drawArrows(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {boolean} */ heads) {
-    const {colours, left, right} = view, {src, dst, why} = model.edges, {y} = scene.rows, {by} = model.columns;
+    const {colours, left, right} = view, {y} = scene.rows;
     /** @type {Record<string, number[]>} */
     const styled = {passing: [], message: [], stated: [], clock: [], back: [], step: []};
     cross(scene.at, left, right, (edge) => {
-        const from = model.lane(src[edge]), to = model.lane(dst[edge]), [start, end] = [scene.at.x[src[edge]], scene.at.x[dst[edge]]];
+        const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]), [start, end] = [scene.at.x[model.src[edge]], scene.at.x[model.dst[edge]]];
         if (y[from] < 0 || y[to] < 0 || max(y[from], y[to]) < view.y0 || min(y[from], y[to]) > view.y0 + view.height) return;
         styled[start > end ? 'back' : start < left && end > right ? 'passing'
-            : from === to && why[edge] === 3 && model.head.lanes[from].known ? 'step'
-            : ['message', 'stated', 'clock', 'stated'][why[edge]]].push(edge);
+            : from === to && model.why[edge] === 3 && model.head.lanes[from].known ? 'step'
+            : ['message', 'stated', 'clock', 'stated'][model.why[edge]]].push(edge);
     });
     bendsFor(view, heads);
     for (const [style, edges] of Object.entries(styled)) {
         const [name, strength, open = false] = STYLES[style], colour = colours[name], tipped = heads && style !== 'step' && style !== 'passing';
         const curves = edges.map((edge) => curveOf(view, edge, tipped)), crowded = max(0.16, min(0.6, 200 / edges.length));
         faint(pen, heads || strength !== 0.75 ? strength : crowded, () => {
-            for (const only of by ? [0, 1, 2, 3] : [3]) {
+            for (const only of model.columns.by ? [0, 1, 2, 3] : [3]) {
                 stroked(pen, colour, style === 'step' ? 1.2 : 1, () => {
-                    curves.forEach((curve, at) => { if (!by || by[edges[at]] === only) trace(pen, curve); });
+                    curves.forEach((curve, at) => { if (!model.columns.by || model.columns.by[edges[at]] === only) trace(pen, curve); });
                 }, style === 'clock' ? [6, 2, 1, 2] : DASHES[only % 3]);
             }
             const tips = () => { for (const [, , cx, cy, x, y] of curves) head(pen, cx, cy, x, y, 8, open); };
             if (tipped && open) stroked(pen, colour, 1, tips); else if (tipped) filled(pen, colour, tips);
             if (tipped && style === 'clock') curves.forEach((curve) => dial(pen, colours, ...middleOf(curve)));
         });
-        if (by && tipped) curves.forEach((curve, at) => { if (by[edges[at]] % 3) whose(pen, view, by[edges[at]], ...middleOf(curve)); });
+        if (model.columns.by && tipped) curves.forEach((curve, at) => { if (model.columns.by[edges[at]] % 3) whose(pen, view, model.columns.by[edges[at]], ...middleOf(curve)); });
     }
 }
 
@@ -60,7 +60,7 @@ function middleOf(/** @type {number[]} */ [x1, y1, cx, cy, x2, y2]) {
 
 /** The curve of an edge. `trim`: from rim to rim of the events. */
 function curveOf(/** @type {View} */ view, /** @type {number} */ edge, /** @type {boolean} */ trim) {
-    const a = model.edges.src[edge], b = model.edges.dst[edge], bend = scene.bends.get(edge);
+    const a = model.src[edge], b = model.dst[edge], bend = scene.bends.get(edge);
     return curve(ends(view, a, b), bend === undefined && trim ? bendOf(view, edge) : bend || 0, trim ? view.rim : 0);
 }
 
@@ -83,7 +83,7 @@ function bendsFor(/** @type {View} */ view, /** @type {boolean} */ heads) {
 
 /** How far an arrow swings out, so that it comes within 4 pixels of no event that it does not touch. */
 function bendOf(/** @type {View} */ view, /** @type {number} */ edge) {
-    const a = model.edges.src[edge], b = model.edges.dst[edge];
+    const a = model.src[edge], b = model.dst[edge];
     let best = 0, least = Infinity;
     for (const offset of [0, 13, -13, 22, -22, 34, -34, 50, -50]) {
         const hits = touched(view, curve(ends(view, a, b), offset, 0), a, b);
@@ -147,10 +147,9 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view) {
 /** A gap before an event: the lane cut, a zigzag, and how many are missing. */
 function drawGap(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ event, /** @type {number} */ r) {
     const y = py(view, event), x = px(view, event), {gap, paper} = view.colours;
-    const before = event > model.chains.offset[model.chainOf(event)] ? max(px(view, event - 1), x - 90) : x - min(view.k, 40);
+    const before = event > model.offset[model.chainOf(event)] ? max(px(view, event - 1), x - 90) : x - min(view.k, 40);
     const middle = (x + before) / 2, wide = min(8, (x - before) / 4);
-    pen.fillStyle = paper;
-    pen.fillRect(middle - wide, y - 2, 2 * wide, 4);
+    paint(pen, paper, middle - wide, y - 2, 2 * wide, 4);
     stroked(pen, gap, 1.5, () => zigzag(pen, middle, y, r));
     if (view.k < 12 || scene.rows.unit < 24) return;
     font(pen, 11, 600);
@@ -191,7 +190,6 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
     const word = `${numbered(crowd)} arrows in view; zoom in to see them`;
     font(pen, 11, 400, 'right');
     const wide = pen.measureText(word).width;
-    pen.fillStyle = colours.paper;
-    pen.fillRect(width - wide - 80, 0, wide + 16, RULER - 6);
+    paint(pen, colours.paper, width - wide - 80, 0, wide + 16, RULER - 6);
     write(pen, word, width - 72, 9, colours.dim);
 }

@@ -35,7 +35,7 @@ const scene = {
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
     /** Offsets of arrows that go round an event, at the scale `bendsAt`. @type {Map<number, number>} */ bends: new Map(),
     bendsAt: '',
-    /** Chains by lane, and where each lane's begin in them. */ chains: new Int32Array(0), chainsFrom: new Int32Array(1),
+    /** Chains by lane. @type {ReturnType<typeof grouped>} */ chains: /** @type {any} */ (null),
     /** Cones and signs beside A, and the path of the pair. @type {any} */ cone: null,
     /** The cone as it would be. @type {any} */ supposed: null,
     /** @type {(event: number) => string} */ sign: () => '',
@@ -48,7 +48,7 @@ const laneY = (/** @type {View} */ view, /** @type {number} */ lane) => round(RU
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {View} */ view, /** @type {number} */ chain) {
-    const lane = model.chains.lane[chain];
+    const lane = model.laneOf[chain];
     return laneY(view, lane) + (scene.at.track[chain] - (scene.at.tracks[lane] - 1) / 2) * scene.rows.tall[lane] * 0.8 / scene.at.tracks[lane];
 }
 
@@ -75,9 +75,8 @@ function faint(/** @type {Pen} */ pen, /** @type {number} */ alpha, /** @type {(
 
 /** Draws the whole picture. */
 function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
-    const {k} = view, two = model.columns.who && k >= 5, crowd = crossing(scene.at, view.left, view.right);
-    pen.fillStyle = view.colours.paper;
-    pen.fillRect(0, 0, view.width, view.height);
+    const {k} = view, two = model.who && k >= 5, crowd = crossing(scene.at, view.left, view.right);
+    paint(pen, view.colours.paper, 0, 0, view.width, view.height);
     pen.lineJoin = 'round';
     if (scene.cone) (two ? drawTones : drawTint)(pen, view);
     const arrows = () => {
@@ -102,7 +101,7 @@ function drawPicture(/** @type {Pen} */ pen, /** @type {View} */ view) {
 
 /** Where a chain is the past of A, `from` and `to` a pixel, and where its future; NaN where it is neither. */
 function edgesOfCone(/** @type {View} */ view, /** @type {number} */ chain, cone = scene.cone) {
-    const {offset} = model.chains, first = offset[chain], end = offset[chain + 1], past = cone.past[chain], future = cone.future[chain];
+    const first = model.offset[chain], end = model.offset[chain + 1], past = cone.past[chain], future = cone.future[chain];
     return {
         past: past > first ? between(view, past - 1, 1, end - 1) : NaN, future: future < end ? between(view, future, -1, first) : NaN,
         first: between(view, first, -1, first), last: between(view, end - 1, 1, end - 1),
@@ -117,7 +116,8 @@ function between(/** @type {View} */ view, /** @type {number} */ event, /** @typ
 
 /** The chains of a lane, in the order of their first events. */
 function chainsOf(/** @type {number} */ lane) {
-    return scene.chains.subarray(scene.chainsFrom[lane], scene.chainsFrom[lane + 1]);
+    const {items, first} = scene.chains;
+    return items.subarray(first[lane], first[lane + 1]);
 }
 
 /** Calls `each` with the chains of the lanes in view. */
@@ -132,9 +132,8 @@ function drawTint(/** @type {Pen} */ pen, /** @type {View} */ view) {
         const alone = chainsOf(lane).length === 1, {past, future, first, last} = edgesOfCone(view, chain), high = bandOf(lane);
         const band = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour, /** @type {number} */ bar) => {
             const from = max(-2, x1), to = min(width + 2, x2);
-            pen.fillStyle = colour;
-            if (to > from) faint(pen, 0.15, () => pen.fillRect(from, y - high / 2, to - from, high));
-            if (bar > -2 && bar < width + 2) pen.fillRect(bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
+            if (to > from) faint(pen, 0.15, () => paint(pen, colour, from, y - high / 2, to - from, high));
+            if (bar > -2 && bar < width + 2) paint(pen, colour, bar - 0.75, y - high * 0.7, 1.5, high * 1.4);
         };
         band(alone ? -2 : first, past, colours.before, past);
         band(future, alone ? width + 2 : last, colours.after, future);
@@ -159,7 +158,7 @@ function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {nu
 
 /** A lane's line, from its first event to its last; below five pixels a step, how dense it is. */
 function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {number} */ lane) {
-    const {colours, width} = view, {offset} = model.chains;
+    const {colours, width} = view;
     if (scene.rows.unit > 20) {
         const bottom = round(laneY(view, lane) + scene.rows.tall[lane] / 2) - 0.5;
         faint(pen, 0.55, () => stroked(pen, colours.rule, 1, () => through(pen, 0, bottom, width, bottom)));
@@ -168,7 +167,7 @@ function drawLane(/** @type {Pen} */ pen, /** @type {View} */ view, /** @type {n
     if (!model.head.lanes[lane].known) return;
     stroked(pen, colours.lane, 1.2, () => {
         for (const chain of chainsOf(lane)) {
-            const from = offset[chain], to = offset[chain + 1] - 1, y = chainY(view, chain), stretch = from === to ? 9 : 0;
+            const from = model.offset[chain], to = model.offset[chain + 1] - 1, y = chainY(view, chain), stretch = from === to ? 9 : 0;
             if (scene.at.x[to] < view.left || scene.at.x[from] > view.right) continue;
             through(pen, max(-4, px(view, from) - stretch), y, min(width + 4, px(view, to) + stretch), y);
         }
@@ -247,8 +246,7 @@ function drawRings(/** @type {Pen} */ pen, /** @type {View} */ view) {
     for (const event of [b, a]) {
         if (event < 0 || !inRows(event)) continue;
         const x = px(view, event), y = py(view, event), [fill, text] = event === a ? [colours.ink, colours.paper] : [colours.paper, colours.ink];
-        filled(pen, fill, () => disc(pen, x, y, 9.5));
-        stroked(pen, colours.ink, 2, () => disc(pen, x, y, 9.5));
+        framed(pen, fill, colours.ink, 2, () => disc(pen, x, y, 9.5));
         write(pen, event === a ? 'A' : 'B', x, y + 0.5, text);
     }
 }
@@ -305,10 +303,9 @@ function sideOf(/** @type {number} */ event) {
 function drawCut(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours, width} = view, {a} = app.state, /** @type {number[]} */ line = [];
     chainsIn(view, (chain, lane, y) => {
-        const from = model.chains.offset[chain], own = model.chainOf(a) === chain ? a : scene.cone.past[chain] - 1, known = own >= from;
+        const from = model.offset[chain], own = model.chainOf(a) === chain ? a : scene.cone.past[chain] - 1, known = own >= from;
         const x = known ? min(width + 2, px(view, own) + min(14, view.k / 2)) : -2, high = scene.rows.tall[lane] / scene.at.tracks[lane];
-        pen.fillStyle = colours.paper;
-        if (x < width) faint(pen, 0.7, () => pen.fillRect(max(0, x), y - high / 2, width - max(0, x), high));
+        if (x < width) faint(pen, 0.7, () => paint(pen, colours.paper, max(0, x), y - high / 2, width - max(0, x), high));
         line.push(x, y - high / 2, x, y + high / 2);
         if (known) stroked(pen, colours.before, 2, () => disc(pen, px(view, own), y, view.r + 5));
     });

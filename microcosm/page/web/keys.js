@@ -104,8 +104,7 @@ function hop(/** @type {number} */ way) {
 
 /** The other ends of the messages of an event. */
 function otherEnds(/** @type {number} */ event) {
-    const {src, dst} = model.edges;
-    return [...[...model.out(event)].map((edge) => dst[edge]), ...[...model.in(event)].map((edge) => src[edge])];
+    return [...[...model.out(event)].map((edge) => model.dst[edge]), ...[...model.in(event)].map((edge) => model.src[edge])];
 }
 
 let cameFrom = -1;

@@ -48,23 +48,23 @@ async function columnsNow() {
 /** Shows what the session knows now, one fetching at a time. */
 function renew() {
     live.renewing ??= columnsNow().then(async (data) => {
-        if (data) shownAnew(new Model(data.head, await unpacked(data.head, data.texts)));
+        if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
     }).catch((error) => note(`What the session knows could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
     return live.renewing;
 }
 
 /** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
-function shownAnew(/** @type {any} */ fresh) {
-    const old = model, state = app.state, {x0, k, y0} = state, whole = k === wholeScale(), {lanes} = fresh.head;
-    const again = (/** @type {number} */ i) => i < 0 ? -1 : fresh.find(old.name(i));
-    const lane = (/** @type {number} */ number) => lanes.findIndex((/** @type {any} */ one) => one.name === old.head.lanes[number].name);
-    const [a, b, focus] = [again(state.a), again(state.b), again(state.focus)], moved = state.order !== null;
-    const order = [...moved ? Array.from(old.order, lane).filter((/** @type {number} */ one) => one >= 0) : [], ...fresh.order];
+function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
+    const state = app.state, {x0, k, y0} = state, whole = k === wholeScale();
+    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.head.lanes, rows = Array.from(model.order);
+    taken(head, found);
+    const lane = (/** @type {number} */ number) => head.lanes.findIndex((/** @type {any} */ one) => one.name === lanes[number].name);
+    const [a, b, focus] = names.map((name) => name === null ? -1 : model.find(name)), moved = state.order !== null;
+    const order = [...moved ? rows.map(lane).filter((one) => one >= 0) : [], ...model.order];
     Object.assign(state, {
         a, b: a < 0 ? -1 : b, focus, lit: [], found: new Int32Array(0), hidden: new Set([...state.hidden].map(lane).filter((one) => one >= 0)),
         order: moved ? Int32Array.from(new Set(order)) : null, whatif: null,
     });
-    taken(fresh);
     for (const {names, hear} of app.listeners) {
         if (!names?.includes('axis')) hear(state, ['a', 'b', 'found', 'find', 'order', 'hidden', 'lit']);
     }

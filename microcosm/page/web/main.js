@@ -22,7 +22,7 @@ function lanesIn(/** @type {number} */ y0, /** @type {number} */ height) {
 function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
     const {x0, k, y0} = app.state, {unit} = scene.rows;
     const r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5,
+    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.who ? 2.2 * r : r + 1.5,
         left: x0 - 12 / k, right: x0 + (width + 12) / k, lanes: lanesIn(y0, height)};
 }
 
@@ -156,9 +156,9 @@ function newSupposed() {
 
 /** The cone of an event by the numbers of events: the first of each chain that is not before, the first after. */
 function coneOf(/** @type {number} */ a) {
-    const {past, future} = cone(a), {offset} = model.chains;
-    return {past: past.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at),
-        future: future.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at)};
+    const {past, future} = cone(a);
+    return {past: past.map((/** @type {number} */ at, /** @type {number} */ c) => model.offset[c] + at),
+        future: future.map((/** @type {number} */ at, /** @type {number} */ c) => model.offset[c] + at)};
 }
 
 function newAxis() {
@@ -183,12 +183,12 @@ function newFound() {
 
 /** Who talks to whom, the lanes that do so most first. Cost: linear, once. */
 function talking() {
-    const lanes = model.head.lanes.length, {src, dst, why} = model.edges;
+    const lanes = model.head.lanes.length;
     /** @type {Map<number, number>} */
     const counts = new Map();
-    for (let edge = 0; edge < src.length; edge++) {
-        const from = model.lane(src[edge]), to = model.lane(dst[edge]);
-        if (from === to || why[edge] > 1) continue;
+    for (let edge = 0; edge < model.src.length; edge++) {
+        const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]);
+        if (from === to || model.why[edge] > 1) continue;
         const pair = min(from, to) * lanes + max(from, to);
         counts.set(pair, (counts.get(pair) || 0) + 1);
     }
@@ -257,21 +257,17 @@ function makeBar() {
 }
 
 function makeLegend() {
-    const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
+    const icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !model.head.shortcuts);
     find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
         el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
-        ...(head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
+        ...(model.head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
 }
 
 /** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
-function taken(/** @type {any} */ fresh) {
-    model = fresh;
-    const {chains, head} = model, count = chains.lane.length;
-    scene.missing = new Map(head.gaps);
-    scene.chainsFrom = new Int32Array(head.lanes.length + 1);
-    for (let chain = 0; chain < count; chain++) scene.chainsFrom[chains.lane[chain] + 1]++;
-    for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
-    scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
+function taken(/** @type {Head} */ head, /** @type {any} */ found) {
+    shown(head, found);
+    scene.missing = new Map(model.head.gaps);
+    scene.chains = grouped(model.laneOf.length, model.head.lanes.length, (chain) => model.laneOf[chain]);
     scene.talk = talking();
     scene.given = [...head.given, ...locked()];
     newAxis();
@@ -281,7 +277,8 @@ function taken(/** @type {any} */ fresh) {
 
 /** Reads the columns and begins; what cannot be read is said. */
 async function begun() {
-    taken(await readModel());
+    const {head, texts} = await (app.read ?? readDocument)();
+    taken(head, await unpacked(head, texts));
     makeBar();
     newColours();
     showWhole();
@@ -307,7 +304,7 @@ async function begun() {
         matchMedia(query).addEventListener('change', newColours);
     }
     new ResizeObserver(() => app.redraw()).observe(find('stage'));
-    for (const begin of app.starts) begin(model);
+    for (const begin of app.starts) begin();
     document.body.dataset.ready = 'true';
 }
 

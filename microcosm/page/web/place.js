@@ -42,11 +42,11 @@ function across(/** @type {string} */ axis) {
 
 /** Steps as they are where plain ones are folded: these stand together, half a step before what comes after them. */
 function foldedSteps() {
-    const x = new Float64Array(model.n), {src} = model.edges;
+    const x = new Float64Array(model.n);
     for (const i of model.causal) {
-        const own = i > model.chains.offset[model.chainOf(i)];
+        const own = i > model.offset[model.chainOf(i)];
         let step = own ? Math.ceil(x[i - 1]) + (model.plain(i - 1) ? 0 : 1) : 0;
-        for (const edge of model.in(i)) step = max(step, x[src[edge]] + 1);
+        for (const edge of model.in(i)) step = max(step, x[model.src[edge]] + 1);
         x[i] = model.plain(i) ? step - 0.5 : step || own ? step : model.step[i];
     }
     return x;
@@ -81,13 +81,20 @@ function firstAt(/** @type {Int32Array} */ events, /** @type {number} */ at, /**
     return low;
 }
 
-/** Groups numbers by lane, each lane's by x. Cost: linear, where they come sorted. */
+/** The numbers up to `count` by what `of` says of each, less than `most`, in their order; and where those of each begin. Cost: linear. */
+function grouped(/** @type {number} */ count, /** @type {number} */ most, /** @type {(i: number) => number} */ of) {
+    const first = new Int32Array(most + 1), items = new Int32Array(count);
+    for (let i = 0; i < count; i++) first[of(i) + 1]++;
+    for (let at = 0; at < most; at++) first[at + 1] += first[at];
+    const next = first.slice();
+    for (let i = 0; i < count; i++) items[next[of(i)]++] = i;
+    return {items, first};
+}
+
+/** Groups events by lane, each lane's by x. Cost: linear, where they come sorted. */
 function byLane(/** @type {ArrayLike<number>} */ members, /** @type {Float64Array} */ x) {
-    const lanes = model.head.lanes.length, first = new Int32Array(lanes + 1);
-    for (let m = 0; m < members.length; m++) first[model.lane(members[m]) + 1]++;
-    for (let lane = 0; lane < lanes; lane++) first[lane + 1] += first[lane];
-    const events = new Int32Array(members.length), next = first.slice();
-    for (let m = 0; m < members.length; m++) events[next[model.lane(members[m])]++] = members[m];
+    const lanes = model.head.lanes.length, {items, first} = grouped(members.length, lanes, (at) => model.lane(members[at]));
+    const events = items.map((at) => members[at]);
     for (let lane = 0; lane < lanes; lane++) {
         const mine = events.subarray(first[lane], first[lane + 1]);
         if (mine.some((i, at) => at && x[mine[at - 1]] > x[i])) mine.sort((i, j) => x[i] - x[j] || i - j);
@@ -108,38 +115,31 @@ function places(/** @type {string} */ axis) {
 
 /** A track for each chain: chains of a lane share one where they do not overlap; at most twelve. */
 function tracked(/** @type {Float64Array} */ x) {
-    const {offset, lane} = model.chains, count = lane.length;
+    const count = model.laneOf.length;
     const track = new Int32Array(count), tracks = new Int32Array(model.head.lanes.length).fill(1);
-    const chains = upTo(count).sort((c, d) => x[offset[c]] - x[offset[d]] || c - d);
+    const chains = upTo(count).sort((c, d) => x[model.offset[c]] - x[model.offset[d]] || c - d);
     /** @type {Map<number, number[]>} */
     const busy = new Map();
     for (const c of chains) {
-        const until = busy.get(lane[c]) || busy.set(lane[c], []).get(lane[c]) || [];
-        let free = until.findIndex((right) => right < x[offset[c]]);
+        const until = busy.get(model.laneOf[c]) || busy.set(model.laneOf[c], []).get(model.laneOf[c]) || [];
+        let free = until.findIndex((right) => right < x[model.offset[c]]);
         if (free < 0) free = until.length < 12 ? until.length : c % 12;
-        until[free] = max(until[free] ?? -1, x[offset[c + 1] - 1]);
+        until[free] = max(until[free] ?? -1, x[model.offset[c + 1] - 1]);
         track[c] = free;
-        tracks[lane[c]] = until.length;
+        tracks[model.laneOf[c]] = until.length;
     }
     return {track, tracks};
 }
 
 /** The edges by their left end, with what finds those that cross a stretch of x. Cost: linear. */
 function spanned(/** @type {Float64Array} */ x, /** @type {number} */ end) {
-    const {src, dst} = model.edges, count = src.length, size = floor(end) + 2;
-    const begun = new Int32Array(size + 1), ended = new Int32Array(size + 1);
-    for (let e = 0; e < count; e++) {
-        const s = x[src[e]], d = x[dst[e]];
-        begun[floor(min(s, d)) + 1]++;
-        ended[floor(max(s, d)) + 1]++;
-    }
-    for (let at = 0; at < size; at++) { begun[at + 1] += begun[at]; ended[at + 1] += ended[at]; }
-    const edges = new Int32Array(count), next = begun.slice();
-    for (let e = 0; e < count; e++) edges[next[floor(min(x[src[e]], x[dst[e]]))]++] = e;
+    const count = model.src.length, size = floor(end) + 2;
+    const place = (/** @type {(...of: number[]) => number} */ which) => (/** @type {number} */ e) => floor(which(x[model.src[e]], x[model.dst[e]]));
+    const {items: edges, first: begun} = grouped(count, size, place(min)), ended = grouped(count, size, place(max)).first;
     let half = 1;
     while (half < count) half *= 2;
     const reach = new Float64Array(2 * half).fill(-1);
-    for (let at = 0; at < count; at++) reach[half + at] = max(x[src[edges[at]]], x[dst[edges[at]]]);
+    for (let at = 0; at < count; at++) reach[half + at] = max(x[model.src[edges[at]]], x[model.dst[edges[at]]]);
     for (let node = half - 1; node > 0; node--) reach[node] = max(reach[2 * node], reach[2 * node + 1]);
     return {edges, begun, ended, reach, half};
 }

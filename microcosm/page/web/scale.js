@@ -18,8 +18,7 @@ function drawRuler(/** @type {Pen} */ pen, /** @type {View} */ view) {
         if (x > min(end, x0 + width / k)) break;
         ticks.push(x);
     }
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, 0, width, RULER - 4);
+    paint(pen, colours.paper, 0, 0, width, RULER - 4);
     stroked(pen, colours.rule, 1, () => {
         through(pen, 0, RULER - 4.5, width, RULER - 4.5);
         for (const x of ticks) through(pen, (x - x0) * k, RULER - 9, (x - x0) * k, RULER - 4);
@@ -38,8 +37,7 @@ function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} 
     /** @type {number} */ height) {
     const at = scene.at, {shown} = scene.rows, wide = (at.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
     const lane = (height - 10) / max(1, shown.length), thick = max(1, min(5, lane * 0.6));
-    pen.fillStyle = colours.raised;
-    pen.fillRect(0, 0, width, height);
+    paint(pen, colours.raised, 0, 0, width, height);
     shown.forEach((number, row) => {
         const y = 5 + (row + 0.5) * lane, counts = density(at, number, 0, wide * 2, bins);
         filled(pen, colours.lane, () => counts.forEach((count, bin) => { if (count) pen.rect(6 + bin * 2, y - thick / 2, 2, thick); }));
@@ -53,7 +51,7 @@ function drawMinimap(/** @type {Pen} */ pen, /** @type {Record<string, string>} 
 }
 
 /** The minimap but for what is in view, kept until it would change. */
-const mapped = {canvas: document.createElement('canvas'), key: '', found: new Int32Array(0)};
+const mapped = {canvas: document.createElement('canvas'), key: '', found: /** @type {Int32Array} */ (new Int32Array(0))};
 
 function frameMinimap() {
     const map = find('minimap'), width = map.clientWidth, height = map.clientHeight, state = app.state;
@@ -68,10 +66,9 @@ function frameMinimap() {
     pen.drawImage(mapped.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
     const end = min(width - 1.5, x + wide), {paper, ink} = scene.colours;
-    pen.fillStyle = paper;
     faint(pen, 0.6, () => {
-        pen.fillRect(0, 0, x, height);
-        pen.fillRect(x + wide, 0, width, height);
+        paint(pen, paper, 0, 0, x, height);
+        paint(pen, paper, x + wide, 0, width, height);
     });
     stroked(pen, ink, 1.5, () => pen.rect(max(0.75, x), 0.75, end - max(0.75, x), height - 1.5));
 }

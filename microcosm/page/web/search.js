@@ -158,6 +158,6 @@ function members(/** @type {ArrayLike<number>} */ events) {
 function receptions(/** @type {number} */ i) {
     /** @type {number[]} */
     const found = [];
-    for (const edge of model.out(i)) if (model.edges.why[edge] === 0) found.push(model.edges.dst[edge]);
+    for (const edge of model.out(i)) if (model.why[edge] === 0) found.push(model.dst[edge]);
     return found;
 }

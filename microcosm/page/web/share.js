@@ -88,8 +88,7 @@ function drawBoth(/** @type {any} */ pen, /** @type {any} */ beside) {
     const {width, height} = size(), view = viewNow(width, height), wide = find('lanes').clientWidth;
     drawPicture(pen(wide), view);
     const names = beside(0);
-    names.fillStyle = view.colours.paper;
-    names.fillRect(0, 0, wide, height);
+    paint(names, view.colours.paper, 0, 0, wide, height);
     font(names, scene.rows.unit < 18 ? 10 : 13, 600, 'right');
     for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(view, lane), view.colours.ink);
     return [wide, width, height];

@@ -56,6 +56,18 @@ function filled(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type 
     pen.fill();
 }
 
+/** Fills a rectangle. */
+function paint(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
+    pen.fillStyle = colour;
+    pen.fillRect(x, y, width, height);
+}
+
+/** Fills and strokes what `draw` adds to the path. */
+function framed(/** @type {Pen} */ pen, /** @type {string} */ inside, /** @type {string} */ rim, /** @type {number} */ width, /** @type {() => void} */ draw) {
+    filled(pen, inside, draw);
+    stroked(pen, rim, width, draw);
+}
+
 /** Adds a line through points, x and y in turn. */
 function through(/** @type {Pen} */ pen, /** @type {number[]} */ ...points) {
     for (let at = 0; at < points.length; at += 2) pen[at ? 'lineTo' : 'moveTo'](points[at], points[at + 1]);
@@ -186,8 +198,7 @@ function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ 
     }, PATTERNS[sign]);
     if (sign === '<>') for (const s of [from, until]) {
         const diamond = () => outline(pen, sign, ...point(s), width * 1.6 + 1);
-        filled(pen, colours.paper, diamond);
-        stroked(pen, colour, max(1, width / 2), diamond);
+        framed(pen, colours.paper, colour, max(1, width / 2), diamond);
     }
 }
 
@@ -197,7 +208,6 @@ function boxed(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ col
     const word = sign.length > 2 ? SIGNS[sign][1] : sign;
     font(pen, word.length > 2 ? 12 : 14, 600);
     const wide = pen.measureText(word).width + 14, box = () => pen.rect(x - wide / 2, y - 11, wide, 22);
-    filled(pen, colours.paper, box);
-    stroked(pen, colourOf(colours, sign), 1.5, box);
+    framed(pen, colours.paper, colourOf(colours, sign), 1.5, box);
     write(pen, word, x, y + 0.5, colours.ink);
 }
