@@ -20,21 +20,28 @@ def apart(tokens: Sequence[Lexeme]) -> list[Lexeme]:
         held = {at: names for at, names in held.items() if tokens[at + 1].text != name}
     objects = {tokens[at + 1].text for at in held}
     found: list[Lexeme] = []
+    last = 0
+    for at, names in held.items():
+        found += _named(tokens[last:at], objects)
+        for key, value in names:
+            whole = tokens[value : _end(read, value)]
+            name = f"{tokens[at + 1].text}.{tokens[key].text}"
+            found += _named([*_declared(name, whole, key - value)], objects)
+        last = read.after(at + 3) + 1
+    return [*found, *_named(tokens[last:], objects)]
+
+
+def _named(tokens: Sequence[Lexeme], objects: set[str]) -> Iterator[Lexeme]:
+    """Tokens with each member of the objects as one name."""
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        if at in held:
-            for key, value in held[at]:
-                whole = tokens[value : _end(read, value)]
-                found += _declared(f"{tokens[at + 1].text}.{tokens[key].text}", whole, key - value)
-            at = read.after(at + 3) + 1
-        elif token.kind == "name" and token.text in objects:
-            found.append(token._replace(text=f"{token.text}.{tokens[at + 2].text}"))
-            at += 3
+        if token.kind == "name" and token.text in objects:
+            yield token._replace(text=f"{token.text}.{tokens[at + 2].text}")
+            at += 2
         else:
-            found.append(token)
-            at += 1
-    return found
+            yield token
+        at += 1
 
 
 def _members(read: Bracketed, at: int) -> list[tuple[int, int]]:

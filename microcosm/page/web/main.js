@@ -12,18 +12,19 @@ function size() {
     return {width: max(1, clientWidth), height: max(1, clientHeight)};
 }
 
-/** The lanes of which something is in view, top to bottom. */
-function lanesIn(/** @type {number} */ y0, /** @type {number} */ height) {
-    const {y, tall, shown} = scene.rows;
-    return shown.filter((lane) => y[lane] + tall[lane] / 2 >= y0 - 1 && y[lane] - tall[lane] / 2 <= y0 + height - RULER + 1);
-}
-
-/** What a frame is drawn by, at this scale. @returns {View} */
-function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
-    const {x0, k, y0} = app.state, {unit} = scene.rows;
-    const r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.who ? 2.2 * r : r + 1.5,
-        left: x0 - 12 / k, right: x0 + (width + 12) / k, lanes: lanesIn(y0, height)};
+/** Finds what a frame is drawn by, as it is now. */
+function look() {
+    const {x0, k, y0} = app.state, {width, height} = size(), {y, tall, shown, unit} = scene.rows;
+    view.x0 = x0;
+    view.k = k;
+    view.y0 = y0;
+    view.width = width;
+    view.height = height;
+    view.left = x0 - 12 / k;
+    view.right = x0 + (width + 12) / k;
+    view.lanes = shown.filter((lane) => y[lane] + tall[lane] / 2 >= y0 - 1 && y[lane] - tall[lane] / 2 <= y0 + height - RULER + 1);
+    view.r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
+    view.rim = model.who ? 2.2 * view.r : view.r + 1.5;
 }
 
 /** The scale at which the whole log is in view. */
@@ -93,7 +94,7 @@ function frame() {
     const began = performance.now(), {width, height} = size();
     asked = 0;
     newRows();
-    drawPicture(sharp(find('picture'), width, height), viewNow(width, height));
+    drawPicture(sharp(find('picture'), width, height));
     frameMinimap();
     performance.clearMeasures('draw');
     performance.measure('draw', {start: began});

@@ -4,13 +4,13 @@
 
 /** The event nearest to a point of the picture, -1 if none is near. */
 function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
-    const {width, height} = size(), view = viewNow(width, height);
+    look();
     let best = -1, least = 14;
     for (const lane of view.lanes) {
-        if (abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
+        if (abs(laneY(lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
         const at = view.x0 + x / view.k;
         along(scene.at, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
-            const far = hypot(px(view, event) - x, py(view, event) - y);
+            const far = hypot(px(event) - x, py(event) - y);
             if (far < least) { least = far; best = event; }
         });
     }

@@ -85,13 +85,13 @@ function escaped(/** @type {string} */ text) {
 
 /** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
 function drawBoth(/** @type {any} */ pen, /** @type {any} */ beside) {
-    const {width, height} = size(), view = viewNow(width, height), wide = find('lanes').clientWidth;
-    drawPicture(pen(wide), view);
+    const wide = find('lanes').clientWidth;
+    drawPicture(pen(wide));
     const names = beside(0);
-    paint(names, view.colours.paper, 0, 0, wide, height);
+    paint(names, scene.colours.paper, 0, 0, wide, view.height);
     font(names, scene.rows.unit < 18 ? 10 : 13, 600, 'right');
-    for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(view, lane), view.colours.ink);
-    return [wide, width, height];
+    for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(lane), scene.colours.ink);
+    return [wide, view.width, view.height];
 }
 
 /** What is seen as SVG; null where it has too many marks. */
