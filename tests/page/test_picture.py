@@ -124,7 +124,7 @@ def test_what_stands_at_the_middle_of_an_arrow_is_on_no_lane(page_of: Any) -> No
       return Array.from(model.src, (_, edge) => {
         const [, y] = middleOf(curveOf(edge, true));
         const far = model.head.lanes.map((_, lane) => Math.abs(y - laneY(lane)));
-        return Math.min(...far) / scene.rows.unit;
+        return Math.min(...far) / scene.unit;
       });
     }""")
     assert len(found) == 4
@@ -236,7 +236,7 @@ def test_steps_without_messages_are_a_count_where_they_are_folded(page_of: Any, 
         before = [last.get(str(one["process"]), -1)]
         before += [last[str(one["message"])]] if one["kind"] == "receive" else []
         step[name] = last[str(one["process"])] = last[str(one["message"])] = max(before) + 1
-    places = page.run("(names) => names.map((name) => scene.at.x[model.find(name)])", [*kept])
+    places = page.run("(names) => names.map((name) => scene.x[model.find(name)])", [*kept])
     assert dict(zip(kept, places, strict=True)) == step
     folded = {}
     for process in "abcd":

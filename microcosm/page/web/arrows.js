@@ -8,12 +8,11 @@ const STYLES = {passing: ['ink', 0.3], message: ['ink', 0.75], stated: ['ink', 0
 
 /** The arrows of the edges in view. */
 function drawArrows(/** @type {Pen} */ pen, /** @type {boolean} */ heads) {
-    const {y} = scene.rows;
     /** @type {Record<string, number[]>} */
     const styled = {passing: [], message: [], stated: [], clock: [], back: [], step: []};
-    cross(scene.at, view.left, view.right, (edge) => {
-        const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]), [start, end] = [scene.at.x[model.src[edge]], scene.at.x[model.dst[edge]]];
-        if (y[from] < 0 || y[to] < 0 || max(y[from], y[to]) < view.y0 || min(y[from], y[to]) > view.y0 + view.height) return;
+    cross(view.left, view.right, (edge) => {
+        const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]), [start, end] = [scene.x[model.src[edge]], scene.x[model.dst[edge]]];
+        if (scene.y[from] < 0 || scene.y[to] < 0 || max(scene.y[from], scene.y[to]) < view.y0 || min(scene.y[from], scene.y[to]) > view.y0 + view.height) return;
         styled[start > end ? 'back' : start < view.left && end > view.right ? 'passing'
             : from === to && model.why[edge] === 3 && model.head.lanes[from].known ? 'step'
             : ['message', 'stated', 'clock', 'stated'][model.why[edge]]].push(edge);
@@ -54,7 +53,7 @@ function trace(/** @type {Pen} */ pen, /** @type {number[]} */ [x1, y1, cx, cy, 
 
 /** The middle of a curve; where that lies on a lane, half a row beside it: what stands there is no event. @returns {[number, number]} */
 function middleOf(/** @type {number[]} */ [x1, y1, cx, cy, x2, y2]) {
-    const rows = round((y2 - y1) / scene.rows.unit), t = rows % 2 || !rows ? 0.5 : 0.5 - 0.5 / rows, s = 1 - t;
+    const rows = round((y2 - y1) / scene.unit), t = rows % 2 || !rows ? 0.5 : 0.5 - 0.5 / rows, s = 1 - t;
     return [s * s * x1 + 2 * s * t * cx + t * t * x2, s * s * y1 + 2 * s * t * cy + t * t * y2];
 }
 
@@ -75,7 +74,7 @@ function curve(/** @type {number[]} */ [ax, ay, bx, by], /** @type {number} */ o
 
 /** Forgets the bends of another scale. */
 function bendsFor(/** @type {boolean} */ heads) {
-    const scale = heads ? `${view.k} ${scene.rows.unit} ${app.state.axis} ${model.order}` : '';
+    const scale = heads ? `${view.k} ${scene.unit} ${app.state.axis} ${model.order}` : '';
     if (scale === scene.bendsAt) return;
     scene.bendsAt = scale;
     scene.bends.clear();
@@ -97,18 +96,18 @@ function bendOf(/** @type {number} */ edge) {
 /** How many points of a curve come too near to an event other than its ends. */
 function touched(/** @type {number[]} */ [x1, y1, cx, cy, x2, y2], /** @type {number} */ a,
     /** @type {number} */ b) {
-    const {y, tall, shown} = scene.rows, near = view.r + 4;
+    const near = view.r + 4;
     const points = min(90, ceil((hypot(cx - x1, cy - y1) + hypot(x2 - cx, y2 - cy)) / 5));
     let hits = 0, row = 0;
     for (let point = 1; point < points; point++) {
         const t = point / points, s = 1 - t;
         const x = s * s * x1 + 2 * s * t * cx + t * t * x2, h = s * s * y1 + 2 * s * t * cy + t * t * y2;
         const down = h - RULER + view.y0;
-        while (row > 0 && down < y[shown[row]] - tall[shown[row]] / 2) row--;
-        while (row < shown.length - 1 && down > y[shown[row]] + tall[shown[row]] / 2) row++;
-        const lane = shown[row];
-        if (scene.at.tracks[lane] === 1 && abs(down - y[lane]) > near) continue;
-        along(scene.at, lane, view.x0 + (x - near) / view.k, view.x0 + (x + near) / view.k, 0, (event) => {
+        while (row > 0 && down < scene.y[scene.shown[row]] - scene.tall[scene.shown[row]] / 2) row--;
+        while (row < scene.shown.length - 1 && down > scene.y[scene.shown[row]] + scene.tall[scene.shown[row]] / 2) row++;
+        const lane = scene.shown[row];
+        if (scene.tracks[lane] === 1 && abs(down - scene.y[lane]) > near) continue;
+        along(scene.events, lane, view.x0 + (x - near) / view.k, view.x0 + (x + near) / view.k, 0, (event) => {
             if (event !== a && event !== b && hypot(px(event) - x, py(event) - h) < near) hits++;
         });
     }
@@ -126,7 +125,7 @@ function drawGivens(/** @type {Pen} */ pen) {
 /** Gaps, lost messages and what is irregular: at every scale, and no nearer than they can be told apart. */
 function drawMissing(/** @type {Pen} */ pen) {
     inView(scene.marks, view.k < 5 ? 3 / view.k : 0, (event, lane) => {
-        const kind = model.kind[event], x = px(event), y = py(event), tall = scene.rows.tall[lane], r = min(11, tall * 0.42);
+        const kind = model.kind[event], x = px(event), y = py(event), tall = scene.tall[lane], r = min(11, tall * 0.42);
         if (view.k < 5) {
             const mark = () => kind & 32 ? zigzag(pen, x, y, r) : disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
             stroked(pen, scene.colours.paper, 4, mark);
@@ -150,7 +149,7 @@ function drawGap(/** @type {Pen} */ pen, /** @type {number} */ event, /** @type 
     const middle = (x + before) / 2, wide = min(8, (x - before) / 4);
     paint(pen, scene.colours.paper, middle - wide, y - 2, 2 * wide, 4);
     stroked(pen, scene.colours.gap, 1.5, () => zigzag(pen, middle, y, r));
-    if (view.k < 12 || scene.rows.unit < 24) return;
+    if (view.k < 12 || scene.unit < 24) return;
     font(pen, 11, 600);
     write(pen, `${scene.missing.get(event) ?? ''} missing`.trim(), middle, y - sideOf(event) * (r + 9), scene.colours.gap, scene.colours.paper);
 }
@@ -180,7 +179,7 @@ function drawTalk(/** @type {Pen} */ pen, /** @type {number} */ crowd) {
     const most = scene.talk[0]?.[2], mine = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     for (const [from, to, count] of scene.talk) {
         const y1 = laneY(from), y2 = laneY(to), own = from === mine || to === mine;
-        if (scene.rows.y[from] < 0 || scene.rows.y[to] < 0 || max(y1, y2) < 0 || min(y1, y2) > view.height) continue;
+        if (scene.y[from] < 0 || scene.y[to] < 0 || max(y1, y2) < 0 || min(y1, y2) > view.height) continue;
         faint(pen, own ? 0.9 : mine >= 0 ? 0.25 : 0.5, () => stroked(pen, own ? scene.colours.ink : scene.colours.lane, own ? 1.5 : 0.5 + 1.5 * count / most, () => {
             pen.moveTo(0, y1);
             pen.quadraticCurveTo(min(64, 12 + abs(y2 - y1) * 0.3), (y1 + y2) / 2, 0, y2);

@@ -21,8 +21,15 @@ const view = {
 
 /** What is kept from frame to frame: made anew when what it stands for changes. */
 const scene = {
-    /** @type {Places} */ at: /** @type {any} */ (null),
-    /** @type {ReturnType<typeof rows>} */ rows: /** @type {any} */ (null),
+    /** x of each event, and the greatest. @type {Float64Array<any>} */ x: new Float64Array(0), end: 0,
+    /** What the axis says at an x. @type {(x: number) => string} */ label: String,
+    /** What x of 0 is, and a unit of x, in microseconds where the axis is time. */ low: 0, scale: 1,
+    /** Events that are shown, by lane, each lane's by x. @type {Grouped} */ events: {items: new Int32Array(0), first: new Int32Array(1)},
+    /** The track of each chain within its lane, and how many each lane has. */ track: new Int32Array(0), tracks: new Int32Array(0),
+    /** The edges by their left end; how many begin left of an x, and how many end. */ edges: new Int32Array(0), begun: new Int32Array(0), ended: new Int32Array(0),
+    /** For each stretch of `edges` the rightmost end; and how many leaves that has. */ reach: new Float64Array(0), half: 1,
+    /** y of the middle of each lane, -1 for a hidden one, and its height; that of one with a single track; lanes from above; how deep they go. */
+    y: new Float64Array(0), tall: new Float64Array(0), unit: 0, shown: /** @type {number[]} */ ([]), deep: 0,
     /** @type {Record<string, string>} */ colours: {},
     /** Events with something missing or irregular, by lane. @type {any} */ marks: null,
     /** Events found, by lane. @type {any} */ found: null,
@@ -32,7 +39,7 @@ const scene = {
     /** Lanes that talk, with how often. @type {[number, number, number][]} */ talk: [],
     /** Offsets of arrows that go round an event, at the scale `bendsAt`. @type {Map<number, number>} */ bends: new Map(),
     bendsAt: '',
-    /** Chains by lane. @type {ReturnType<typeof grouped>} */ chains: /** @type {any} */ (null),
+    /** Chains by lane. @type {Grouped} */ chains: {items: new Int32Array(0), first: new Int32Array(1)},
     /** Cones and signs beside A, and the path of the pair. @type {any} */ cone: null,
     /** The cone as it would be. @type {any} */ supposed: null,
     /** @type {(event: number) => string} */ sign: () => '',
@@ -40,21 +47,21 @@ const scene = {
     verdict: '',
 };
 
-const px = (/** @type {number} */ event) => (scene.at.x[event] - view.x0) * view.k;
-const laneY = (/** @type {number} */ lane) => round(RULER + scene.rows.y[lane] - view.y0) + 0.5;
+const px = (/** @type {number} */ event) => (scene.x[event] - view.x0) * view.k;
+const laneY = (/** @type {number} */ lane) => round(RULER + scene.y[lane] - view.y0) + 0.5;
 
 /** y of a chain: its track, spread about the middle of its lane. */
 function chainY(/** @type {number} */ chain) {
     const lane = model.laneOf[chain];
-    return laneY(lane) + (scene.at.track[chain] - (scene.at.tracks[lane] - 1) / 2) * scene.rows.tall[lane] * 0.8 / scene.at.tracks[lane];
+    return laneY(lane) + (scene.track[chain] - (scene.tracks[lane] - 1) / 2) * scene.tall[lane] * 0.8 / scene.tracks[lane];
 }
 
 const py = (/** @type {number} */ event) => chainY(model.chainOf(event));
 
 /** How high the tint of a chain is. */
-const bandOf = (/** @type {number} */ lane) => min(26, scene.rows.tall[lane] / scene.at.tracks[lane] * 0.74);
+const bandOf = (/** @type {number} */ lane) => min(26, scene.tall[lane] / scene.tracks[lane] * 0.74);
 
-const inRows = (/** @type {number} */ event) => scene.rows.y[model.lane(event)] >= 0;
+const inRows = (/** @type {number} */ event) => scene.y[model.lane(event)] >= 0;
 
 const chosen = (/** @type {number} */ event) => event === app.state.a || event === app.state.b;
 
@@ -73,7 +80,7 @@ function faint(/** @type {Pen} */ pen, /** @type {number} */ alpha, /** @type {(
 /** Draws the whole picture. */
 function drawPicture(/** @type {Pen} */ pen) {
     look();
-    const two = model.who && view.k >= 5, crowd = crossing(scene.at, view.left, view.right);
+    const two = model.who && view.k >= 5, crowd = crossing(view.left, view.right);
     paint(pen, scene.colours.paper, 0, 0, view.width, view.height);
     pen.lineJoin = 'round';
     if (scene.cone) (two ? drawTones : drawTint)(pen);
@@ -114,8 +121,7 @@ function between(/** @type {number} */ event, /** @type {number} */ way, /** @ty
 
 /** The chains of a lane, in the order of their first events. */
 function chainsOf(/** @type {number} */ lane) {
-    const {items, first} = scene.chains;
-    return items.subarray(first[lane], first[lane + 1]);
+    return groupOf(scene.chains, lane);
 }
 
 /** Calls `each` with the chains of the lanes in view. */
@@ -155,8 +161,8 @@ function hatch(/** @type {Pen} */ pen, /** @type {number} */ left, /** @type {nu
 
 /** A lane's line, from its first event to its last; below five pixels a step, how dense it is. */
 function drawLane(/** @type {Pen} */ pen, /** @type {number} */ lane) {
-    if (scene.rows.unit > 20) {
-        const bottom = round(laneY(lane) + scene.rows.tall[lane] / 2) - 0.5;
+    if (scene.unit > 20) {
+        const bottom = round(laneY(lane) + scene.tall[lane] / 2) - 0.5;
         faint(pen, 0.55, () => stroked(pen, scene.colours.rule, 1, () => through(pen, 0, bottom, view.width, bottom)));
     }
     if (view.k < 5) drawDensity(pen, lane);
@@ -164,7 +170,7 @@ function drawLane(/** @type {Pen} */ pen, /** @type {number} */ lane) {
     stroked(pen, scene.colours.lane, 1.2, () => {
         for (const chain of chainsOf(lane)) {
             const from = model.offset[chain], to = model.offset[chain + 1] - 1, y = chainY(chain), stretch = from === to ? 9 : 0;
-            if (scene.at.x[to] < view.left || scene.at.x[from] > view.right) continue;
+            if (scene.x[to] < view.left || scene.x[from] > view.right) continue;
             through(pen, max(-4, px(from) - stretch), y, min(view.width + 4, px(to) + stretch), y);
         }
     });
@@ -172,10 +178,10 @@ function drawLane(/** @type {Pen} */ pen, /** @type {number} */ lane) {
 
 /** A strip as high as the lane is dense, coloured where the past and the future of A are. */
 function drawDensity(/** @type {Pen} */ pen, /** @type {number} */ lane) {
-    const tall = min(24, scene.rows.tall[lane] * 0.8) / 2, y = laneY(lane);
+    const tall = min(24, scene.tall[lane] * 0.8) / 2, y = laneY(lane);
     const wide = max(1, ceil(2 / view.k)), left = floor(view.x0 / wide) * wide;
-    const bins = ceil(view.width / view.k / wide) + 2, counts = density(scene.at, lane, left, wide, bins);
-    const full = wide * scene.at.tracks[lane], step = wide * view.k, start = (left - view.x0 - 0.5) * view.k;
+    const bins = ceil(view.width / view.k / wide) + 2, counts = density(lane, left, wide, bins);
+    const full = wide * scene.tracks[lane], step = wide * view.k, start = (left - view.x0 - 0.5) * view.k;
     const tops = Array.from(counts, (count) => count && max(1.5, round(2 * tall * Math.sqrt(min(1, count / full))) / 2));
     const strip = (/** @type {number} */ x1, /** @type {number} */ x2, /** @type {string} */ colour) => {
         const from = max(0, round((x1 - start) / step)), to = min(bins, round((x2 - start) / step));
@@ -188,7 +194,7 @@ function drawDensity(/** @type {Pen} */ pen, /** @type {number} */ lane) {
             }
         }));
     };
-    if (!scene.cone || scene.at.tracks[lane] > 1) return strip(0, view.width, scene.colours.lane);
+    if (!scene.cone || scene.tracks[lane] > 1) return strip(0, view.width, scene.colours.lane);
     let past = -1, future = view.width + 1;
     for (const chain of chainsOf(lane)) {
         const ends = edgesOfCone(chain);
@@ -204,7 +210,7 @@ function drawDensity(/** @type {Pen} */ pen, /** @type {number} */ lane) {
 function drawEvents(/** @type {Pen} */ pen) {
     /** @type {Map<string, number[]>} */
     const groups = new Map();
-    inView(scene.at, 0, (event) => {
+    inView(scene.events, 0, (event) => {
         const sign = event === app.state.a ? '' : scene.sign(event);
         groups.get(sign)?.push(event) ?? groups.set(sign, [event]);
     });
@@ -249,12 +255,12 @@ function drawRings(/** @type {Pen} */ pen) {
 
 /** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
 function drawNames(/** @type {Pen} */ pen) {
-    const {unit} = scene.rows, size = unit > 30 ? 12 : 10, close = unit < 52;
-    if (unit < 16) return;
+    const size = scene.unit > 30 ? 12 : 10, close = scene.unit < 52;
+    if (scene.unit < 16) return;
     /** How far names go on each side of each line. @type {Map<string, number>} */
     const taken = new Map();
     font(pen, size);
-    inView(scene.at, 0, (event) => {
+    inView(scene.events, 0, (event) => {
         const x = px(event), y = py(event), prefer = close ? -1 : sideOf(event), gap = gapAfter(event);
         let name = model.name(event).slice(0, 120), wide = pen.measureText(name).width;
         const room = (/** @type {number} */ side) => min(x - (taken.get(y + ' ' + side) ?? -1e9), side === gap.side ? gap.left - x : 1e9);
@@ -289,8 +295,8 @@ function gapAfter(/** @type {number} */ event) {
 
 /** Where the name of an event stands: on the side of fewer arrows, above if that is all the same. */
 function sideOf(/** @type {number} */ event) {
-    const {y} = scene.rows, {a, b} = app.state, partner = event === a ? b : event === b ? a : -1;
-    const away = (/** @type {number} */ other) => Math.sign(y[model.lane(event)] - y[model.lane(other)]);
+    const {a, b} = app.state, partner = event === a ? b : event === b ? a : -1;
+    const away = (/** @type {number} */ other) => Math.sign(scene.y[model.lane(event)] - scene.y[model.lane(other)]);
     const side = (model.kind[event] & 4 ? -1 : model.kind[event] & 8 ? 1 : 0) + (partner >= 0 ? 9 * away(partner) : 0);
     return otherEnds(event).reduce((sum, other) => sum + away(other), side) > 0 ? 1 : -1;
 }
@@ -300,7 +306,7 @@ function drawCut(/** @type {Pen} */ pen) {
     const {a} = app.state, /** @type {number[]} */ line = [];
     chainsIn((chain, lane, y) => {
         const from = model.offset[chain], own = model.chainOf(a) === chain ? a : scene.cone.past[chain] - 1, known = own >= from;
-        const x = known ? min(view.width + 2, px(own) + min(14, view.k / 2)) : -2, high = scene.rows.tall[lane] / scene.at.tracks[lane];
+        const x = known ? min(view.width + 2, px(own) + min(14, view.k / 2)) : -2, high = scene.tall[lane] / scene.tracks[lane];
         if (x < view.width) faint(pen, 0.7, () => paint(pen, scene.colours.paper, max(0, x), y - high / 2, view.width - max(0, x), high));
         line.push(x, y - high / 2, x, y + high / 2);
         if (known) stroked(pen, scene.colours.before, 2, () => disc(pen, px(own), y, view.r + 5));

@@ -14,7 +14,7 @@ function size() {
 
 /** Finds what a frame is drawn by, as it is now. */
 function look() {
-    const {x0, k, y0} = app.state, {width, height} = size(), {y, tall, shown, unit} = scene.rows;
+    const {x0, k, y0} = app.state, {width, height} = size();
     view.x0 = x0;
     view.k = k;
     view.y0 = y0;
@@ -22,14 +22,14 @@ function look() {
     view.height = height;
     view.left = x0 - 12 / k;
     view.right = x0 + (width + 12) / k;
-    view.lanes = shown.filter((lane) => y[lane] + tall[lane] / 2 >= y0 - 1 && y[lane] - tall[lane] / 2 <= y0 + height - RULER + 1);
-    view.r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
+    view.lanes = scene.shown.filter((lane) => scene.y[lane] + scene.tall[lane] / 2 >= y0 - 1 && scene.y[lane] - scene.tall[lane] / 2 <= y0 + height - RULER + 1);
+    view.r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, scene.unit * 0.24));
     view.rim = model.who ? 2.2 * view.r : view.r + 1.5;
 }
 
 /** The scale at which the whole log is in view. */
 function wholeScale() {
-    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.at.end || 1));
+    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.end || 1));
 }
 
 function showWhole() {
@@ -46,23 +46,23 @@ function zoomAbout(/** @type {number} */ by, /** @type {number} */ pixel) {
 /** An x at the left edge that keeps some of the log in view. */
 function held(/** @type {number} */ x0, /** @type {number} */ k) {
     const {width} = size(), half = width / 2 / k;
-    return max(-half, min(scene.at.end + half - width / k + half, x0));
+    return max(-half, min(scene.end + half - width / k + half, x0));
 }
 
 /** Pans by a part of the width, and by pixels of height. */
 function pan(/** @type {number} */ part, /** @type {number} */ down) {
     const {x0, k, y0} = app.state, {width, height} = size();
-    const lowest = max(0, scene.rows.height - (height - RULER));
+    const lowest = max(0, scene.deep - (height - RULER));
     app.set({x0: held(x0 + part * width / k, k), y0: max(0, min(lowest, y0 + down))});
 }
 
 /** Pans so that an event is in view, away from the rims. */
 function reveal(/** @type {number} */ event) {
     const {k, y0} = app.state, {width, height} = size(), rim = 12;
-    const at = (scene.at.x[event] - app.state.x0) * k, lane = model.lane(event);
-    if (scene.rows.y[lane] < 0) return;
-    const top = scene.rows.y[lane] - scene.rows.tall[lane] / 2, low = top + scene.rows.tall[lane];
-    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < 0 ? 3 : 1.5) / k;
+    const at = (scene.x[event] - app.state.x0) * k, lane = model.lane(event);
+    if (scene.y[lane] < 0) return;
+    const top = scene.y[lane] - scene.tall[lane] / 2, low = top + scene.tall[lane];
+    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.x[event] - width / (at < 0 ? 3 : 1.5) / k;
     app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
 }
 
@@ -78,7 +78,7 @@ function described(/** @type {number} */ event) {
 let asked = 0;
 
 app.redraw = () => {
-    if (!asked && scene.at) asked = requestAnimationFrame(frame);
+    if (!asked && model.head) asked = requestAnimationFrame(frame);
 };
 
 /** A canvas as sharp as the screen, its pen in the pixels of the page. @returns {CanvasRenderingContext2D} */
@@ -103,10 +103,10 @@ function frame() {
 
 /** The names of the lanes in view, beside them. */
 function frameLanes() {
-    const box = find('lanes'), {y0} = app.state, {shown, y, unit} = scene.rows, {height} = size();
+    const box = find('lanes'), {y0} = app.state, {height} = size();
     const focused = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
-    const lanes = shown.filter((lane) => y[lane] - y0 > -20 && y[lane] - y0 < height + 20);
-    box.classList.toggle('small', unit < 18);
+    const lanes = scene.shown.filter((lane) => scene.y[lane] - y0 > -20 && scene.y[lane] - y0 < height + 20);
+    box.classList.toggle('small', scene.unit < 18);
     while (box.children.length > lanes.length) box.lastChild.remove();
     while (box.children.length < lanes.length) box.append(el('span'));
     lanes.forEach((lane, at) => {
@@ -114,7 +114,7 @@ function frameLanes() {
         if (name.textContent !== text) name.textContent = name.title = text;
         name.dataset.lane = lane;
         name.className = [known ? '' : 'unknown', lane === focused ? 'here' : ''].join(' ').trim();
-        name.style.top = `${RULER + y[lane] - y0}px`;
+        name.style.top = `${RULER + scene.y[lane] - y0}px`;
     });
 }
 
@@ -163,23 +163,19 @@ function coneOf(/** @type {number} */ a) {
 }
 
 function newAxis() {
-    scene.at = places(app.state.axis);
+    place();
     scene.bendsAt = '';
     const odd = [];
     for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
-    scene.marks = byLane(odd, scene.at.x);
+    scene.marks = byLane(odd);
     scene.runs = app.state.fold ? foldedRuns() : new Map();
-    scene.folds = scene.runs.size ? byLane([...scene.runs.keys()], scene.at.x) : null;
+    scene.folds = scene.runs.size ? byLane([...scene.runs.keys()]) : null;
     newFound();
-}
-
-function newRows() {
-    scene.rows = rows(scene.at, size().height - RULER - 6);
 }
 
 function newFound() {
     const {found} = app.state;
-    scene.found = found.length ? byLane(found, scene.at.x) : null;
+    scene.found = found.length ? byLane(found) : null;
 }
 
 /** Who talks to whom, the lanes that do so most first. Cost: linear, once. */

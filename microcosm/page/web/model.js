@@ -130,22 +130,31 @@ async function unpack(head, texts, most) {
   return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
 }
 
-/** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string>} texts */
+/**
+ * Sends what `work` makes of what it is sent, without a copy of its arrays. Self-contained, as `unpack` is.
+ * @param {(...data: any[]) => any} work @param {any[]} data
+ */
+async function sent(work, data) {
+  const found = await work(...data), moved = new Set();
+  /** @param {any} value */
+  const look = value => {
+    if (ArrayBuffer.isView(value)) moved.add(value.buffer);
+    else if (value && typeof value === 'object') Object.values(value).forEach(look);
+  };
+  look(found);
+  postMessage(found, /** @type {any} */ ([...moved]));
+}
+
+/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string>} texts */
 function unpacked(head, texts) {
-  const program = `onmessage = async ({data}) => {
-    const found = await (${unpack})(...data), moved = new Set();
-    const look = value => { if (ArrayBuffer.isView(value)) moved.add(value.buffer); else if (value && typeof value === 'object') Object.values(value).forEach(look); };
-    look(found);
-    postMessage(found, [...moved]);
-  }`;
   return new Promise(resolve => {
-    const here = () => resolve(unpack(head, texts, VECTORS));
+    const data = [head, texts, VECTORS], here = () => resolve(unpack(head, texts, VECTORS));
     try {
-      const address = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
+      const address = URL.createObjectURL(new Blob([`onmessage=e=>(${sent})(${unpack},e.data)`], { type: 'text/javascript' }));
       const worker = new Worker(address);
       worker.onmessage = ({ data }) => { resolve(data); worker.terminate(); URL.revokeObjectURL(address); };
       worker.onerror = here;
-      worker.postMessage([head, texts, VECTORS]);
+      worker.postMessage(data);
     } catch { here(); }
   });
 }

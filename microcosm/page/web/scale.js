@@ -11,11 +11,11 @@ function apartOf(/** @type {number} */ rough) {
 
 /** The axis: numbers a hand apart, and what they are. */
 function drawRuler(/** @type {Pen} */ pen) {
-    const {low, scale, end} = scene.at, /** @type {number[]} */ ticks = [];
-    const apart = apartOf(90 / view.k * scale), from = ceil((low + max(0, view.x0) * scale) / apart) * apart;
+    const /** @type {number[]} */ ticks = [];
+    const apart = apartOf(90 / view.k * scene.scale), from = ceil((scene.low + max(0, view.x0) * scene.scale) / apart) * apart;
     for (let tick = 0, x = 0; tick * 60 < view.width; tick++) {
-        x = (from + tick * apart - low) / scale;
-        if (x > min(end, view.x0 + view.width / view.k)) break;
+        x = (from + tick * apart - scene.low) / scene.scale;
+        if (x > min(scene.end, view.x0 + view.width / view.k)) break;
         ticks.push(x);
     }
     paint(pen, scene.colours.paper, 0, 0, view.width, RULER - 4);
@@ -25,7 +25,7 @@ function drawRuler(/** @type {Pen} */ pen) {
     });
     font(pen, 11);
     for (const x of ticks) {
-        const word = scene.at.label(x), at = (x - view.x0) * view.k, wide = pen.measureText(word).width / 2;
+        const word = scene.label(x), at = (x - view.x0) * view.k, wide = pen.measureText(word).width / 2;
         if (at > wide + 2 && at < view.width - wide - 60) write(pen, word, at, 9, scene.colours.dim);
     }
     font(pen, 11, 400, 'right');
@@ -35,18 +35,18 @@ function drawRuler(/** @type {Pen} */ pen) {
 /** The whole log in a strip: how dense each lane is, all that is missing, what is found, and what is in view. */
 function drawMinimap(/** @type {Pen} */ pen, /** @type {number} */ width,
     /** @type {number} */ height) {
-    const at = scene.at, {shown} = scene.rows, wide = (at.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
-    const lane = (height - 10) / max(1, shown.length), thick = max(1, min(5, lane * 0.6));
+    const wide = (scene.end || 1) / (width - 12), bins = max(1, ceil((width - 12) / 2) + 1);
+    const lane = (height - 10) / max(1, scene.shown.length), thick = max(1, min(5, lane * 0.6));
     paint(pen, scene.colours.raised, 0, 0, width, height);
-    shown.forEach((number, row) => {
-        const y = 5 + (row + 0.5) * lane, counts = density(at, number, 0, wide * 2, bins);
+    scene.shown.forEach((number, row) => {
+        const y = 5 + (row + 0.5) * lane, counts = density(number, 0, wide * 2, bins);
         filled(pen, scene.colours.lane, () => counts.forEach((count, bin) => { if (count) pen.rect(6 + bin * 2, y - thick / 2, 2, thick); }));
-        filled(pen, scene.colours.gap, () => along(scene.marks, number, 0, at.end, wide * 3, (event) => {
-            pen.rect(5 + at.x[event] / wide, y - max(2.5, thick / 2 + 1), 2, max(5, thick + 2));
+        filled(pen, scene.colours.gap, () => along(scene.marks, number, 0, scene.end, wide * 3, (event) => {
+            pen.rect(5 + scene.x[event] / wide, y - max(2.5, thick / 2 + 1), 2, max(5, thick + 2));
         }));
     });
-    if (scene.found) filled(pen, scene.colours.ink, () => shown.forEach((number) => along(scene.found, number, 0, at.end, wide * 2, (event) => {
-        pen.rect(5.5 + at.x[event] / wide, 0, 1.5, 5);
+    if (scene.found) filled(pen, scene.colours.ink, () => scene.shown.forEach((number) => along(scene.found, number, 0, scene.end, wide * 2, (event) => {
+        pen.rect(5.5 + scene.x[event] / wide, 0, 1.5, 5);
     })));
 }
 
@@ -62,7 +62,7 @@ function frameMinimap() {
         mapped.found = state.found;
         drawMinimap(sharp(mapped.canvas, width, height), width, height);
     }
-    const pen = sharp(map, width, height), scale = (width - 12) / (scene.at.end || 1);
+    const pen = sharp(map, width, height), scale = (width - 12) / (scene.end || 1);
     pen.drawImage(mapped.canvas, 0, 0, width, height);
     const x = 6 + state.x0 * scale, wide = size().width / state.k * scale;
     const end = min(width - 1.5, x + wide), {paper, ink} = scene.colours;

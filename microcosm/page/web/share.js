@@ -89,7 +89,7 @@ function drawBoth(/** @type {any} */ pen, /** @type {any} */ beside) {
     drawPicture(pen(wide));
     const names = beside(0);
     paint(names, scene.colours.paper, 0, 0, wide, view.height);
-    font(names, scene.rows.unit < 18 ? 10 : 13, 600, 'right');
+    font(names, scene.unit < 18 ? 10 : 13, 600, 'right');
     for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(lane), scene.colours.ink);
     return [wide, view.width, view.height];
 }

@@ -14,7 +14,7 @@ function signIn(/** @type {number} */ which, /** @type {number} */ event) {
 
 /** The events, each as two halves where the two do not know the same. */
 function drawHalves(/** @type {Pen} */ pen) {
-    inView(scene.at, 0, (event) => {
+    inView(scene.events, 0, (event) => {
         const x = px(event), y = py(event), signs = [signIn(1, event), signIn(2, event)];
         if (model.who[event] === 3 && signs[0] === signs[1]) return glyphs(pen, signs[0], [event], () => [x, y, view.r], true);
         if (signs[0] || signs[1]) paint(pen, scene.colours.paper, x - 2.4 * view.r, y - 1.5 * view.r, 4.8 * view.r, 3 * view.r);
@@ -53,7 +53,7 @@ function whose(/** @type {Pen} */ pen, /** @type {number} */ which, /** @type {n
 
 /** The steps of a lane that only one of the two is given: drawn over its line. */
 function drawLinks(/** @type {Pen} */ pen) {
-    inView(scene.at, 0, (event, lane) => {
+    inView(scene.events, 0, (event, lane) => {
         const which = model.columns.link[event];
         if (!model.head.lanes[lane].known || which === 3 || event === model.offset[model.chainOf(event)]) return;
         const y = py(event), from = px(event - 1) + view.rim, to = px(event) - view.rim;
