@@ -142,7 +142,9 @@ def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         tab.on("request", lambda request: found.requests.append(request.url))
         tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
         if door:
-            tab.wait_for_function("window.inside && window.inside('() => model.head !== null')", timeout=30_000)
+            tab.wait_for_function(
+                "window.inside && window.inside('() => model.head !== null')", timeout=30_000
+            )
         return found
 
     yield opening

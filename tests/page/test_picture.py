@@ -138,7 +138,7 @@ def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None
         """(k) => {
       app.set({k, x0: -20 / k});
       frame();
-      const pen = new Recorder();
+      const pen = recorder();
       drawPicture(pen);
       return pen.parts.filter((part) => part.includes(`stroke="${scene.colours.gap}"`)).length;
     }""",
@@ -265,7 +265,7 @@ def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, 
     page = page_of(log)
     red = """() => {
       frame();
-      const pen = new Recorder();
+      const pen = recorder();
       drawPicture(pen);
       return pen.parts.some((part) => part.includes(`stroke="${scene.colours.gap}"`));
     }"""

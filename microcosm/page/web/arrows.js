@@ -14,7 +14,7 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {boolean} */ heads) {
         const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]), [start, end] = [scene.x[model.src[edge]], scene.x[model.dst[edge]]];
         if (scene.y[from] < 0 || scene.y[to] < 0 || max(scene.y[from], scene.y[to]) < view.y0 || min(scene.y[from], scene.y[to]) > view.y0 + view.height) return;
         styled[start > end ? 'back' : start < view.left && end > view.right ? 'passing'
-            : from === to && model.why[edge] === 3 && model.head.lanes[from].known ? 'step'
+            : from === to && model.why[edge] === 3 && model.lanes[from].known ? 'step'
             : ['message', 'stated', 'clock', 'stated'][model.why[edge]]].push(edge);
     });
     bendsFor(heads);
@@ -60,7 +60,7 @@ function middleOf(/** @type {number[]} */ [x1, y1, cx, cy, x2, y2]) {
 /** The curve of an edge. `trim`: from rim to rim of the events. */
 function curveOf(/** @type {number} */ edge, /** @type {boolean} */ trim) {
     const a = model.src[edge], b = model.dst[edge], bend = scene.bends.get(edge);
-    return curve(ends(a, b), bend === undefined && trim ? bendOf(edge) : bend || 0, trim ? view.rim : 0);
+    return curve(ends(a, b), bend == null && trim ? bendOf(edge) : bend || 0, trim ? view.rim : 0);
 }
 
 const ends = (/** @type {number} */ a, /** @type {number} */ b) => [px(a), py(a), px(b), py(b)];

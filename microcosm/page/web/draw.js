@@ -30,7 +30,7 @@ const scene = {
     /** For each stretch of `edges` the rightmost end; and how many leaves that has. */ reach: new Float64Array(0), half: 1,
     /** y of the middle of each lane, -1 for a hidden one, and its height; that of one with a single track; lanes from above; how deep they go. */
     y: new Float64Array(0), tall: new Float64Array(0), unit: 0, shown: /** @type {number[]} */ ([]), deep: 0,
-    /** @type {Record<string, string>} */ colours: {},
+    /** As the style sheet has them now. @type {Record<string, string>} */ colours: {}, family: '',
     /** Events with something missing or irregular, by lane. @type {any} */ marks: null,
     /** Events found, by lane. @type {any} */ found: null,
     /** Runs of steps that are folded, by lane, and how many each is. @type {any} */ folds: null, runs: new Map(),
@@ -166,7 +166,7 @@ function drawLane(/** @type {Pen} */ pen, /** @type {number} */ lane) {
         faint(pen, 0.55, () => stroked(pen, scene.colours.rule, 1, () => through(pen, 0, bottom, view.width, bottom)));
     }
     if (view.k < 5) drawDensity(pen, lane);
-    if (!model.head.lanes[lane].known) return;
+    if (!model.lanes[lane].known) return;
     stroked(pen, scene.colours.lane, 1.2, () => {
         for (const chain of chainsOf(lane)) {
             const from = model.offset[chain], to = model.offset[chain + 1] - 1, y = chainY(chain), stretch = from === to ? 9 : 0;

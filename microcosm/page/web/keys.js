@@ -83,7 +83,7 @@ function step(/** @type {number} */ way) {
     let at = firstAt(mine, x);
     while (mine[at] !== event && scene.x[mine[at]] === x) at++;
     at += mine[at] === event ? way : min(way, 0);
-    if (mine[at] === undefined) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
+    if (mine[at] == null) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
     else lookAt(mine[at]);
 }
 
@@ -91,7 +91,7 @@ function step(/** @type {number} */ way) {
 function hop(/** @type {number} */ way) {
     const event = standing(), x = scene.x[event];
     if (event < 0) return begin();
-    for (let row = scene.shown.indexOf(model.lane(event)) + way; scene.shown[row] !== undefined; row += way) {
+    for (let row = scene.shown.indexOf(model.lane(event)) + way; scene.shown[row] != null; row += way) {
         const mine = groupOf(scene.events, scene.shown[row]), at = firstAt(mine, x), low = mine[at - 1], high = mine[at];
         if (mine.length) return lookAt(at === mine.length || at && x - scene.x[low] < scene.x[high] - x ? low : high);
     }
@@ -146,18 +146,18 @@ function moveLane(/** @type {number} */ way) {
     const event = standing();
     if (event < 0) return begin();
     const lane = model.lane(event), at = scene.shown.indexOf(lane), other = scene.shown[at + way];
-    if (other === undefined) return;
+    if (other == null) return;
     const order = Int32Array.from(model.order, (own) => own === lane ? other : own === other ? lane : own);
     app.set({order});
-    app.say(`${model.head.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
+    app.say(`${model.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
 }
 
 app.start(() => {
     for (const button of find('buttons').querySelectorAll('[data-key]')) button.onclick = KEYS_OF_PAGE[button.dataset.key];
     find('letters').onchange = (/** @type {any} */ event) => app.set({letters: event.target.checked});
-    document.addEventListener('keydown', (event) => {
+    document.onkeydown = (event) => {
         const on = /** @type {HTMLElement} */ (event.target), letter = event.key.length === 1;
         if (event.defaultPrevented || find('help').open || letter && !app.state.letters) return;
         if (on === find('picture') || letter && !on.matches('input, textarea, select, [contenteditable]')) keyed(event, KEYS_OF_PAGE);
-    });
+    };
 });

@@ -47,7 +47,7 @@ function fillList() {
     listed.events = causal().filter((i) => !hidden.has(model.lane(i))
         && (!among || among[i] === 1) && !(app.state.fold && model.plain(i)));
     listed.at = max(0, listed.events.indexOf(app.state.focus));
-    find('rows').setAttribute('aria-rowcount', listed.events.length);
+    dressed(find('rows'), {'aria-rowcount': listed.events.length});
     find('window').style.height = `${min(listed.tallest, listed.events.length * ROW)}px`;
     find('listed').textContent = `${numbered(listed.events.length)} of ${numbered(model.n)}`;
     drawList();
@@ -76,7 +76,7 @@ function drawList() {
     const found = app.state.found.length ? members(app.state.found) : null;
     const shift = box.scrollTop - (top - from) * ROW;
     find('window').replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
-    box.setAttribute('aria-activedescendant', `row-${listed.at}`);
+    dressed(box, {'aria-activedescendant': `row-${listed.at}`});
 }
 
 /** One row. */

@@ -24,8 +24,8 @@ function takeToken() {
 /** Asks the server; null where there is none any more, which is said once. @returns {Promise<Response|null>} */
 async function request(/** @type {string} */ path, /** @type {string|undefined} */ body = undefined) {
     try {
-        const found = await fetch(path, {method: body === undefined ? 'GET' : 'POST', body, cache: 'no-store',
-            headers: {Authorization: `Bearer ${live.token}`, ...body === undefined ? {} : {'Content-Type': 'application/json'}}});
+        const found = await fetch(path, {method: body == null ? 'GET' : 'POST', body, cache: 'no-store',
+            headers: {Authorization: `Bearer ${live.token}`, ...body != null && {'Content-Type': 'application/json'}}});
         live.over = false;
         if (found.ok) return found;
         note(found.status === 401 ? 'Open the address that `view` printed: the token in it is missing here.' : await found.text());
@@ -56,7 +56,7 @@ function renew() {
 /** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
 function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
     const state = app.state, {x0, k, y0} = state, whole = k === wholeScale();
-    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.head.lanes, rows = Array.from(model.order);
+    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.lanes, rows = Array.from(model.order);
     taken(head, found);
     const lane = (/** @type {number} */ number) => head.lanes.findIndex((/** @type {any} */ one) => one.name === lanes[number].name);
     const [a, b, focus] = names.map((name) => name === null ? -1 : model.find(name)), moved = state.order !== null;
@@ -111,7 +111,7 @@ async function askSession(/** @type {string} */ line) {
     if (!told) return null;
     find('said').prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
     while (find('said').children.length > 20) find('said').lastElementChild.remove();
-    if (told.version !== undefined) await renew();
+    if (told.version != null) await renew();
     return told;
 }
 

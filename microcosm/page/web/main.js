@@ -68,7 +68,7 @@ function reveal(/** @type {number} */ event) {
 
 /** What an event is besides its name, in words: its process, its line, and how it stands to A. */
 function described(/** @type {number} */ event) {
-    const {a, b} = app.state, line = model.line(event), {known, name} = model.head.lanes[model.lane(event)];
+    const {a, b} = app.state, line = model.line(event), {known, name} = model.lanes[model.lane(event)];
     return [known && `process ${name}`, line && `line ${line}`, event === b && 'chosen as B', event === a && 'chosen as A',
         a >= 0 && a !== event && `${SIGNS[scene.sign(event)][2]} ${model.name(a)}`].filter(Boolean);
 }
@@ -110,7 +110,7 @@ function frameLanes() {
     while (box.children.length > lanes.length) box.lastChild.remove();
     while (box.children.length < lanes.length) box.append(el('span'));
     lanes.forEach((lane, at) => {
-        const name = box.children[at], {name: text, known} = model.head.lanes[lane];
+        const name = box.children[at], {name: text, known} = model.lanes[lane];
         if (name.textContent !== text) name.textContent = name.title = text;
         name.dataset.lane = lane;
         name.className = [known ? '' : 'unknown', lane === focused ? 'here' : ''].join(' ').trim();
@@ -180,7 +180,7 @@ function newFound() {
 
 /** Who talks to whom, the lanes that do so most first. Cost: linear, once. */
 function talking() {
-    const lanes = model.head.lanes.length;
+    const lanes = model.lanes.length;
     /** @type {Map<number, number>} */
     const counts = new Map();
     for (let edge = 0; edge < model.src.length; edge++) {
@@ -207,13 +207,14 @@ function newColours() {
     const root = document.documentElement, {theme} = app.state;
     if (theme === 'auto') delete root.dataset.theme; else root.dataset.theme = theme;
     scene.colours = palette();
+    scene.family = getComputedStyle(root).fontFamily;
     app.redraw();
 }
 
 // -- the bar ----------------------------------------------------------------------------------------------------
 
 function tellCounts() {
-    const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
+    const names = find('lanes'), pen = find('minimap').getContext('2d'), lanes = model.lanes;
     font(pen, 14, 600);
     names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
     names.style.width = `${max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
@@ -264,7 +265,7 @@ function makeLegend() {
 function taken(/** @type {Head} */ head, /** @type {any} */ found) {
     shown(head, found);
     scene.missing = new Map(model.head.gaps);
-    scene.chains = grouped(model.laneOf.length, model.head.lanes.length, (chain) => model.laneOf[chain]);
+    scene.chains = grouped(model.laneOf.length, model.lanes.length, (chain) => model.laneOf[chain]);
     scene.talk = talking();
     scene.given = [...head.given, ...locked()];
     newAxis();
@@ -292,13 +293,13 @@ async function begun() {
         const event = focus >= 0 ? focus : a;
         if (event < 0) return;
         const words = [model.name(event), ...described(event)].join(', ');
-        find('picture').setAttribute('aria-label', words);
+        dressed(find('picture'), {'aria-label': words});
         if (!changed.includes('focus')) return;
         reveal(event);
         if (document.activeElement === find('picture')) app.say(words);
     });
     for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
-        matchMedia(query).addEventListener('change', newColours);
+        matchMedia(query).onchange = newColours;
     }
     new ResizeObserver(() => app.redraw()).observe(find('stage'));
     for (const begin of app.starts) begin();

@@ -184,7 +184,7 @@ const model = {
   /** Chains that edges connect; the vectors over them, and where that of each event begins. */ part: null, place: null, members: null, row: null, vectors: null,
   kind: null, run: null,
   /** Of two microcosms, who names an event: 1, 2 or both bits. */ who: null,
-  /** Lanes from above, and the row of each. */ order: null, rows: null,
+  /** What the head says of each lane; lanes from above, and the row of each. */ lanes: null, order: null, rows: null,
   /** @type {Map<string, number> | null} */ byName: null,
   /** What verdicts.js remembers. @type {Record<string, any>} */ memo: {},
 
@@ -222,13 +222,12 @@ const model = {
     const number = numbers ? numbers[i] - 1 : '';
     i = numbers ? 0 : of ? of[i] : i;
     const line = DECODER.decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
-    return line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
-      said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) + number;
+    return line.replace(/\\(u.{4}|.)/g, said => JSON.parse(`"${said}"`)) + number;
   },
 
   /** @param {number} i */
   name(i) {
-    return model.text('names', i) || (model.columns.seq ? `${model.head.lanes[model.lane(i)].name}:${model.columns.seq[i]}` : '');
+    return model.text('names', i) || (model.columns.seq ? `${model.lanes[model.lane(i)].name}:${model.columns.seq[i]}` : '');
   },
 
   /** What the log calls an event; empty where it says nothing. @param {number} i */
@@ -264,6 +263,7 @@ const model = {
 /** Has the model be what a head and what `unpack` found say. @param {Head} head @param {any} found */
 function shown(head, found) {
   model.head = head;
+  model.lanes = head.lanes;
   ({
     columns: model.columns, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
     into: model.into, from: model.from, leaving: model.leaving, causal: model.causal, step: model.step, part: model.part, place: model.place,

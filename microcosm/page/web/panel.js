@@ -188,7 +188,7 @@ function openLeaf(/** @type {any} */ leaf) {
     const {left, relation, right} = leaf.conclusion, {file, line} = leaf.source ?? {}, said = sourceWords(leaf);
     const ends = [right, left].map((name) => name == null ? -1 : model.find(name)).filter((i) => i >= 0);
     const i = ends.find((event) => model.line(event) === line) ?? ends[0];
-    if (i !== undefined) app.set({focus: i});
+    if (i != null) app.set({focus: i});
     find('opened')?.remove();
     const box = el('div', {id: 'opened'}, file && line ? logLines(file, line, 2) : dim(`${left} ${relation} ${right ?? ''}: ${said}`));
     document.activeElement?.closest('[role=tree]')?.after(box);

@@ -81,7 +81,7 @@ function groupOf(/** @type {Grouped} */ {items, first}, /** @type {number} */ at
 
 /** Groups events by lane, each lane's by x. Cost: linear, where they come sorted. */
 function byLane(/** @type {ArrayLike<number>} */ members) {
-    const lanes = model.head.lanes.length, found = grouped(members.length, lanes, (at) => model.lane(members[at]));
+    const lanes = model.lanes.length, found = grouped(members.length, lanes, (at) => model.lane(members[at]));
     found.items.forEach((at, i) => { found.items[i] = members[at]; });
     for (let lane = 0; lane < lanes; lane++) {
         const mine = groupOf(found, lane);
@@ -104,7 +104,7 @@ function place() {
 function track() {
     const count = model.laneOf.length;
     scene.track = new Int32Array(count);
-    scene.tracks = new Int32Array(model.head.lanes.length).fill(1);
+    scene.tracks = new Int32Array(model.lanes.length).fill(1);
     const chains = upTo(count).sort((c, d) => scene.x[model.offset[c]] - scene.x[model.offset[d]] || c - d);
     /** @type {Map<number, number[]>} */
     const busy = new Map();
@@ -187,7 +187,7 @@ function density(/** @type {number} */ lane, /** @type {number} */ left,
 
 /** Finds the rows as they are shown, from above. */
 function newRows() {
-    const lanes = model.head.lanes.length;
+    const lanes = model.lanes.length;
     scene.y = new Float64Array(lanes).fill(-1);
     scene.tall = new Float64Array(lanes);
     scene.shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));

@@ -80,7 +80,7 @@ function disc(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number
 
 /** Sets what words are written in, and where they stand beside their place. */
 function font(/** @type {Pen} */ pen, /** @type {number} */ size, weight = 400, /** @type {CanvasTextAlign} */ align = 'center') {
-    pen.font = `${weight} ${size}px system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif`;
+    pen.font = `${weight} ${size}px ${scene.family}`;
     pen.textAlign = align;
     pen.textBaseline = 'middle';
 }

@@ -55,7 +55,7 @@ function whose(/** @type {Pen} */ pen, /** @type {number} */ which, /** @type {n
 function drawLinks(/** @type {Pen} */ pen) {
     inView(scene.events, 0, (event, lane) => {
         const which = model.columns.link[event];
-        if (!model.head.lanes[lane].known || which === 3 || event === model.offset[model.chainOf(event)]) return;
+        if (!model.lanes[lane].known || which === 3 || event === model.offset[model.chainOf(event)]) return;
         const y = py(event), from = px(event - 1) + view.rim, to = px(event) - view.rim;
         paint(pen, scene.colours.paper, from, y - 1.5, to - from, 3);
         if (!which) return;

@@ -75,7 +75,7 @@ function nest(parts) {
 
 /** The step that rests on what is given of two events. @param {number} from @param {number} to @param {number} edge */
 function leafOf(from, to, edge) {
-  const lane = model.head.lanes[model.lane(to)], why = edge >= 0 ? model.why[edge] : -1;
+  const lane = model.lanes[model.lane(to)], why = edge >= 0 ? model.why[edge] : -1;
   const text = why === 0 ? `message ${model.message(to)}` : why < 0 && lane.known ? `process ${lane.name}` : null;
   const at = model.line(to) ? to : from, line = model.line(at) || null;
   return {
@@ -107,7 +107,7 @@ function settles(a, b) {
       const lane = model.lane(gap), earlier = gap > model.offset[model.chain[gap]] ? gap - 1 : -1;
       if (upto(gap, high)) for (const event of sent) {
         const to = receivers.get(event);
-        if (model.lane(event) === lane || (to && !to.includes(model.head.lanes[lane].name)) || upto(gap, event)) continue;
+        if (model.lane(event) === lane || (to && !to.includes(model.lanes[lane].name)) || upto(gap, event)) continue;
         found.push({ text: `${said} ${model.name(event)} sent was received in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'reception' });
       }
       if (earlier >= 0 && upto(low, earlier)) for (const event of received) {
