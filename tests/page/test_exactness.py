@@ -242,13 +242,16 @@ MUTANTS = {
     "? is counted as ||": ("counts['?'] += unknown", "counts['||'] += unknown"),
     "the zig-zag is forgotten": ("number % 2 ? -(number + 1) / 2 : number / 2", "number"),
     "an event is before itself": (
-        "vectors[row[b] + place[c]] : past(b)[c]) >",
-        "vectors[row[b] + place[c]] : past(b)[c]) >=",
+        "model.vectors[model.row[b] + model.place[c]] : past(b)[c]) >",
+        "model.vectors[model.row[b] + model.place[c]] : past(b)[c]) >=",
     ),
     "what is beside is forgotten": ("counts['||'] += beside", "counts['silent'] += beside"),
     "the table is read upside down": ("turned(IN_TABLE", "(IN_TABLE"),
     "all that is apart is silent": ("if (count > far[c]) far[c] = count", "far[c] = 0"),
-    "clocks of two events are one too many": ("kind[a] & kind[b] & CLOCKED", "kind[a] & CLOCKED"),
+    "clocks of two events are one too many": (
+        "model.kind[a] & model.kind[b] & CLOCKED",
+        "model.kind[a] & CLOCKED",
+    ),
 }
 
 

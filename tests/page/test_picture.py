@@ -275,3 +275,10 @@ def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, 
         assert len(drawn(page).events) == 2
         assert page.run(red) or axis == "time"
     assert not page.errors
+
+
+def test_the_legend_names_every_sign(page_of: Any) -> None:
+    signs = page_of(ALBUM).tab.locator("#legend li")
+    words = ["before", "after", "concurrent", "related, either way", "unknown", "silent"]
+    assert signs.all_inner_texts() == [*words, "before, by clocks alone", "gap", "lost message"]
+    assert signs.locator("svg path").count() >= len(words) + 3

@@ -30,6 +30,9 @@
  * @property {Int32Array|null} order lanes from above, where somebody moved one
  */
 
+/** What is shown or not, at the press of a button. */
+const PARTS = /** @type {const} */ (['panel', 'list', 'table', 'fold']);
+
 const abs = Math.abs, ceil = Math.ceil, floor = Math.floor, hypot = Math.hypot, max = Math.max, min = Math.min, round = Math.round;
 
 const app = {

@@ -29,19 +29,16 @@ function drawArrows(/** @type {Pen} */ pen, /** @type {boolean} */ heads) {
             }
             const tips = () => { for (const [, , cx, cy, x, y] of curves) head(pen, cx, cy, x, y, 8, open); };
             if (tipped && open) stroked(pen, colour, 1, tips); else if (tipped) filled(pen, colour, tips);
-            if (tipped && style === 'clock') curves.forEach((curve) => dial(pen, ...middleOf(curve)));
+            if (tipped && style === 'clock') curves.forEach((curve) => framed(pen, scene.colours.paper, scene.colours.ink, 1, () => dial(pen, ...middleOf(curve))));
         });
         if (model.columns.by && tipped) curves.forEach((curve, at) => { if (model.columns.by[edges[at]] % 3) whose(pen, model.columns.by[edges[at]], ...middleOf(curve)); });
     }
 }
 
-/** The small clock in the middle of what clocks alone tell. */
+/** Adds the small clock that stands in the middle of what clocks alone tell. */
 function dial(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number} */ y) {
-    filled(pen, scene.colours.paper, () => disc(pen, x, y, 5));
-    stroked(pen, scene.colours.ink, 1, () => {
-        disc(pen, x, y, 5);
-        through(pen, x, y - 3, x, y, x + 2.2, y);
-    });
+    disc(pen, x, y, 5);
+    through(pen, x, y - 3, x, y, x + 2.2, y);
 }
 
 // -- curves: x and y of their ends and of the point that they bend to, which stands between the ends; how much they bend ----

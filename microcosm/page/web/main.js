@@ -231,12 +231,12 @@ function makeBar() {
     };
     const show = () => {
         for (const name of /** @type {const} */ (['axis', 'theme'])) dressed(find(name), {text: app.state[name], 'aria-label': `${name}: ${app.state[name]}`});
-        for (const name of /** @type {const} */ (['panel', 'list', 'table', 'fold'])) {
+        for (const name of PARTS) {
             dressed(find(`show-${name}`), {'aria-pressed': String(app.state[name])});
             if (name !== 'fold') find(name).hidden = !app.state[name];
         }
     };
-    app.on(['axis', 'theme', 'panel', 'list', 'table', 'fold'], show);
+    app.on(['axis', 'theme', ...PARTS], show);
     show();
     const words = find('find');
     let typing = 0;
@@ -255,9 +255,8 @@ function makeBar() {
 }
 
 function makeLegend() {
-    const icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !model.head.shortcuts);
-    find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
-        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
+    const words = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !model.head.shortcuts).map(([sign, [, word]]) => [sign, word]);
+    find('legend').replaceChildren(...[...words, ['clock', 'before, by clocks alone'], ['gap', 'gap'], ['lost', 'lost message']].map(([sign, word]) => el('li', {}, icon(sign), word)),
         ...(model.head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
 }
 

@@ -128,12 +128,13 @@ function icon(/** @type {string} */ sign) {
     const pen = recorder(), ink = 'currentColor';
     if (sign === 'lost') stub(pen, ink, 2, 2, 1, 10);
     else if (sign === 'gap') stroked(pen, ink, 1.5, () => zigzag(pen, 8, 8, 6.5));
+    else if (sign === 'clock') stroked(pen, ink, 1, () => dial(pen, 8, 8));
     else {
         pen.beginPath();
         outline(pen, sign, 8, 8, 5);
         finish(pen, sign, ink, 5);
     }
-    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${SIGNS[sign]?.[0] ?? 'missing'}" aria-hidden="true">${pen.parts.join('')}</svg>`);
+    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${SIGNS[sign]?.[0] ?? sign}" aria-hidden="true">${pen.parts.join('')}</svg>`);
 }
 
 /** SVG that this page wrote, as an element of it. */
@@ -160,7 +161,7 @@ const DIGITS = 12;
 /** The state as the part of the address behind `#`. */
 function linkOf(/** @type {State} */ state) {
     const name = (/** @type {number} */ i) => i >= 0 && model.name(i), round = (/** @type {number} */ number) => String(+number.toPrecision(7));
-    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut', 'fold']).filter((part) => state[part]).join('.');
+    const shown = /** @type {const} */ ([...PARTS, 'cut']).filter((part) => state[part]).join('.');
     return new URLSearchParams(Object.entries({
         a: name(state.a), b: name(state.b), at: name(state.focus), x: round(state.x0), k: round(state.k), y: state.y0 && round(state.y0),
         t: state.axis !== 'steps' && state.axis, find: state.find, what: state.whatif && `a${state.whatif.sign}b`, order: state.order?.join('.'),
@@ -183,7 +184,7 @@ function readLink() {
     const shown = (said.show ?? 'panel').split('.'), what = /^a(<|>|\|\|)b$/.exec(said.what);
     app.set({axis: axes().includes(axis) ? axis : 'steps', hidden: new Set(lanes('hide')),
         order: new Set(order).size === model.lanes.length ? Int32Array.from(order) : app.state.order,
-        panel: shown.includes('panel'), list: shown.includes('list'), table: shown.includes('table'), fold: shown.includes('fold')});
+        ...Object.fromEntries(PARTS.map((part) => [part, shown.includes(part)]))});
     app.set({a, b: a >= 0 && b !== a ? b : -1, find: said.find ?? ''});
     app.set({focus, cut: a >= 0 && shown.includes('cut'), whatif: what && a >= 0 && b >= 0 ? {a, sign: what[1], b} : null});
     if (number('k') > 0) app.set({k: min(400, number('k')), x0: number('x'), y0: max(0, number('y'))});
