@@ -13,7 +13,7 @@ from microcosm.text.mc_reader import (
     write_mc,
 )
 from microcosm.text.names import unquote
-from microcosm.text.statement import short_cut
+from microcosm.text.short_cut import short_cut
 from tests.strategies import event_names
 from tests.text.documents import all_givens, sources
 
