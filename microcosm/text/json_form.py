@@ -30,8 +30,8 @@ from microcosm.text.json_values import (
     text_of,
     truth_of,
 )
-from microcosm.text.names import shown
 from microcosm.text.statement import INTERIOR, ORDERINGS, is_default, member_of, stated
+from microcosm.text.words import shown
 
 SCHEMA = "microcosm/1"
 

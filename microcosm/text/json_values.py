@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.exact import Number, of_float, written
-from microcosm.text.names import SHOWN, shown, unfit
+from microcosm.text.words import SHOWN, shown, unfit
 
 Value = TypeVar("Value")
 

@@ -14,7 +14,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
-from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, unfit, unquote
+from microcosm.text.names import KEYWORDS, NAME
 from microcosm.text.statement import (
     JOINS,
     Clocked,
@@ -27,6 +27,7 @@ from microcosm.text.statement import (
     stated,
     token,
 )
+from microcosm.text.words import OPERAND, SIGN, STRING, unfit, unquote
 
 
 class Unusual(MicrocosmError):

@@ -21,7 +21,7 @@ from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import shown
+from microcosm.text.words import shown
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of Orderings Beyond Causality that a network may be known to keep."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from microcosm.spark.bisim.digests import Relations
 from microcosm.text.json_form import SCHEMA
-from microcosm.text.names import unfit
+from microcosm.text.words import unfit
 
 _KEY, _VALUE, _MEMBER, _LEFT, _RELATION, _RIGHT, _BAD = range(7)
 """What a text can be: the name of a field, its value, an internal event, one of three of a fact."""

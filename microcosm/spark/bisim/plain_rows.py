@@ -22,7 +22,7 @@ from microcosm.givens.exact import number_or_infinity
 from microcosm.givens.relation import Relation
 from microcosm.spark.bisim.digests import Relations
 from microcosm.text.json_form import SCHEMA
-from microcosm.text.names import unfit
+from microcosm.text.words import unfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
