@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
@@ -83,7 +83,6 @@ class Microcosm:
     """
 
     _engine: Engine
-    _prepared: Prepared
     _asked: tuple[str, ...] = ()
     """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
@@ -666,7 +665,11 @@ class Microcosm:
         self._changed()
 
     def _changed(self) -> None:
-        self._prepared = Prepared(self._engine, self._givens, self.rules)
+        self.__dict__.pop("_prepared", None)
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return Prepared(self._engine, self._givens, self.rules)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
