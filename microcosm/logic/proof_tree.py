@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from microcosm.logic.rule import ABSENT, ASSUME
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.logic.derivation import Conclusion, Derivation
-
-ABSENT, ASSUME = "absent", "assume"
-"""The rule names of leaves: of a negative premise, and of what is assumed."""
 
 
 @dataclass(frozen=True, slots=True)
