@@ -32,7 +32,9 @@ from microcosm.replica.ledger.evolution import (
     decode,
     encode,
 )
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
+from tests.replica.nodes import OPTIONS, into, level, meet, ran
 from tests.replica.served import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "wire-and-journal.md").read_text()
@@ -213,6 +215,35 @@ def test_the_journal_of_the_first_version_goes_on(tmp_path: Path) -> None:
     replica = Replica(open_store(path))
     assert replica.online("share", "after") is Relation.BEFORE
     replica.close()
+
+
+def test_two_on_the_network_go_on_where_an_older_program_left_them(tmp_path: Path) -> None:
+    """Journals of a program before `newer`, signed: the message that waited comes, and both know the same."""
+    pytest.importorskip("cryptography")
+    with zipfile.ZipFile(OLD.with_name("network-1.zip")) as archive:
+        archive.extractall(tmp_path)
+    replica = Replica(open_store(tmp_path / "phone.journal"))
+    assert replica.digest() == "55e866c4c0d61fb5a6eba950100895928a123f19eeb124a2d33ecd50483c27ac"
+    assert replica.author_keys["laptop"][0].startswith("fb441f55881aac3f")
+    assert not replica.is_given("old < older")
+    replica.close()
+
+    async def scene() -> None:
+        got: list[bytes] = []
+        async with (
+            serve(tmp_path / "phone.journal", **OPTIONS) as phone,
+            serve(tmp_path / "laptop.journal", on_deliver=into(got), **OPTIONS) as laptop,
+        ):
+            meet(phone, laptop)
+            laptop.replica.local("later")
+            await phone.until(lambda replica: "later" in replica.events)
+            await laptop.until(lambda replica: "alone" in replica.events and bool(got))
+            await level(phone, laptop)
+            assert got == [b"waits"]
+            assert phone.replica.online("draft", "alone") is Relation.BEFORE
+            assert phone.divergences() == laptop.divergences() == []
+
+    ran(scene())
 
 
 def test_what_is_of_a_newer_version_is_kept_as_its_bytes_are_and_nobody_is_blamed(tmp_path: Path) -> None:
