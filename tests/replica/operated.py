@@ -1,4 +1,4 @@
-"""Journals that are lost and restored from backups as the page says, in a simulation, and who says what is lost.
+"""Journals that are lost and restored from backups as the page says, in a simulation; what is lost is named.
 
     python -m tests.replica.operated 300
 
