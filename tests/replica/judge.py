@@ -67,11 +67,10 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
         for at, event in enumerate(events):
             kind, _, rest = event.partition(":")
             if kind == "c":
-                *earlier, last = world.to[rest]
-                to = {bound(each, rest) for each in last} - {None}
-                for each in (each for receivers in earlier for each in receivers):
-                    if process in excused or by.get(f"d:{each.partition('.')[0]}:{rest}") == each:
-                        to.add(each)  # before its sender was put back, or its process killed
+                to = {bound(each, rest) for each in world.receivers(rest)} - {None}
+                for other in {bound(each, rest) for receivers in world.to[rest] for each in receivers}:
+                    if process in excused or other in excused:
+                        to.add(other)  # of another copy of a journal, and nobody can have noticed
                 steps.append(("sent", f"{rest} {' '.join(map(str, sorted(to, key=str)))}" if to else rest))
             elif kind == "d":
                 message = rest.partition(":")[2]
@@ -85,8 +84,8 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
                     wrong.append(f"{effect} is not where it should be")
 
     histories = [History(*each) for each in processes.items()]
-    for happened in devices.values():
-        happened.sort(key=lambda event: world.when.get(event, 0))
+    for (device, _), happened in devices.items():
+        happened.sort(key=lambda event, device=device: world.moment(event, device))  # type: ignore[misc]
     found = [fault for fault in faults(histories, excused) if not said_again(world, fault, replaced)]
     return wrong + found + misjudged(first, devices, Random(digest))
 

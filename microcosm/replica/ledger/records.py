@@ -159,7 +159,7 @@ class ReplicaState:
     forks: dict[Stream, bytes] = field(default_factory=dict)
     """Proofs that authors have said two things, the one with the least number of each stream."""
     unproved: Dots = field(default_factory=Dots)
-    """Dots of known authors whose evolutions came without a signed head: in messages, or long ago."""
+    """Dots of others whose evolutions came without a signed head, in messages or long ago, and that need one."""
 
     def take(self, evolution: Evolution, content: bytes) -> bool:
         """Take an evolution: one's own, or one that nobody has signed yet; whether it was new."""
@@ -169,9 +169,20 @@ class ReplicaState:
             dot = evolution.dot
             if dot.replica == self.identity.name:
                 self.chains.append(dot, content, self.author.key)
-            elif dot.replica in self.authors and self.chains.of(dot) is None:
+            elif self._lacks_proof(dot):
                 self.unproved.add(dot)
         return True
+
+    def _lacks_proof(self, dot: Dot) -> bool:
+        """Whether the author of a dot of another is to sign it, and no head of it is known."""
+        return (not self.unsigned or dot.replica in self.authors) and self.chains.of(dot) is None
+
+    def find_unproved(self) -> None:
+        """See of all that is held whether it lacks a proof. Cost: linear."""
+        assert self.identity is not None
+        own = self.identity.name
+        lacking = (dot for dot in self.ledger.held if dot.replica != own and self._lacks_proof(dot))
+        self.unproved.update(DotRun(*dot, dot.number + 1) for dot in lacking)
 
     def become(self, author: Author, unsigned: bool) -> None:
         """The replica signs from now on, also what it said before. Cost: what it has said."""
@@ -228,6 +239,8 @@ class ReplicaState:
     def disown(self, run: DotRun) -> None:
         """Take out evolutions of one's own that may be of two copies."""
         self.ledger.disown(run)
+        if self.unproved:
+            self._prove(run)
         if self.author is not None:
             self.chains.cut((run.replica, run.incarnation), run.first)
 
@@ -324,3 +337,4 @@ def _decode_authors(state: ReplicaState, value: Any) -> None:
     state.ledger.closed = {(replica, incarnation): number for replica, incarnation, number in closed}
     for name, known, rank in authors:
         state.trust(name, known, rank)
+    state.find_unproved()
