@@ -11,6 +11,8 @@ key         the key of another author, and from where it is known
 signed      a part of a stream with the head that its author signed, and the evolutions that are new of it
 fork        a proof that an author has said two things
 cut         from which number on nothing of a stream is taken for that, and was taken out
+give up     names of which an incarnation was given up: of these only unbroken chains are kept and taken
+connect     up to which number a stream is taken to be of one chain, though parts of it are not known
 network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
 
@@ -20,7 +22,7 @@ aside, and who is known to have what.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +40,7 @@ from microcosm.replica.store import Store
 
 OWN = (
     *("replica", "evolution", "forget", "struck", "disown", "confirmed", "instance"),
-    *("author", "key", "signed", "fork", "cut"),
+    *("author", "key", "signed", "fork", "cut", "give up", "connect"),
     *("network", "network start", "network state"),
 )
 """Kinds that no note may have."""
@@ -87,6 +89,11 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
         case "cut":
             replica, incarnation, first = evolutions.read(payload)
             state.ledger.close((replica, incarnation), first)
+        case "give up":
+            state.give_up(evolutions.read(payload))
+        case "connect":
+            replica, incarnation, number = evolutions.read(payload)
+            state.chains.connect((replica, incarnation), number)
         case "confirmed":
             incarnation, number = evolutions.read(payload)
             state.confirmed = {incarnation: number}
@@ -116,9 +123,9 @@ def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
 VERSION = 2
 """Of an identity; those of version 1 were known by the incarnation of their dots."""
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck, of 4 no
-authors."""
+authors, of 5 nobody given up."""
 
 HEARSAY, MEMBER, PINNED = 1, 2, 3
 """From where the key of an author is known: a third party, the member itself, whoever runs the replica."""
@@ -159,7 +166,9 @@ class ReplicaState:
     forks: dict[Stream, bytes] = field(default_factory=dict)
     """Proofs that authors have said two things, the one with the least number of each stream."""
     unproved: Dots = field(default_factory=Dots)
-    """Dots of others whose evolutions came without a signed head, in messages or long ago, and that need one."""
+    """Dots of others that need a signed head, and came without one: in messages, or long ago."""
+    given_up: set[str] = field(default_factory=set)
+    """The names of which an incarnation was given up."""
 
     def take(self, evolution: Evolution, content: bytes) -> bool:
         """Take an evolution: one's own, or one that nobody has signed yet; whether it was new."""
@@ -183,6 +192,23 @@ class ReplicaState:
         own = self.identity.name
         lacking = (dot for dot in self.ledger.held if dot.replica != own and self._lacks_proof(dot))
         self.unproved.update(DotRun(*dot, dot.number + 1) for dot in lacking)
+
+    def give_up(self, names: Iterable[str]) -> None:
+        """Keep, of what others of some names have said, what is one chain from its beginning.
+
+        The rest may be of another copy of the author's journal, or be known to nobody else, and the author is
+        not there to be asked. It may come again from somebody who has all that is before it. Cost: what goes.
+        """
+        for name in names:
+            if self.unsigned and name not in self.authors:
+                continue
+            self.given_up.add(name)
+            for stream in self.ledger.seen.streams():
+                if stream[0] == name:
+                    run = DotRun(*stream, self.chains.trim(stream) + 1, self.ledger.seen.last(stream) + 1)
+                    if run.first < run.end:
+                        self.ledger.disown(run)
+                        self._prove(run)
 
     def become(self, author: Author, unsigned: bool) -> None:
         """The replica signs from now on, also what it said before. Cost: what it has said."""
@@ -295,7 +321,7 @@ def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (int(version), bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), *rest) if (
-            len(rest) == version - 1 <= 4
+            len(rest) == min(version - 1, 4) and version <= STATE_VERSION
         ):
             none: list[Any] = [(), (), (), None]
             network, confirmed, struck, authors = [*rest, *none[len(rest) :]]
@@ -325,11 +351,13 @@ def _encode_authors(state: ReplicaState) -> list[Any] | None:
         [[*s.stream, s.first, s.before, bytes(s.leaves), s.key, s.signature] for s in state.chains.all()],
         [*state.forks.values()],
         [[*stream, number] for stream, number in state.ledger.closed.items()],
+        sorted(state.given_up),
+        [[*stream, number] for stream, number in state.chains.gaps()],
     ]
 
 
 def _decode_authors(state: ReplicaState, value: Any) -> None:
-    (seed, key, unsigned), authors, segments, forks, closed = value
+    (seed, key, unsigned), authors, segments, forks, closed, *later = value
     state.author, state.unsigned, state.ledger.signed = Author(seed, key), unsigned, True
     for replica, incarnation, *rest in segments:
         state.chains.add(Segment((replica, incarnation), *rest))
@@ -338,3 +366,10 @@ def _decode_authors(state: ReplicaState, value: Any) -> None:
     for name, known, rank in authors:
         state.trust(name, known, rank)
     state.find_unproved()
+    if later:
+        state.given_up = set(later[0])
+        for replica, incarnation, number in later[1]:
+            state.chains.connect((replica, incarnation), number)
+    else:  # nobody has looked so far
+        for segment in state.chains.newest():
+            state.chains.connect(segment.stream, segment.last)

@@ -175,9 +175,8 @@ class Nesting:
 class Stating:
     """Has the members that a replica states follow those of its network, in the commit that changes these.
 
-    What it was told by messages of one that is given up, and nobody has signed, is taken out: the author may
-    have lost it, then nobody else can ever be told of it. If somebody has it signed, it comes again. So it is
-    too where another incarnation takes the name at the same moment.
+    And has it give up those whom the network does (`ReplicaState.give_up`), also where another incarnation
+    takes the name at the same moment.
 
     Two commits, one after the other, would let a crash in between leave a replica that remembers removals for
     somebody who was evicted long ago, for ever. Whoever commits for the network calls `follow` before; what
@@ -199,13 +198,13 @@ class Stating:
         if named == self._named and len(fences) == self._fences:
             return
         before, self._named = self._named, named
-        given_up = {fence.name for fence in islice(fences, self._fences, None)}
+        new = {fence.name for fence in islice(fences, self._fences, None)}
         self._fences = len(fences)
         gone = ({fence.name for fence in fences} if before is None else before) - named
-        for run in replica.unsigned_of(gone | given_up):
-            content = packb(list(run))
-            self._durable.include("disown", content)
-            replica.recorded("disown", content)
+        if given_up := (new | replica.not_given_up(gone)) - {replica.name}:
+            content = packb(sorted(given_up))
+            self._durable.include("give up", content)
+            replica.recorded("give up", content)
         stated = ({*replica.members} | named) - gone
         if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
             content = encode_identity(replace(replica.identity, members=wanted))
