@@ -226,7 +226,7 @@ class Admitting(Authored):
     def _connects(self, segment: Segment) -> bool:
         """Whether a segment, which contradicts none beside it, follows what is known of its chain."""
         known = self._state.chains.connected(segment.stream)
-        return segment.first - 1 <= known or segment.last < segment.first or segment.stream[0] == self.name
+        return segment.first - 1 <= known or segment.last < segment.first
 
     def _bridge(self, run: DotRun) -> None:
         """Somebody knows, and cannot prove any more, that a run is of one chain with what is around it."""

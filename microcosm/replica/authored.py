@@ -193,7 +193,7 @@ class Authored(Epochs):
                     some = contents if part is parts[-1] else {}
                     signed.append(part.written(some))
                     size += sum(map(len, some.values())) + 26 * (part.last - part.first - len(some)) + 176
-                    if first < part.first and self._connected(segment.stream) >= part.first - 1:
+                    if first < part.first and self._state.chains.connected(segment.stream) >= part.first - 1:
                         linked.append(DotRun(*segment.stream, first, part.first))
                     first = part.last + 1
             if size > largest:
@@ -209,11 +209,6 @@ class Authored(Epochs):
         first, seen = asked.run_at(dot).first, self._state.ledger.seen
         before = Dot(*dot.stream, first - 1)
         return first if before in seen else seen.end_before(before)
-
-    def _connected(self, stream: Stream) -> int:
-        """Up to which number a stream is known to be of one chain."""
-        own = stream[0] == self.name
-        return self._state.ledger.seen.last(stream) if own else self._state.chains.connected(stream)
 
     def _linked(self, segment: Segment, first: int, last: int) -> Iterator[Segment]:
         """What proves the numbers up to `last` that are in a segment, and before it, as far as it is known,

@@ -29,7 +29,7 @@ LOOKS = 0.5
 class Branch:
     """The events of one copy of a journal, after those that it shares with another."""
 
-    def __init__(self, parent: Branch | None = None, begun: float = 0.0) -> None:
+    def __init__(self, parent: Branch | None = None, begun: float = NEVER) -> None:
         self.parent, self.begun = parent, begun
         self.shared = len(parent.log) if parent is not None else 0
         self.log: dict[str, int] = {}

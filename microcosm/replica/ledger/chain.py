@@ -193,16 +193,19 @@ class Chains:
         self._connected: dict[Stream, int] = {}
 
     def connected(self, stream: Stream) -> int:
-        """Up to which number the segments of a stream of another follow one another from its beginning."""
+        """Up to which number the segments of a stream follow one another from its beginning.
+
+        Cost: those since it was asked last.
+        """
+        self._follow(stream)
         return self._connected.get(stream, 0)
 
     def connect(self, stream: Stream, number: int) -> None:
         """What is not known of a stream up to a number is of the same chain, as somebody has said."""
         self._connected[stream] = max(number, self.connected(stream))
-        self._follow(stream)
 
     def _follow(self, stream: Stream) -> None:
-        number = self.connected(stream)
+        number = self._connected.get(stream, 0)
         before = self.of(Dot(*stream, number)) if number else None
         while (after := self.of(Dot(*stream, number + 1))) is not None:
             if before is not None and before is not after and fork(before, after) is not None:
@@ -246,7 +249,6 @@ class Chains:
         newest = self._newest.get(segment.stream)
         if newest is None or newest.last <= segment.last:
             self._newest[segment.stream] = segment
-        self._follow(segment.stream)
 
     def beside(self, segment: Segment) -> Iterator[Segment]:
         """The segments that could contradict one."""
@@ -279,8 +281,9 @@ class Chains:
 
     def cut(self, stream: Stream, first: int) -> None:
         """Forget the segments of a stream of one's own from a number on: they are of another copy's."""
-        blocks = self._blocks.pop(stream, {})
+        number, blocks = min(self.connected(stream), first - 1), self._blocks.pop(stream, {})
         self.drop([stream])
+        self._connected[stream] = number
         for segments in blocks.values():
             for each in segments:
                 if each.last < first or each.signature != UNSIGNED:
@@ -297,7 +300,7 @@ class Chains:
             self._connected.pop(stream, None)
 
     def trim(self, stream: Stream) -> int:
-        """Forget the segments of a stream of another that do not follow one another; where the others end."""
+        """Forget the segments of a stream that do not follow one another; where the others end."""
         number = self.connected(stream)
         blocks = self._blocks.pop(stream, {})
         self.drop([stream])
@@ -310,7 +313,7 @@ class Chains:
 
     def gaps(self) -> list[tuple[Stream, int]]:
         """Up to which number each stream is `connected`, for a snapshot."""
-        return sorted(self._connected.items())
+        return [(stream, self.connected(stream)) for stream in sorted(self._blocks)]
 
     def compact(self, needed: Iterable[Dot]) -> None:
         """Drop the blocks in which no dot is needed any more, but for the newest of each stream.
@@ -319,6 +322,7 @@ class Chains:
         """
         kept = {(dot.stream, block_of(dot.number)) for dot in needed}
         for stream, blocks in self._blocks.items():
+            self._follow(stream)
             newest = max(blocks, default=0)
             for block in [each for each in blocks if each < newest - 1 and (stream, each) not in kept]:
                 del blocks[block]

@@ -199,8 +199,9 @@ class ReplicaState:
         The rest may be of another copy of the author's journal, or be known to nobody else, and the author is
         not there to be asked. It may come again from somebody who has all that is before it. Cost: what goes.
         """
-        for name in names:
-            if self.unsigned and name not in self.authors:
+        for name in names if self.author is not None else ():
+            own = self.identity is not None and name == self.identity.name
+            if self.unsigned and name not in self.authors and not own:
                 continue
             self.given_up.add(name)
             for stream in self.ledger.seen.streams():

@@ -201,7 +201,7 @@ class Stating:
         new = {fence.name for fence in islice(fences, self._fences, None)}
         self._fences = len(fences)
         gone = ({fence.name for fence in fences} if before is None else before) - named
-        if given_up := (new | replica.not_given_up(gone)) - {replica.name}:
+        if given_up := new | replica.not_given_up(gone):
             content = packb(sorted(given_up))
             self._durable.include("give up", content)
             replica.recorded("give up", content)
