@@ -9,6 +9,8 @@ from microcosm.givens.relation import Relation
 from microcosm.replica.exchange_messages import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
+from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.shared import Stating
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from tests.replica.test_authors import again, clone, signing
@@ -112,3 +114,46 @@ def test_what_was_removed_in_between_breaks_no_chain(late: bool) -> None:
     given_up(c, "a")
     assert c.digest() == b.digest()
     assert c.chains()[("a", 1)] == ["first", "in between", "last"]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_fence_gives_up_also_where_another_takes_the_name_in_the_same_moment(at_once: bool) -> None:
+    b = signing("b")
+    b.delivered("a", "a.7.1", b"", sent=Append(Dot("a", 7, 1), "c:a.7.1"))
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
+    durable.member("a", "a", 1)
+    durable.bind(1, 1)
+    stating = Stating(b, durable)
+    stating.follow()
+    assert b.happened("c:a.7.1")
+    durable.evict("a")
+    if not at_once:
+        stating.follow()
+        assert not b.happened("c:a.7.1")
+    durable.member("a", "a", 1)
+    stating.follow()
+    assert not b.happened("c:a.7.1")
+    assert [kind for kind, _ in durable.cut().records if kind == "give up"] == ["give up"]
+    b.delivered("a", "a.8.1", b"", sent=Append(Dot("a", 8, 1), "c:a.8.1"))
+    stating.follow()
+    assert b.happened("c:a.8.1")
+
+
+def test_who_is_renewed_keeps_of_its_own_what_is_one_chain() -> None:
+    """Another copy said something in its name, of which a part came back to it."""
+    a, b = map(signing, "ab")
+    a.local("first")
+    level(a, b)
+    other = clone(a)
+    for n in range(9):
+        other.local(f"other {n}")
+    a.renew(2)
+    a.local("second")
+    told(other, b, 6, 9)
+    level(a, b)
+    assert a.chains()[("a", 1)] == ["first", "other 4", "other 5", "other 6"]
+    for each in (a, b):
+        given_up(each, "a")
+    level(a, b)
+    assert a.chains() == b.chains() == {("a", 1): ["first"], ("a", 2): ["second"]}
+    assert a.digest() == b.digest()
