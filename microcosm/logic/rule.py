@@ -179,11 +179,6 @@ class Instance:
     premises: tuple[Premise, ...]
     evolution: RuleChange | None = None
 
-    @property
-    def name(self) -> str:
-        """The rule's name, as proofs show it."""
-        return self.rule.name
-
 
 def _bind(premise: Premise, binding: dict[str, Relation]) -> tuple[Premise, ...]:
     match premise:

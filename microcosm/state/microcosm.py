@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
-from microcosm.engine.engine import Engine
+from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
 from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
@@ -80,13 +80,13 @@ class Microcosm:
     """
 
     _engine: Engine
-    _finder: Prover | None
-    _fitting: Worlds | None
-    _many: Batch | None
-    _around: Neighbours | None
+    _finder: Prover | None = None
+    _fitting: Worlds | None = None
+    _many: Batch | None = None
+    _around: Neighbours | None = None
     _asked: tuple[str, ...] = ()
     """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
-    _told: Concluded | None
+    _told: Concluded | None = None
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
     def __init__(
@@ -95,7 +95,7 @@ class Microcosm:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
-        self._replace(self._givens)
+        self._engine = built(self._givens, self.rules, strict)
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -327,7 +327,7 @@ class Microcosm:
         """
         verdict = self.online(a, b, must_exist=must_exist)
         self._asked = a, b
-        return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
+        return None if verdict is Relation.SILENT else self._witness.known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -683,7 +683,7 @@ class Microcosm:
     # -- inside --------------------------------------------------------------------------------------------
 
     def _built(self, givens: Givens) -> Engine:
-        return evolve.built(givens, self.rules, self.strict)
+        return built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
         expect_distinct(a, b)
@@ -706,7 +706,7 @@ class Microcosm:
             self._changed()
 
     def _replace(self, givens: Givens) -> None:
-        self._engine = evolve.built(givens, self.rules, self.strict)
+        self._engine = self._built(givens)
         self._givens = givens
         self._changed()
 
@@ -747,6 +747,22 @@ class Microcosm:
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
         self._engine._check(self._givens)
+
+
+def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
+    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
+
+    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
+    """
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens as cycle:
+        raise evolve.of_cycle(cycle, givens, rules) from None
+    clash = engine.clash()
+    problem = evolve.contradiction(engine, givens, clash, strict) if clash or strict else None
+    if problem is not None:
+        raise problem
+    return engine
 
 
 def _judged(relation: Relation | str) -> Relation:
