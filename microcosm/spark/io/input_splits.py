@@ -238,6 +238,32 @@ def work(
     return spark.range(0, len(numbered), 1, max(1, len(numbered))), kernel
 
 
+def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
+    """So many lines as rows; None unless each is a JSON object with columns of the schema alone, none null.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    >>> json_rows(b'{"a": 1}\\n{"b": "x"}', 2, schema).to_pylist()
+    [{'a': 1, 'b': None}, {'a': None, 'b': 'x'}]
+    >>> json_rows(b'{"a": 1, "c": 2}', 1, schema), json_rows(b'{"a": null}', 1, schema)
+    (None, None)
+    """
+    import pyarrow as pa
+    from pyarrow import json
+
+    # The reader takes objects wherever lines end; after a brace no other can go on within one.
+    if block[:1] != b"{" or block[-1:] != b"}" or block.count(b"}\n{") != count - 1 or b"null" in block:
+        return None
+    whole = json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    alone = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        table = json.read_json(pa.BufferReader(block), whole, alone)
+        table.validate(full=True)  # the reader takes any bytes for text
+    except pa.ArrowException:
+        return None
+    return table.combine_chunks().to_batches()[0] if table.num_rows == count else None
+
+
 _BATCH = 1 << 16
 
 
