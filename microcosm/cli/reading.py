@@ -12,7 +12,8 @@ from microcosm.cli import exits, options, output, progress
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import NAME, STRING, quote, unquote
+from microcosm.text.names import NAME, quote
+from microcosm.text.words import STRING, unquote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
