@@ -58,15 +58,9 @@ _LINES = 1 << 18
 """Bytes of lines, more or less, that are looked at together."""
 
 
-def tasks(paths: Sequence[Path], own: Set[Path]) -> list[list[pieces.Piece]]:
-    """What each task reads; `own` are the files whose lines or rows stand for themselves."""
-
-    def cut(path: Path) -> list[list[pieces.Piece]] | None:
-        if path.suffix == pieces.PARQUET:
-            return pieces.by_row_groups(path, pieces.LARGEST)
-        return pieces.by_lines(path, pieces.LARGEST) if path in own and pieces.has_cuts(path) else None
-
-    return pieces.tasks(paths, cut)
+def cut(path: Path, own: Set[Path]) -> list[pieces.Piece]:
+    """A file in pieces, each for a task; `own` are the files whose lines or rows stand for themselves."""
+    return pieces.cut(path, path.suffix != pieces.PARQUET and path in own and pieces.has_cuts(path))
 
 
 def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
