@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from microcosm import files, tuning
-from microcosm.engine.engine import Engine
+from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
 from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
@@ -704,6 +704,20 @@ class Microcosm:
             step(self._engine, self._givens, facts[0], self.strict)
         finally:
             self._changed()
+
+    def _extend(self, givens: Givens, links: Iterable[Correspondence]) -> None:
+        """Be given what a log says that has grown: these links to its new events, besides what was given.
+
+        Raises `Contradiction`. Cost: as `add` for each link, and at the first time linear.
+        """
+        try:
+            odd = any(self._engine.add(fact) for fact in links)
+        except CyclicGivens:
+            odd = True
+        if odd:
+            return self._replace(givens.copy())
+        self._givens.grow(givens)
+        self._changed()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = evolve.built(givens, self.rules, self.strict)

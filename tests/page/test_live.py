@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from microcosm.cli.commands.view import reread
 from microcosm.cli.session.behind import SessionBehind
+from microcosm.cli.session.following import reread
 from microcosm.cli.session.opening import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
