@@ -90,7 +90,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     version = who.version
     log.write_text("".join(LINES), encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, who.pack(found.known, found))
+    who.renew(found, *who.pack(found.known, found))
     assert who.version != version
     assert who.note is None
     assert who.answer("login ? like-seen")["verdict"] == "<"
@@ -102,7 +102,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     ]
     log.write_text("\n".join(contrary) + "\n", encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, who.pack(found.known, found))
+    who.renew(found, *who.pack(found.known, found))
     assert who.note == "no longer supposed: suppose upload < look"
     assert who.answer("look ? upload")["verdict"] == "<"
 

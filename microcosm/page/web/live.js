@@ -6,7 +6,7 @@
 
 const TOKEN = 'microcosm token';
 
-const live = {token: '', version: -1, over: false, renewing: /** @type {Promise<void>|null} */ (null)};
+const live = {token: '', over: false, renewing: /** @type {Promise<void>|null} */ (null)};
 
 /** Takes the token from the address, where nobody is to see it, into this tab. */
 function takeToken() {
@@ -36,13 +36,25 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
     return null;
 }
 
-/** The head and the columns, as they are now; null where they are those that are shown. */
+/**
+ * The head and the columns, as they are now; null where they are those that are shown. Of a log that has grown
+ * the pieces are sent that are others: from where on, how many bytes go, and what comes there.
+ */
 async function columnsNow() {
-    const found = await request(`columns?since=${live.version}`);
+    const found = await request(`columns?since=${model?.head.live ?? ''}`);
     if (!found || found.status === 204) return null;
-    const {version, head, columns} = await found.json();
-    live.version = version;
-    return {head, texts: columns};
+    const {version, head, columns, pieces} = await found.json(), texts = columns ?? {};
+    for (const name in pieces) {
+        const was = model.found.raw[name], parts = [];
+        let at = 0;
+        for (const [from, gone, text] of pieces[name]) {
+            parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)));
+            at = from + gone;
+        }
+        texts[name] = new Uint8Array(await new Blob([...parts, was.subarray(at)]).arrayBuffer());
+    }
+    head.live = version;
+    return {head, texts};
 }
 
 /** Shows what the session knows now, one fetching at a time. */
@@ -87,7 +99,7 @@ async function hear() {
             for (const part of parts.filter((one) => one.startsWith('data: '))) {
                 const told = JSON.parse(part.slice(6));
                 if (told.note) note(told.note);
-                if (told.version !== live.version) await renew();
+                if (told.version !== model.head.live) await renew();
             }
         }
         await new Promise((resolve) => { window.setTimeout(resolve, 1000); });
