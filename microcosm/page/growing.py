@@ -242,7 +242,7 @@ class GrowingPage:
             found["messages.n"] = _joined([one.sent for one in chains], none)
         if not found.keys() >= self._kinds.keys():
             raise Unsteady
-        return found
+        return {name: found[name] for name in self._kinds}
 
 
 def pieces(old: Parts, new: Parts) -> dict[str, list[Piece]]:

@@ -159,7 +159,7 @@ class LogColumns:
         self._files: list[str] = []
         self._lines: list[str] = []
         """Where each event was read first, if this is a copy; empty where none says so."""
-        self._threads: dict[str, Events] = defaultdict(_no_events)
+        self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
         """What the next events of each process are to be numbered."""
@@ -248,7 +248,8 @@ class LogColumns:
         for process in self._threads:
             runs[self._trace[process]].append(process)
         self._runs = [*runs.values()]
-        self._threads = {process: self._threads[process] for run in self._runs for process in run}
+        ordered = {process: self._threads[process] for run in self._runs for process in run}
+        self._threads = defaultdict(_no_events, ordered)
         if len(self._sending) < self._kind.count(_SEND):
             return False
         self._heard = set(chain.from_iterable(self._origins.values()))

@@ -24,11 +24,10 @@ function takeToken() {
 /** Asks the server; null where there is none any more, which is said once. @returns {Promise<Response|null>} */
 async function request(/** @type {string} */ path, /** @type {string|undefined} */ body = undefined) {
     try {
-        const found = await fetch(path, {method: body === undefined ? 'GET' : 'POST', body, cache: 'no-store',
-            headers: {Authorization: `Bearer ${live.token}`, ...body === undefined ? {} : {'Content-Type': 'application/json'}}});
+        const found = await fetch(path, {method: body ? 'POST' : 'GET', body, headers: {Authorization: `Bearer ${live.token}`}});
         live.over = false;
         if (found.ok) return found;
-        note(found.status === 401 ? 'Open the address that `view` printed: the token in it is missing here.' : await found.text());
+        note(await found.text());
     } catch {
         if (!live.over) note('The session has ended. What is shown stays; nothing more can be asked.');
         live.over = true;
@@ -48,7 +47,7 @@ async function columnsNow() {
         const was = model.found.raw[name], parts = [];
         let at = 0;
         for (const [from, gone, text] of pieces[name]) {
-            parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0)));
+            parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0)));
             at = from + gone;
         }
         texts[name] = new Uint8Array(await new Blob([...parts, was.subarray(at)]).arrayBuffer());

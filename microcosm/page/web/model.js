@@ -22,7 +22,7 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
- * @param {Record<string, string|Uint8Array>} texts base64 of gzip, or bytes, by column; of a live page the bytes are handed back
+ * @param {Record<string, string|Uint8Array>} texts base64 of gzip, or bytes, by column
  * @param {number} most so many numbers of vectors
  */
 async function unpack(head, texts, most) {
@@ -35,12 +35,9 @@ async function unpack(head, texts, most) {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
   /** @type {Record<string, any>} */
-  const columns = {};
-  /** @type {Record<string, any>|null} */
-  const raw = 'live' in head ? {} : null;
+  const columns = {}, raw = /** @type {Record<string, any>} */ ({});
   for (const { name, type, count } of head.columns) {
-    const bytes = await bytesOf(texts[name]);
-    if (raw) raw[name] = bytes;
+    const bytes = raw[name] = await bytesOf(texts[name]);
     if (type === 'u8') columns[name] = bytes;
     else if (type === 'json') columns[name] = JSON.parse(new TextDecoder().decode(bytes));
     else if (type === 'lines') {
@@ -159,13 +156,13 @@ function unpacked(head, texts) {
 
 /** The head and the columns that stand in this document, which are taken out of it. */
 function readDocument() {
-  const head = JSON.parse(document.getElementById('head')?.textContent ?? '');
+  const head = JSON.parse(find('head').textContent);
   /** @type {Record<string, string>} */
   const texts = {};
   for (const { name } of head.columns) {
-    const element = document.getElementById(`col-${name}`);
-    texts[name] = element?.textContent ?? '';
-    element?.remove();
+    const element = find(`col-${name}`);
+    texts[name] = element.textContent;
+    element.remove();
   }
   return { head, texts };
 }
