@@ -28,7 +28,7 @@ from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Segment, fork, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
-from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
 
@@ -264,9 +264,9 @@ class Admitting(Authored):
                 continue
             try:
                 evolution = evolutions.decode(content)
-            except NewerVersion as error:  # nothing of the part is kept, so that it is asked for again
+            except NewerVersion as error:
                 self.exchange.newer[peer] = str(error)
-                return
+                return  # nothing of the part is kept, so that it is asked for again
             except Malformed as error:
                 self._blame(peer, f"an evolution that cannot be read: {error}")
                 continue
@@ -276,14 +276,18 @@ class Admitting(Authored):
             if fault is not None:
                 self._blame(peer, fault)
                 continue
+            if not self.exchange.keeps(peer, evolution):
+                return
             held = state.ledger.held.values(), found.values()
             if self.quotas is None or self.quotas.admits(dot.replica, len(content), *held):
                 found[number] = evolution
         new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
         if found or new or not same:
             state.take_signed(segment, found)
-            some = {number: contents[number] for number in found}
+            kept = [n for n, each in found.items() if type(each) is NewerEvolution]
+            some = {number: contents[number] for number in found if number not in kept}
             self._pending.append(("signed", packb(segment.written(some))))
+            self._pending += [("newer", contents[number]) for number in kept]
 
     def fault_in(self, evolution: Evolution) -> str | None:
         """See `Replica`."""
@@ -308,7 +312,7 @@ class Admitting(Authored):
                 self._doubted(peer, f"evolutions of {name} that nobody has signed")
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
-            elif evolution.dot not in self._state.ledger.seen:
+            elif evolution.dot not in self._state.ledger.seen and self.exchange.keeps(peer, evolution):
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:

@@ -12,7 +12,8 @@ from microcosm.errors import Malformed
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import dot_of, other_version, read, run_of
 
-VERSION = 2
+VERSIONS = (2,)
+"""The versions of messages that this program reads and writes, oldest first; a greeting tells members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed | Heads
 _CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed, Heads)
 
 
-def encode(message: ExchangeMessage) -> bytes:
-    """The bytes of a message."""
+def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
+    """The bytes of a message, in a version that the receiver reads."""
     match message:
         case Compare(ranges, removed, heads):
             content: Any = [[_written(each) for each in ranges], removed, heads]
@@ -110,7 +111,7 @@ def encode(message: ExchangeMessage) -> bytes:
             content = [evolutions, signed, struck, *([linked] if linked else ())]
         case Heads(heads, proofs, answer):
             content = [heads, proofs, answer]
-    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
+    written: bytes = msgpack.packb([version, _CODES.index(type(message)), content])
     return written
 
 
@@ -121,8 +122,8 @@ def decode(content: bytes) -> ExchangeMessage:
     Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
     """
     match read(content):
-        case (version, *_) if version != VERSION:
-            raise other_version("a message", version, VERSION)
+        case (version, *_) if version not in VERSIONS:
+            raise other_version("a message", version, VERSIONS[-1])
         case (_, 0, (tuple(ranges), bytes(removed), bytes(heads))):
             return Compare(tuple(_range(each) for each in ranges), removed, heads)
         case (_, 5, (tuple(ranges), bool(answer))):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
@@ -17,8 +16,9 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import ODD, arrow_schema
+from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import MaxBad, bad_of, noting, report_rows, told
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.staging import Output
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.opening import sources
 from microcosm.traces import reading as formats
@@ -74,22 +74,20 @@ def check(
     """
     text = files.read_text(questions)
     read_questions(text, questions)
-    paths = pieces.expand(inputs)
-    if not paths:
-        raise TextError("has no files in it", file=inputs[0])
-    refuse_within([*inputs, *paths, questions], out, TABLES)
-    identity = {"job": "assert", "inputs": fingerprint([*paths, Path(questions)]), "asked": [exact]}
+    found = Inputs(spark, inputs)
+    found.refuse_within(out, TABLES, questions)
+    identity = {"job": "assert", "inputs": found.fingerprint(questions), "asked": [exact]}
     with Output(out, identity, TABLES) as output:
         done = output.committed()
         if done is not None and not (max_bad is not None and bad_of(done["reported"])):
             return Checked(done, [], {})
-        return _run(spark, output, paths, (text, questions, exact), max_bad)
+        return _run(spark, output, found, (text, questions, exact), max_bad)
 
 
 def _run(
     spark: SparkSession,
     output: Output,
-    paths: Sequence[Path],
+    inputs: Inputs,
     asked: tuple[str, str, bool],
     max_bad: MaxBad | None,
 ) -> Checked:
@@ -98,9 +96,9 @@ def _run(
     def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
         return tables_of(piece.path, *asked)
 
-    made = output.tables(
-        spark, "asked", _MADE, *pieces.work(spark, pieces.tasks(paths, lambda path: None), kernel)
-    )
+    _, paths = inputs.fetched(output)
+    tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
+    made = output.tables(spark, "asked", _MADE, *inputs.work(tasks, kernel))
     checked = made["checked"]
     reported, odd, _ = told([output.staged("asked") / "odd"])
     if max_bad is not None:

@@ -2,6 +2,7 @@
 
 replica     its identity (the last one counts)
 evolution   an evolution, its own or another's
+newer       an evolution that could not be read when it was taken: it counts as soon as it can be
 forget      what was forgotten here: processes up to a number, and other events
 struck      dots whose correspondences somebody saw removed
 disown      dots of its own that may name two things: they are taken out
@@ -32,14 +33,14 @@ from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Chains, Segment, leaf, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import Evolution, read, run_of
+from microcosm.replica.ledger.evolution import Evolution, NewerEvolution, read, run_of
 from microcosm.replica.ledger.ledger import Delta, Ledger
 from microcosm.replica.ledger.proof import read_proof
 from microcosm.replica.ledger.signing import Author
 from microcosm.replica.store import Store
 
 OWN = (
-    *("replica", "evolution", "forget", "struck", "disown", "confirmed", "instance"),
+    *("replica", "evolution", "newer", "forget", "struck", "disown", "confirmed", "instance"),
     *("author", "key", "signed", "fork", "cut", "give up", "connect"),
     *("network", "network start", "network state"),
 )
@@ -69,6 +70,8 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
                 state.chains.begin((state.identity.name, state.identity.incarnation), state.author.key)
         case "evolution":
             state.take(evolutions.decode(payload), payload)
+        case "newer":
+            state.take_newer(evolutions.decode(payload), payload)
         case "forget":
             state.ledger.forget(*decode_forgotten(payload))
         case "struck":
@@ -125,7 +128,7 @@ VERSION = 2
 
 STATE_VERSION = 6
 """Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck, of 4 no
-authors, of 5 nobody given up."""
+authors, of 5 nothing of a newer version, and nobody given up."""
 
 HEARSAY, MEMBER, PINNED = 1, 2, 3
 """From where the key of an author is known: a third party, the member itself, whoever runs the replica."""
@@ -247,18 +250,30 @@ class ReplicaState:
         """Keep a signed segment, and take what came with it."""
         self.chains.add(segment)
         for number, evolution in signed.items():
-            dot = Dot(*segment.stream, number)
-            if dot in self.unproved:
-                if self.ledger.held.get(dot, evolution) != evolution:
-                    self.ledger.disown(DotRun(*dot, number + 1))
-                self._prove(DotRun(*dot, number + 1))
-            self.ledger.take(evolution)
+            self._take_proved(Dot(*segment.stream, number), evolution)
         if self.unproved and segment.last >= segment.first:
             for run in self.unproved.within(Dot(*segment.stream, segment.first), _after(segment)):
                 for number in range(run.first, run.end):
                     held = self.ledger.held.get(Dot(*segment.stream, number))
                     if held is None or leaf(evolutions.encode(held)) == segment.leaf(number):
                         self._prove(DotRun(*segment.stream, number, number + 1))
+
+    def _take_proved(self, dot: Dot, evolution: Evolution) -> None:
+        if dot in self.unproved:
+            if self.ledger.held.get(dot, evolution) != evolution:
+                self.ledger.disown(DotRun(*dot, dot.number + 1))
+            self._prove(DotRun(*dot, dot.number + 1))
+        self.ledger.take(evolution)
+
+    def take_newer(self, evolution: Evolution, content: bytes) -> None:
+        """Take what could not be read when it came: perhaps it can be now, and nothing is wrong with it."""
+        dot = evolution.dot
+        if self.ledger.fault_in(evolution) is not None:
+            evolution = NewerEvolution(dot, content)
+        if self.chains.vouches(dot, content):
+            self._take_proved(dot, evolution)
+        else:
+            self.take(evolution, content)
 
     def _prove(self, run: DotRun) -> None:
         self.unproved = self.unproved - Dots([run])
@@ -307,12 +322,13 @@ def encode_state(state: ReplicaState) -> bytes:
             encode_identity(state.identity),
             [list(run) for run in ledger.seen],
             [[*stream, number, number + 1] for stream, number in ledger.marks.items() if number],
-            [evolutions.encode(evolution) for evolution in ledger.held.values()],
+            [evolutions.encode(each) for dot, each in ledger.held.items() if dot not in ledger.newer],
             state.notes,
             state.network,
             list(state.confirmed.items()),
             [list(run) for run in ledger.struck],
             _encode_authors(state),
+            [evolutions.encode(ledger.held[dot]) for dot in ledger.newer],
         ]
     )
     return written
@@ -322,10 +338,10 @@ def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (int(version), bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), *rest) if (
-            len(rest) == min(version - 1, 4) and version <= STATE_VERSION
+            len(rest) == version - 1 <= 5
         ):
-            none: list[Any] = [(), (), (), None]
-            network, confirmed, struck, authors = [*rest, *none[len(rest) :]]
+            none: list[Any] = [(), (), (), None, ()]
+            network, confirmed, struck, authors, newer = [*rest, *none[len(rest) :]]
         case _:
             raise Malformed("no snapshot of a replica that this program can read")
     ledger = Ledger()
@@ -334,12 +350,15 @@ def decode_state(content: bytes) -> ReplicaState:
         ledger.marks[mark.replica, mark.incarnation] = mark.first
     for each in held:
         ledger.hold(evolutions.decode(each))
-    ledger.seen = Dots(map(run_of, seen))
+    kept = [(evolutions.decode(each), each) for each in newer]
+    ledger.seen = Dots(map(run_of, seen)) - Dots(DotRun(*e.dot, e.dot.number + 1) for e, _ in kept)
     ledger.early = {*(ledger.struck - ledger.seen).dots()}
-    ledger.changes = Delta()
     state = ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))
     if authors is not None:
         _decode_authors(state, authors)
+    for evolution, unread in kept:
+        state.take_newer(evolution, unread)
+    ledger.changes = Delta()
     return state
 
 

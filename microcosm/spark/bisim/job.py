@@ -23,8 +23,9 @@ from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import staging
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
+from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import MaxBad, bad_of, told
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.staging import Output
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
@@ -71,11 +72,9 @@ def bisim(
     leave of each pair of events of which they exclude something. Raises `TextError`, under `strict` also
     for these, and where more rows cannot be read than `max_bad` lets be; nothing is committed then.
     """
-    paths = pieces.expand([source], ENDINGS)
-    if not paths:
-        raise TextError("has no microcosms in it", file=source, hint=f"Files end in {', '.join(ENDINGS)}.")
+    found = Inputs(spark, [source], ENDINGS)
     asked = None if pairs is None else read_pairs(pairs)
-    used = [*paths, *([] if pairs is None else [Path(pairs)])]
+    used = [] if pairs is None else [Path(pairs)]
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
@@ -85,8 +84,13 @@ def bisim(
         *(["differences"] if asked is not None else ()),
         *(["offline"] if offline else ()),
     ]
-    refuse_within([source, *used], out, tables)
-    identity = {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
+    found.refuse_within(out, tables, *used)
+    identity = {
+        "job": "bisim",
+        "inputs": found.fingerprint(*used),
+        "pairs": asked is not None,
+        "offline": offline,
+    }
     with Output(out, identity, tables) as output:
         done = output.committed()
         refused = done is not None and (
@@ -94,7 +98,7 @@ def bisim(
         )
         if done is not None and not refused:
             return Compared(done, [], {})
-        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(paths)
+        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
 
 
 class _Job:
@@ -119,8 +123,8 @@ class _Job:
         self.reported: dict[str, int] = {}
         self.faults: list[str] = []
 
-    def run(self, paths: Sequence[Path]) -> Compared:
-        judged_rows = self._judge(paths)
+    def run(self, inputs: Inputs) -> Compared:
+        judged_rows = self._judge(inputs)
         self._report_faults()
         found = self._classes()
         summary: dict[str, Any] = {
@@ -145,15 +149,16 @@ class _Job:
         self._output.commit(summary)
         return Compared(summary, self.faults, self._output.stages)
 
-    def _judge(self, paths: Sequence[Path]) -> DataFrame:
-        tasks = pieces.tasks(paths, _cut)  # small pieces, so that one great microcosm holds up few others
+    def _judge(self, inputs: Inputs) -> DataFrame:
+        _, paths = inputs.fetched(self._output)
+        cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
+        tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
             return judgements(number, piece, documents, rules)
 
-        work = pieces.work(self._spark, tasks, read)
-        return self._output.tables(self._spark, "judged", TABLES, *work)["judged"]
+        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))["judged"]
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""
@@ -234,12 +239,6 @@ class _Job:
             some = lacking.orderBy("left_id", "right_id").limit(_TOLD).collect()
             faults = [f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself" for row in some]
             self._report("incomparable-pair", count, faults)
-
-
-def _cut(path: Path) -> list[list[pieces.Piece]] | None:
-    if path.suffix in pieces.LINES:
-        return pieces.by_lines(path, pieces.LARGEST)
-    return pieces.by_row_groups(path, pieces.LARGEST) if path.suffix == pieces.PARQUET else None
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
