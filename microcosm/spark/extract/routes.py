@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -140,8 +140,8 @@ def over(
     columns: Sequence[str],
     without: pa.Array,
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task, and what a task makes of the traces of its files.
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, as of `input_splits.work`, and what it makes of its traces.
 
     `kernel` is given the events of one trace after the other, in the order of `at`; not those of the traces
     `without`. Memory: the files of a task.
@@ -152,7 +152,8 @@ def over(
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
         return kernel(batch for at in asked for batch in in_order(names[at], own, without))
 
-    return input_splits.partitions(spark, len(names)), run
+    here = len(names) == 1 and input_splits.is_small(names[0])
+    return None if here else input_splits.partitions(spark, len(names)), run
 
 
 def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
@@ -263,39 +264,65 @@ class Routes:
         return 0 < self.traces == len(self.sliced)
 
 
-def routed(events: DataFrame, sizes: DataFrame, slices: int | None, room: int) -> Routes:
+def routed(events: DataFrame, sizes: DataFrame, folder: Path, slices: int | None, room: int) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
     Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
-    events have one name: which of them counts depends on all others.
+    events have one name: which of them counts depends on all others. `sizes` are staged in `folder`.
     """
-    from pyspark.sql import functions as F
-
-    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
-    traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
+    traces, largest, of_size = _counted(sizes, folder)
     found = Routes(traces)
     alone = slices is not None and traces <= 1
     least = 0 if alone else min(LARGE, room // CAREFUL)
     if not traces or largest < least:
         return found
-    for row in counted.where(f"events >= {least}").orderBy("trace").collect():
+    for row in sorted(of_size(least), key=lambda row: (row["trace"] is not None, row["trace"])):
+        trace, count = row["trace"], row["events"]
         used = frozenset(name for name in reading.COUNTED if row[name])
         size = CAREFUL if used.intersection(reading.ORDERING) else PLAIN
-        if not alone and row.events < min(LARGE, room // size):
+        if not alone and count < min(LARGE, room // size):
             continue
-        found._events[row.trace] = row.events
+        found._events[trace] = count
         why = [name for name in reading.ORDERING if name in used - SLICED]
-        if 0 < row["lamport"] < row.events:
+        if 0 < row["lamport"] < count:
             why.append("lamport")
         if used >= DOUBTFUL:
             why.append("positions that the log does not have")
-        if not why and row["name"] and _share_names(events, row.trace, traces > 1):
+        if not why and row["name"] and _share_names(events, trace, traces > 1):
             why.append("names of several events")
         if why:
-            found.give_up(row.trace, why)
+            found.give_up(trace, why)
         else:
-            found.sliced[row.trace] = used
+            found.sliced[trace] = used
     return found
+
+
+def _counted(sizes: DataFrame, folder: Path) -> tuple[int, int, Callable[[int], list[dict[str, Any]]]]:
+    """How many traces there are, the events of the largest, and what is counted of those of some size.
+
+    Where they are not too many this process counts: a shuffle takes longer to begin.
+    """
+    names = ("events", *reading.COUNTED)
+    if staging.rows(folder) > MOST:
+        from pyspark.sql import functions as F
+
+        sums = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in names))
+        traces, largest = sums.agg(F.count("*"), F.max("events")).collect()[0]
+        return (
+            traces,
+            largest,
+            lambda least: [row.asDict() for row in sums.where(f"events >= {least}").collect()],
+        )
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    read = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
+    table = (
+        read.group_by("trace").aggregate([(name, "sum") for name in names]).rename_columns(["trace", *names])
+    )
+    largest = pc.max(table.column("events")).as_py() or 0
+    return table.num_rows, largest, lambda least: table.filter(pc.field("events") >= least).to_pylist()
 
 
 def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:

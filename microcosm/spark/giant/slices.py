@@ -89,6 +89,8 @@ class Slices:
     def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
         """All rows that tasks over the files of a folder find."""
         table, run = input_splits.over(self._spark, folder, columns, kernel)
+        if table is None:
+            return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
         return list(table.mapInArrow(run, schema).collect())
 
     def _by_lines(self, slices: int) -> Numbers:
