@@ -30,8 +30,8 @@ def lake(spark: Any, tmp_path: Path) -> tuple[Path, str]:
     import pyarrow.parquet as pq
 
     here = tmp_path / "lake"
-    name = f"lake-{uuid4().hex}"  # what is mounted by a name stays so
-    spark.conf.set(f"fs.viewfs.mounttable.{name}.link./data", f"file://{here}")
+    lake = f"lake-{uuid4().hex}"  # what is mounted by a name stays so
+    spark.conf.set(f"fs.viewfs.mounttable.{lake}.link./data", f"file://{here}")
     for folder in ("", "b c", "trace=t%2F1"):
         (here / folder).mkdir(parents=True)
     events = list(traces(8, count=3, steps=20))
@@ -45,7 +45,7 @@ def lake(spark: Any, tmp_path: Path) -> tuple[Path, str]:
         (here / name).write_text('{"process": "p", "seq": 1, "kind": "internal"}\nno event\n', "utf-8")
     rows = [{"process": "p", "seq": seq, "kind": "internal"} for seq in (1, 2)]
     pq.write_table(pa.Table.from_pylist(rows), here / "trace=t%2F1" / "rows.parquet")
-    return here, f"viewfs://{name}/data"
+    return here, f"viewfs://{lake}/data"
 
 
 def test_a_uri_is_an_input_as_the_same_folder_is(spark: Any, lake: tuple[Path, str], tmp_path: Path) -> None:

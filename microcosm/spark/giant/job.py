@@ -111,7 +111,7 @@ class Giant:
             raise NotInSlices("a process that may begin again")
         numbers = {row.process: number for number, row in enumerate(last)}
         places = output.staged(f"chains-{name}")
-        met = exchanged(spark, output, name, places, sum(row.events for row in last), numbers)
+        met = exchanged(spark, output, name, chains, sum(row.events for row in last), numbers)
         pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None

@@ -90,23 +90,32 @@ def stream(
     checkpoint: str,
     asked: Asked | None = None,
 ) -> Outcome:
-    """Follow the traces in a file or folder.
+    """Follow the traces in a file or folder (`follow`). Raises `TextError` for one that is not there."""
+    asked = asked if asked is not None else Asked()
+    expand([path])
+    refuse_within([path], out, TABLES)
+    source.register(spark)
+    reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
+    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
+        if option is not None:
+            reader = reader.option(name, option)
+    return follow(spark, reader.load(str(local_path(path).absolute())), out, checkpoint, asked)
+
+
+def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, asked: Asked) -> Outcome:
+    """Follow the traces whose rows, with the columns of the source, come in a stream.
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
     Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
-    for an input that is not there, and where `out` belongs to another stream. What it returns is of all runs.
+    where `out` belongs to another stream. What it returns is of all runs.
     """
-    asked = asked if asked is not None else Asked()
     require_streams()
-    expand([path])
-    refuse_within([path], out, TABLES)
     folder, kept = local_path(out), local_path(checkpoint)
     _check_owner(folder, kept)
-    source.register(spark)
     begin = time.monotonic()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _follow(spark, path, folder, kept, asked)
+            _run(spark, rows, folder, kept, asked)
             break
         except MicrocosmError as error:
             if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
@@ -118,9 +127,9 @@ def stream(
     return Outcome(summary, faults, stages)
 
 
-def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> None:
+def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> None:
     """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
-    query = _start(spark, path, out, checkpoint, asked)
+    query = _start(spark, rows, out, checkpoint, asked)
     try:
         _write_owner(out, query.id)
         _wait(query, out)
@@ -129,18 +138,15 @@ def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: 
             query.stop()
 
 
-def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> Any:
+def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> Any:
     from pyspark.errors import PySparkException
 
     for name, value in STATE.items():
         spark.conf.set(name, value)
-    reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
-    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
-        if option is not None:
-            reader = reader.option(name, option)
-    rows = reader.load(str(local_path(path).absolute())).withWatermark("arrived", "0 seconds")
-    told = rows.groupBy("trace").transformWithState(
-        processor(asked.wait, asked.keep), TOLD, "append", "eventTime"
+    told = (
+        rows.withWatermark("arrived", "0 seconds")
+        .groupBy("trace")
+        .transformWithState(processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
