@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,27 +89,18 @@ def bisim(
         return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
 
 
+@dataclass(slots=True)
 class _Job:
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        asked: list[tuple[str, str]] | None,
-        strict: bool,
-        rules: str | None,
-        offline: bool,
-        max_bad: MaxBad | None,
-    ) -> None:
-        self._spark = spark
-        self._offline = offline
-        self._output = output
-        self._asked = asked
-        self._strict = strict
-        self._rules = rules
-        self._max_bad = max_bad
-        self._odd: list[dict[str, Any]] = []
-        self.reported: dict[str, int] = {}
-        self.faults: list[str] = []
+    _spark: SparkSession
+    _output: Output
+    _asked: list[tuple[str, str]] | None
+    _strict: bool
+    _rules: str | None
+    _offline: bool
+    _max_bad: MaxBad | None
+    _odd: list[dict[str, Any]] = field(default_factory=list)
+    reported: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
     def run(self, inputs: Inputs) -> Outcome:
         judged_rows = self._judge(inputs)

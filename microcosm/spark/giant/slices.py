@@ -7,6 +7,7 @@ process and cut, and the vectors that leave a slice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,24 +50,16 @@ Asked = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
 
 
+@dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of the trace `name`, whose events in order are staged in `chains`, its pairs in `pairs`."""
+    """The slices of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        name: str,
-        chains: Path,
-        pairs: Path,
-        numbers: Mapping[str, int],
-    ) -> None:
-        self._spark = spark
-        self._output = output
-        self._name = name
-        self._chains = chains
-        self._pairs = pairs
-        self._numbers = numbers
+    _spark: SparkSession
+    _output: Output
+    _name: str
+    _chains: Path
+    _pairs: Path
+    _numbers: Mapping[str, int]
 
     def cuts(self, slices: int | None) -> Numbers:
         """Consistent cuts into so many slices (None: by size); `cuts[p, k]` as in
