@@ -133,6 +133,8 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
         yield f"members: {', '.join(replica.members)}"
     yield f"{counts['events']:,} events, {counts['correspondences']:,} correspondences"
     yield (f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals")
+    if counts["unread"]:
+        yield f"{counts['unread']:,} of these are of a newer version, and unread until a newer program does"
     yield f"digest {replica.digest()}"
     if replica.signs:
         yield f"signs with {replica.author_keys[replica.name][0]}"

@@ -78,7 +78,7 @@ class Warnings:
         for name, what in node.replica.exchange.newer.items():
             self.once(
                 ("newer", name),
-                f"{name} has {what}: it waits there; a newer version of this program takes it",
+                f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):

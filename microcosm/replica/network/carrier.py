@@ -14,6 +14,7 @@ from random import Random
 from typing import Protocol
 
 from microcosm.errors import Busy, JournalError, ReplicaError
+from microcosm.replica.exchange_messages import VERSIONS
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
@@ -87,6 +88,7 @@ class Carrier:
         self._delivering = False
         self.suspects = Suspects()
         self.gossip = Gossip(replica, self._reaches, random)
+        replica.exchange.version = self._version
         self.noting: Callable[[], tuple[str, bytes] | None] | None = None
         """Asked for a note to be kept with the next commit of what has come."""
 
@@ -307,7 +309,14 @@ class Carrier:
                 break
 
     def _reaches(self, name: str) -> bool:
-        return self.transport.endpoint.reaches(name)
+        """Whether something can be said to a member of what is known."""
+        version = self.transport.endpoint.exchange_version(name)
+        if version == 0:
+            self.replica.exchange.newer[name] = "exchanges of no version that this program reads"
+        return bool(version)
+
+    def _version(self, name: str) -> int:
+        return self.transport.endpoint.exchange_version(name) or VERSIONS[-1]
 
     def _compaction(self) -> None:
         """The replica asks for a snapshot: now, or with the flush that ends what goes on."""

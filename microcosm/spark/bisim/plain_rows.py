@@ -23,7 +23,7 @@ from microcosm.givens.relation import Relation
 from microcosm.spark.bisim.digests import Relations
 from microcosm.spark.io.input_splits import json_rows
 from microcosm.text.json_form import SCHEMA
-from microcosm.text.names import unfit
+from microcosm.text.words import unfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
