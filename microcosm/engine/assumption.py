@@ -48,7 +48,7 @@ def assumptions(rules: RuleBook) -> Assumptions:
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> found = assumptions(read_rules())
-    >>> sorted({rule.instance.name for rule in found.rules}), len(found.rules)
+    >>> sorted({rule.instance.rule.name for rule in found.rules}), len(found.rules)
     (['Cntrd', 'Up-Cntrd'], 8)
     """
     found: dict[object, Assumption] = {}

@@ -225,7 +225,7 @@ def body(instance: Instance) -> Body:
     """The pattern of an instance. Cost: its size.
 
     >>> from microcosm.logic.rulebook import read_rules
-    >>> trans = next(i for i in read_rules().instances if i.name == "In-Tr")
+    >>> trans = next(i for i in read_rules().instances if i.rule.name == "In-Tr")
     >>> [(p.left, p.right) for p in body(trans).pairs]
     [(0, 2), (2, 1)]
     """

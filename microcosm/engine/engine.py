@@ -86,7 +86,7 @@ class Engine:
             self._processes = Processes(givens, universe) if many else None
             self._orders = Orders(self.program, ground, self._processes)
             self._unstated = ground.unstated
-            self.memo = self._memo(universe.named)
+            self.memo = Memo(self._orders, compile_rules(rules, ground.unstated), universe.named)
             self._outside: Memo | None = None
             try:
                 for pred in self.program.orders:
@@ -115,7 +115,7 @@ class Engine:
                 domain |= 1 << at
             places.append(at)
         if self._outside is None:
-            self._outside = self._memo(domain)
+            self._outside = Memo(self._orders, self.memo.program, domain)
         elif self._outside.domain != domain:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
@@ -226,7 +226,7 @@ class Engine:
         self.ground.put(fact)
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
-            self.memo = self._memo(self.universe.named)
+            self.memo = Memo(self._orders, compile_rules(self.rules, self._unstated), self.universe.named)
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
             changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
@@ -341,9 +341,6 @@ class Engine:
             return 0
         stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
         return agreeing(ground.clocks, order) & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
-
-    def _memo(self, domain: int) -> Memo:
-        return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)
 
     def _link(self, a: int, b: int) -> int:
         """Put a pair into every order; returns whose past gained, where that may bring a clash."""

@@ -204,7 +204,7 @@ def _said(edge: _Edge) -> str:
     source = premise_text(edge.premise, {})
     if edge.negative:
         source = f"the absence of {source}"
-    return f"{edge.instance.name} concludes {premise_text(edge.instance.conclusion, {})} from {source}"
+    return f"{edge.instance.rule.name} concludes {premise_text(edge.instance.conclusion, {})} from {source}"
 
 
 def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
@@ -231,7 +231,7 @@ def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
     for instance in (*rulebook.instances, *rulebook.evolutions):
         instances[id(instance.rule)].append(instance)
         if instance.evolution is None:
-            concluders.setdefault(predicate(instance.conclusion), []).append(instance.name)
+            concluders.setdefault(predicate(instance.conclusion), []).append(instance.rule.name)
     silent = []
     for rule in rulebook.rules:
         blocked = [_blocking(i, possible) for i in instances[id(rule)]]

@@ -27,7 +27,7 @@ from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Segment, fork, read_segment
-from microcosm.replica.ledger.dots import Dot, DotRun
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
@@ -121,12 +121,16 @@ class Admitting(Authored):
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
         """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
         with self.transaction():
+            linked = Dots(supply.linked)
             for value in supply.signed:
                 try:
                     segment, contents = read_segment(value)
                 except Malformed as error:
                     self._blame(peer, f"what cannot be read: {error}")
                     continue
+                before = Dot(*segment.stream, segment.first - 1)
+                if before in linked:
+                    self._bridge(linked.run_at(before))
                 proof = self._admit_segment(peer, segment, contents)
                 if proof is not None:
                     yield Heads((), (proof.written(),), answer=False)
@@ -215,8 +219,20 @@ class Admitting(Authored):
             if number < state.ledger.closed.get(stream, number + 1):
                 self._keep_proof(proof, cut=peer != name)
                 return proof
-        self._take_part(peer, segment, contents, same)
+        if self._connects(segment) or name not in state.given_up:
+            self._take_part(peer, segment, contents, same)
         return None
+
+    def _connects(self, segment: Segment) -> bool:
+        """Whether a segment, which contradicts none beside it, follows what is known of its chain."""
+        known = self._state.chains.connected(segment.stream)
+        return segment.first - 1 <= known or segment.last < segment.first
+
+    def _bridge(self, run: DotRun) -> None:
+        """Somebody knows, and cannot prove any more, that a run is of one chain with what is around it."""
+        stream = (run.replica, run.incarnation)
+        if run.first - 1 <= self._state.chains.connected(stream) < run.end - 1:
+            self._write("connect", packb([*stream, run.end - 1]))
 
     def _rank(self, peer: str, segment: Segment) -> int | None:
         """From where its key would be known, 0 if that is one's own; None if it is not the author's."""

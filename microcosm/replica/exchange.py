@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.exchange_messages import (
@@ -33,8 +33,10 @@ from microcosm.replica.exchange_messages import (
     Same,
     Supply,
     Want,
+    contents_of,
     decode,
     encode,
+    told_of,
 )
 from microcosm.replica.exchange_side import Side
 from microcosm.replica.ledger import evolution as evolutions
@@ -152,10 +154,10 @@ class AntiEntropy:
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
                 if self.heard is not None:
-                    self.heard(peer, _told(message.signed))
+                    self.heard(peer, told_of(message.signed))
                 yield from self._side.accept(peer, message)
             case Supply(contents, signed):
-                self._take(peer, [*contents, *_contents(signed)])
+                self._take(peer, [*contents, *contents_of(signed)])
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
@@ -237,7 +239,7 @@ class AntiEntropy:
         asked = Dots(runs)
         found = self._side.held_of(asked)
         if self._side.signs:
-            yield from self._side.supplies(found, self._largest)
+            yield from self._side.supplies(found, self._largest, asked)
         else:
             for some in self._batches([evolutions.encode(each) for each in found], len):
                 yield Supply(tuple(some))
@@ -297,23 +299,6 @@ class AntiEntropy:
             total += size(member)
         if some:
             yield some
-
-
-def _contents(signed: Iterable[Any]) -> Iterator[bytes]:
-    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
-    for part in signed:
-        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
-            yield from (each for each in part[4] if isinstance(each, bytes))
-
-
-def _told(signed: Iterable[Any]) -> Iterator[Dot]:
-    """The dots of the evolutions in parts of streams, whatever they are worth."""
-    for part in signed:
-        match part:
-            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
-                for number, item in enumerate(items, first):
-                    if isinstance(item, bytes):
-                        yield Dot(name, incarnation, number)
 
 
 def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +65,14 @@ class Want:
 class Supply:
     """Evolutions, as bytes; and parts of streams, as `Segment.written` has them, with evolutions in them.
 
-    `struck` are dots among them that are known to be removed.
+    `struck` are dots among them that are known to be removed, `linked` others, of which I have no hashes any
+    more: what I tell that follows them is of one chain with what goes before them.
     """
 
     evolutions: tuple[bytes, ...]
     signed: tuple[Any, ...] = ()
     struck: tuple[DotRun, ...] = ()
+    linked: tuple[DotRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,8 @@ def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
             content = fingerprint
         case Want(runs) | Gone(runs):
             content = [list(run) for run in runs]
-        case Supply(evolutions, signed, struck):
-            content = [evolutions, signed, struck]
+        case Supply(evolutions, signed, struck, linked):
+            content = [evolutions, signed, struck, *([linked] if linked else ())]
         case Heads(heads, proofs, answer):
             content = [heads, proofs, answer]
     written: bytes = msgpack.packb([version, _CODES.index(type(message)), content])
@@ -129,8 +132,8 @@ def decode(content: bytes) -> ExchangeMessage:
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
             return Want(tuple(run_of(run) for run in runs))
-        case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck))) if _all_bytes(evolutions):
-            return Supply(evolutions, signed, tuple(run_of(run) for run in struck))
+        case (_, 3, (tuple(evolutions), tuple(signed), *runs)) if len(runs) < 3 and _all_bytes(evolutions):
+            return Supply(evolutions, signed, *(tuple(run_of(run) for run in some) for some in _tuples(runs)))
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
@@ -140,6 +143,12 @@ def decode(content: bytes) -> ExchangeMessage:
 
 def _all_bytes(values: tuple[object, ...]) -> bool:
     return all(isinstance(each, bytes) for each in values)
+
+
+def _tuples(values: list[Any]) -> list[tuple[Any, ...]]:
+    if not values or not all(isinstance(each, tuple) for each in values):
+        raise Malformed("no message: its parts are not those of any kind")
+    return values
 
 
 def _written(part: Range) -> list[Any]:
@@ -159,3 +168,20 @@ def _range(value: object) -> Range:
 
 def _bound(value: object) -> Dot:
     return FIRST if value == tuple(FIRST) else dot_of(value)
+
+
+def contents_of(signed: Iterable[Any]) -> Iterator[bytes]:
+    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
+    for part in signed:
+        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
+            yield from (each for each in part[4] if isinstance(each, bytes))
+
+
+def told_of(signed: Iterable[Any]) -> Iterator[Dot]:
+    """The dots of the evolutions in parts of streams, whatever they are worth."""
+    for part in signed:
+        match part:
+            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
+                for number, item in enumerate(items, first):
+                    if isinstance(item, bytes):
+                        yield Dot(name, incarnation, number)

@@ -38,8 +38,8 @@ class Side(Protocol):
         """What to tell a peer of heads that it told."""
         ...
 
-    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
-        """Evolutions that are held, with what vouches for them."""
+    def supplies(self, found: Iterable[Evolution], largest: int, asked: Dots) -> Iterator[Supply]:
+        """Evolutions that are held, of those that were asked for, with what vouches for them."""
         ...
 
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:

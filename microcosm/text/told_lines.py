@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text.event_line import KINDS
-from microcosm.text.names import KEYWORDS, PLAIN
+from microcosm.text.names import KEYWORDS
+from microcosm.text.words import PLAIN
 
 BEGINNINGS = ("send ", "receive ", "event ")
 """What the first line of such a run begins with."""
