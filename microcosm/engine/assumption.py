@@ -7,9 +7,9 @@ form are refused: the search would not find what they conclude.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from microcosm.engine.body import Body, body
 from microcosm.errors import RuleError
@@ -18,8 +18,7 @@ from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Ju
 from microcosm.logic.rulebook import RuleBook
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An instance of a rule that assumes, without its two contradicting premises.
 
     `turned` says that what is assumed relates the right event of the conclusion to the left one.
@@ -31,8 +30,7 @@ class Assumption:
     guard: Body
 
 
-@dataclass(frozen=True)
-class Assumptions:
+class Assumptions(NamedTuple):
     """All that the rules may assume.
 
     `clashes` holds, for each relation, those that exclude it: of the pair as it is, or (False) turned.

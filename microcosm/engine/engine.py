@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource, Pred
@@ -48,8 +48,7 @@ _SILENT = Relation.SILENT
 _GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(NamedTuple):
     """Two relations judged initially of one pair that exclude each other; `>` does not occur."""
 
     left: str

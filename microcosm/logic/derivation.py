@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from microcosm.errors import Undefined, readable
 from microcosm.givens.relation import Relation
@@ -138,8 +138,7 @@ def step(
     return Derivation(rule, Conclusion(judgement, left, str(relation.value), right), premises, evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(NamedTuple):
     """The characters that proofs are drawn with."""
 
     tee: str
@@ -182,9 +181,8 @@ class Look(Protocol):
     def bold(self, text: str) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
 class _Plain:
-    signs: Signs = PAPER
+    signs = PAPER
     columns: int | None = None
 
     def dim(self, text: str) -> str:
@@ -212,8 +210,7 @@ LINKS_DRAWN = (20, 5)
 """Of a chain that is folded so many links are drawn at its beginning, and so many at its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """How chains are shortened: the links of a run are one line, and `more` says how to see the rest."""
 
     run: Run
@@ -282,8 +279,7 @@ def conclusion_text(
     return f"{signs[conclusion.judgement.value]} {left} {conclusion.relation} {right}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Folded:
+class _Folded(NamedTuple):
     """Some links of a chain on one line."""
 
     ends: tuple[str, str] | None

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from microcosm import files, tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
-from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from microcosm.engine.why_not import WhyNot
     from microcosm.queries.batch import Batch, VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
@@ -356,6 +356,8 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
+        from microcosm.engine.why_not import why_not
+
         return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 from operator import eq
 from sys import intern
+from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens import exact
@@ -79,82 +80,71 @@ def member_of(file: str | None, field: str, index: int) -> str:
     return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnName:
+class OwnName(NamedTuple):
     """`name phone`: the microcosm's own name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Internal:
+class Internal(NamedTuple):
     """`internal e1 < e2`: these events come next in the internal chain."""
 
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Correspondences:
+class Correspondences(NamedTuple):
     """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; none says `>`."""
 
     facts: tuple[Correspondence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(NamedTuple):
     """`stamp e = 5` or `stamp e = [10.0, 12.5]`."""
 
     event: str
     stamp: Stamp
 
 
-@dataclass(frozen=True, slots=True)
-class Clocked:
+class Clocked(NamedTuple):
     """`clock e = p {p: 3, q: 1}`."""
 
     event: str
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Messaged:
+class Messaged(NamedTuple):
     """`send e = m1 p -> q, r` or `receive f = m1 q`."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(NamedTuple):
     """`ordering causal`, `ordering causal interior`: the string that `Givens.orderings` keeps."""
 
     ordering: str
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """`complete`: nothing that happened is missing from the log; or nothing of some processes."""
 
     processes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`token lock = a, b`: these events are under one mutual exclusion."""
 
     name: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(NamedTuple):
     """`process alice = a, b`: these events are of one process."""
 
     process: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """`event e process p "log in" at a.log:3`: what a log says of an event."""
 
     row: EventRow
@@ -288,17 +278,19 @@ _COUNT = r"[0-9]++"
 _PLAIN_ENTRY = rf"\s*+(?!-)[\w.@/-]++(?<!-)\s*+:\s*+{_COUNT}\s*+"
 _PROCESS = rf"{STRING}|(?>{NAME}(?=\s*+:))"
 _ENTRY = rf"\s*+(?:{_PROCESS})\s*+:\s*+{_COUNT}\s*+"
-_entries = re.compile(rf"({_PROCESS})\s*+:\s*+({_COUNT})").findall
-_clock_line = re.compile(
+_CLOCK_LINE = (
     rf"\s*clock{_WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
     rf"(?:((?:{_PLAIN_ENTRY},)*+{_PLAIN_ENTRY}|\s*+(?=\}}))|((?:{_ENTRY},)*+{_ENTRY}))"
     rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({OPERAND}))?{_LINE_END}"
-).match
+)
 _REAL = rf"-?{_COUNT}(?:\.{_COUNT})?(?:[eE][-+]?{_COUNT})?"
-_stamp_line = re.compile(
+_STAMP_LINE = (
     rf"\s*stamp{_WORD_END}({OPERAND})\s*=\s*"
     rf"(?:(-?{_COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){_LINE_END}"
-).match
+)
+_PROCESS_COUNT = rf"({_PROCESS})\s*+:\s*+({_COUNT})"
+_compiled = cache(re.compile)
+"""Patterns that few microcosms need: compiled when a line does."""
 _is_plain = re.compile(NAME).fullmatch
 
 
@@ -314,7 +306,7 @@ def short_cut(line: str, source: str | None = None) -> Statement | None:
 
 
 def _common(line: str, source: str | None) -> Statement | None:
-    if "{" in line and (match := _clock_line(line)) is not None:
+    if "{" in line and (match := _compiled(_CLOCK_LINE).match(line)) is not None:
         return _clocked(*match.groups())
     words = WORD.findall(line)
     if words and words[-1].startswith("#"):
@@ -337,7 +329,9 @@ def _common(line: str, source: str | None) -> Statement | None:
             Message("send" if first == "send" else "receive", event, message, intern(process), (*receivers,))
         )
     if first == "stamp":
-        return None if (match := _stamp_line(line)) is None else _stamped(*match.groups())
+        return None if (match := _compiled(_STAMP_LINE).match(line)) is None else _stamped(*match.groups())
+    if first == "name" and len(words) == 2:
+        return OwnName(names_of(words[1:])[0])
     if first in KEYWORDS:
         return None
     if words[-2] == "from":
@@ -398,7 +392,7 @@ def _clocked(
         parts = "".join(plain.split()).replace(",", ":").split(":") if ":" in plain else []
         names, counts = parts[0::2], parts[1::2]
     else:
-        names, counts = zip(*_entries(body), strict=True)
+        names, counts = zip(*_compiled(_PROCESS_COUNT).findall(body), strict=True)
     if plain is None and '"' in body:
         names = names_of(names)
     elif not KEYWORDS.isdisjoint(names):

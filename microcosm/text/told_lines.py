@@ -14,9 +14,6 @@ from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text.event_line import KINDS
 from microcosm.text.names import KEYWORDS, PLAIN
 
-BEGINNINGS = ("send ", "receive ", "event ")
-"""What the first line of such a run begins with."""
-
 _TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
 """A text in double quotes that stands for itself."""
 
