@@ -12,7 +12,8 @@ from microcosm.cli import exits, options, output, progress
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import NAME, STRING, quote, unquote
+from microcosm.text.names import NAME, quote
+from microcosm.text.words import STRING, unquote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -91,21 +92,23 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
             return source.givens(report, **options.of_logs())
         found = source.extraction(report, **options.of_logs())
     told_rest(report, UNASKED)
-    _note_gaps(found, report)
+    note_gaps(found, report)
     return found.givens
 
 
 def may_be_complete(known: Microcosm) -> bool:
     """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
     given = known.givens
-    return given.events is not None and not given.complete and bool(given.messages) and _whole[0]
+    told = given.told is not None or bool(given.messages)
+    return given.events is not None and not given.complete and told and _whole[0]
 
 
 _whole = [False]
 """Whether nothing speaks against the log that was read last being complete."""
 
 
-def _note_gaps(found: Extraction, report: Report) -> None:
+def note_gaps(found: Extraction, report: Report) -> None:
+    """Remember of a log that was read whether anything speaks against its being complete."""
     from microcosm.state.opening import signs_of_gaps
 
     _whole[0] = not signs_of_gaps(found, report)
@@ -127,7 +130,7 @@ def extraction_of(
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
-    _note_gaps(found, report)
+    note_gaps(found, report)
     return found
 
 

@@ -61,8 +61,11 @@ class Behind(Protocol):
     def note(self) -> str | None:
         """What the page is to say of how it goes on, if it should."""
 
-    def contents(self) -> dict[str, Any]:
-        """What the page shows: its `head`, its `columns`. Raises `MicrocosmError` where it shows nothing."""
+    def contents(self, since: str = "") -> dict[str, Any]:
+        """What the page shows: its `head`, its `columns`, or `pieces` by which these differ from a version.
+
+        Raises `MicrocosmError` where it shows nothing.
+        """
 
 
 def application(behind: Behind, turns: Turns, token: str) -> Starlette:
@@ -105,7 +108,9 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
             return Response(status_code=204)
 
         def packed() -> bytes:
-            return json.dumps({"version": behind.version, **behind.contents()}, ensure_ascii=True).encode()
+            return json.dumps(
+                {"version": behind.version, **behind.contents(since)}, ensure_ascii=True
+            ).encode()
 
         try:
             return Response(await asyncio.wrap_future(turns.put(packed)), media_type="application/json")

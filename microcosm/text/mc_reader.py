@@ -29,19 +29,10 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
 from microcosm.text.mc_writer import iter_mc, write_mc
-from microcosm.text.names import KEYWORDS, OPERAND, PLAIN, SIGN, STRING, quote, shown, unquote
-from microcosm.text.statement import (
-    WORD,
-    BadStatement,
-    Statement,
-    Unusual,
-    facts_of,
-    line_of,
-    names_of,
-    short_cut,
-    stated,
-    text_of,
-)
+from microcosm.text.names import KEYWORDS, quote
+from microcosm.text.short_cut import WORD, Unusual, names_of, short_cut, text_of
+from microcosm.text.statement import BadStatement, Statement, facts_of, line_of, stated
+from microcosm.text.words import OPERAND, PLAIN, SIGN, STRING, shown, unquote
 from microcosm.tuning import gc_paused
 
 __all__ = [

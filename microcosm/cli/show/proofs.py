@@ -13,8 +13,9 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ABSENT, ASCII, PAPER, Conclusion, Derivation, Fold, Signs, tree_lines
+from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.proof_json import from_the_leaves
+from microcosm.logic.proof_tree import ABSENT, ASCII, PAPER, Fold, Signs, tree_lines
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 from microcosm.cli.show.proofs import Provenance
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import ABSENT, Conclusion, Derivation, is_transitive, links
+from microcosm.logic.derivation import Conclusion, Derivation
+from microcosm.logic.proof_tree import ABSENT, is_transitive, links
 from microcosm.text.names import quote
 
 Words = Callable[[str], str]
