@@ -80,6 +80,10 @@ class Warnings:
                 ("newer", name),
                 f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
+        for name, messages in node.lost().items():
+            said = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
+            if self.once(("lost", name, *messages), f"{said}: the line `lost` names them"):
+                self._tell({"event": "lost", "member": name, "messages": messages})
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):
                 self._tell({"event": "diverged", **found})
