@@ -186,7 +186,7 @@ class KernelRules:
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
             said = (JUDGEMENTS[line.judgement], Relation(line.relation))
-            named = (instance for instance in self._instances if instance.name == name)
+            named = (instance for instance in self._instances if instance.rule.name == name)
             self._patterns[key] = [
                 pattern
                 for instance in named

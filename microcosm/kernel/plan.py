@@ -172,7 +172,7 @@ class RulePlans:
             ends = (instance.conclusion.left, instance.conclusion.right)
             known, wanted = ends[end], ends[1 - end]
             if any(isinstance(p, Assume) for p in instance.premises):
-                raise RuleError(f"absence is asked of what {instance.name} concludes from an assumption")
+                raise RuleError(f"absence is asked of what {instance.rule.name} concludes from an assumption")
             premises: tuple[PlanStep, ...] = instance.premises
             if stepping and premises == (Given(ends[0], Relation.BEFORE, ends[1]),):
                 premises = (Cover(*ends),)

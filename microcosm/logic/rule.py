@@ -186,11 +186,6 @@ class Instance:
     premises: tuple[Premise, ...]
     evolution: RuleChange | None = None
 
-    @property
-    def name(self) -> str:
-        """The rule's name, as proofs show it."""
-        return self.rule.name
-
 
 Pair = TypeVar("Pair", bound="Judged | Given | Assume | RuleChange")
 

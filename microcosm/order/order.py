@@ -68,9 +68,12 @@ def lacking(givens: Givens) -> str | None:
 
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
     """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
-    before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
+    links = givens.links
+    linked = () if links is None else links.placed(position)
+    external = givens.external.values() if links is None else ()
+    before = ((f.left, f.right) for f in external if f.relation is Relation.BEFORE)
     stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
-    return [*stated, *ClockRows(givens.clocks, position).cover()]
+    return [*linked, *stated, *ClockRows(givens.clocks, position).cover()]
 
 
 def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[str]:

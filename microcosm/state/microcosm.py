@@ -13,9 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from microcosm import files
-from microcosm.engine.engine import Engine
-from microcosm.engine.prove import Prover
-from microcosm.engine.why_not import WhyNot, why_not
+from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from microcosm.engine.why_not import WhyNot
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
@@ -92,7 +91,7 @@ class Microcosm:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
-        self._replace(self._givens)
+        self._engine = built(self._givens, self.rules, strict)
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -316,7 +315,9 @@ class Microcosm:
         """
         verdict = self.online(a, b, must_exist=must_exist)
         self._asked = a, b
-        return None if verdict is Relation.SILENT else self._prover.derive(Judgement.ONLINE, a, verdict, b)
+        if verdict is Relation.SILENT:
+            return None
+        return self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -328,7 +329,7 @@ class Microcosm:
     ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
         expect_distinct(a, b)
-        return self._prover.derive(read_judgement(judgement), a, _judged(relation), b)
+        return self._prepared.prover.derive(read_judgement(judgement), a, _judged(relation), b)
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
@@ -339,6 +340,8 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
+        from microcosm.engine.why_not import why_not
+
         return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:
@@ -646,7 +649,7 @@ class Microcosm:
     # -- inside --------------------------------------------------------------------------------------------
 
     def _built(self, givens: Givens) -> Engine:
-        return evolve.built(givens, self.rules, self.strict)
+        return built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
         expect_distinct(a, b)
@@ -668,26 +671,51 @@ class Microcosm:
         finally:
             self._changed()
 
+    def _extend(self, givens: Givens, links: Iterable[Correspondence]) -> None:
+        """Be given what a log says that has grown: these links to its new events, besides what was given.
+
+        Raises `Contradiction`. Cost: as `add` for each link, and at the first time linear.
+        """
+        try:
+            odd = any(self._engine.add(fact) for fact in links)
+        except CyclicGivens:
+            odd = True
+        if odd:
+            return self._replace(givens.copy())
+        self._givens.grow(givens)
+        self._changed()
+
     def _replace(self, givens: Givens) -> None:
-        self._engine = evolve.built(givens, self.rules, self.strict)
+        self._engine = self._built(givens)
         self._givens = givens
         self._changed()
 
-    def _changed(self) -> None:
-        self.__dict__.pop("_prover", None)
-        self.__dict__.pop("_prepared", None)
-
-    @cached_property
-    def _prover(self) -> Prover:
-        return Prover(self._engine, self._givens)
-
     @cached_property
     def _prepared(self) -> Prepared:
-        return Prepared(self._engine, self._givens, self.rules, lambda: self._prover)
+        return Prepared(self._engine, self._givens, self.rules)
+
+    def _changed(self) -> None:
+        self.__dict__.pop("_prepared", None)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
         self._engine._check(self._givens)
+
+
+def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
+    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
+
+    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
+    """
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens as cycle:
+        raise evolve.of_cycle(cycle, givens, rules) from None
+    clash = engine.clash()
+    problem = evolve.contradiction(engine, givens, clash, strict) if clash or strict else None
+    if problem is not None:
+        raise problem
+    return engine
 
 
 def _judged(relation: Relation | str) -> Relation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,16 @@ if TYPE_CHECKING:
 class Prepared:
     """The parts that answer questions of one engine and its givens. Valid until the givens change.
 
-    `prover` makes or has what derives judgements of the engine. Nothing is made, and no module of questions
-    loaded, before it is asked for. Cost of each: see its class.
+    Nothing is made, and no module of questions loaded, before it is asked for. Cost of each: see its class.
     """
 
-    def __init__(self, engine: Engine, givens: Givens, rules: RuleBook, prover: Callable[[], Prover]) -> None:
+    def __init__(self, engine: Engine, givens: Givens, rules: RuleBook) -> None:
         self._engine, self._givens, self._rules = engine, givens, rules
-        self._prover = prover
+
+    @cached_property
+    def prover(self) -> Prover:
+        """What derives the judgements of the engine."""
+        return Prover(self._engine, self._givens)
 
     @cached_property
     def worlds(self) -> Worlds:
@@ -57,7 +59,7 @@ class Prepared:
         """What a complete log lets conclude beside the verdicts."""
         from microcosm.queries.concluded import Concluded
 
-        return Concluded(self._engine, self.neighbours, self._prover().steps)
+        return Concluded(self._engine, self.neighbours, self.prover.steps)
 
     def decisions(self, profile: str = "full") -> Decisions:
         """Offline decision making, under the rules in a profile. Cost: for another profile an engine."""
@@ -65,7 +67,7 @@ class Prepared:
 
         rules = self._rules.in_profile(profile)
         if rules is self._rules:
-            return Decisions(self._engine, self._prover(), rules, self._givens)
+            return Decisions(self._engine, self.prover, rules, self._givens)
         engine = Engine(rules, self._givens)
         return Decisions(engine, Prover(engine, self._givens), rules, self._givens)
 

@@ -22,21 +22,22 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
- * @param {Record<string, string>} texts base64 of gzip, by column
+ * @param {Record<string, string|Uint8Array>} texts base64 of gzip, or bytes, by column
  * @param {number} most so many numbers of vectors
  */
 async function unpack(head, texts, most) {
-  /** @param {string} text */
+  /** @param {string|Uint8Array} text */
   const bytesOf = async text => {
+    if (typeof text !== 'string') return text;
     const raw = atob(text), packed = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
   /** @type {Record<string, any>} */
-  const columns = {};
+  const columns = {}, raw = /** @type {Record<string, any>} */ ({});
   for (const { name, type, count } of head.columns) {
-    const bytes = await bytesOf(texts[name]);
+    const bytes = raw[name] = await bytesOf(texts[name]);
     if (type === 'u8') columns[name] = bytes;
     else if (type === 'json') columns[name] = JSON.parse(new TextDecoder().decode(bytes));
     else if (type === 'lines') {
@@ -130,10 +131,10 @@ async function unpack(head, texts, most) {
       if (index > vectors[of]) vectors[of] = index;
     }
   }
-  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, part, place, members, row, vectors };
+  return { columns, raw, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, part, place, members, row, vectors };
 }
 
-/** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string>} texts */
+/** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
 function unpacked(head, texts) {
   const program = `onmessage = async ({data}) => {
     const found = await (${unpack})(...data), moved = new Set();
@@ -155,13 +156,13 @@ function unpacked(head, texts) {
 
 /** The head and the columns that stand in this document, which are taken out of it. */
 function readDocument() {
-  const head = JSON.parse(document.getElementById('head')?.textContent ?? '');
+  const head = JSON.parse(find('head').textContent);
   /** @type {Record<string, string>} */
   const texts = {};
   for (const { name } of head.columns) {
-    const element = document.getElementById(`col-${name}`);
-    texts[name] = element?.textContent ?? '';
-    element?.remove();
+    const element = find(`col-${name}`);
+    texts[name] = element.textContent;
+    element.remove();
   }
   return { head, texts };
 }
