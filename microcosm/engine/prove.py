@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Climb
@@ -203,8 +203,7 @@ class Prover:
         return derivation
 
 
-@dataclass(frozen=True)
-class _Further:
+class _Further(NamedTuple):
     """A recursive rule at a goal: the values for which all but its recursive premise hold."""
 
     rule: Body
@@ -230,8 +229,7 @@ class _Further:
         return _Way((self.read.pred, env[self.read.left], env[self.read.right]), parent, self, env)
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """How the search came to a goal."""
 
     goal: Goal

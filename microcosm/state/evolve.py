@@ -154,7 +154,10 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
 
 
 def contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
-    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated."""
+    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated.
+
+    Cost: that of the derivations, if anything is; `strict`, two rows for each event with a `<>`.
+    """
     if clash is not None:
         return _of_clash(clash, Prover(engine, givens))
     superseded = engine.superseded() if strict else None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from microcosm import files
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from microcosm.engine.why_not import WhyNot
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Offline
@@ -311,11 +311,9 @@ class Microcosm:
         """
         verdict = self.online(a, b, must_exist=must_exist)
         self._asked = a, b
-        return (
-            None
-            if verdict is Relation.SILENT
-            else self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
-        )
+        if verdict is Relation.SILENT:
+            return None
+        return self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -338,6 +336,8 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
+        from microcosm.engine.why_not import why_not
+
         return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:

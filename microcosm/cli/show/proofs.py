@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TextIO
+from typing import NamedTuple, Protocol, TextIO
 
 from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
@@ -22,8 +21,7 @@ from microcosm.text.names import quote
 from microcosm.text.statement import is_default
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """What `stream` asks for; `columns` is None where long lines are no trouble (a pipe, a file)."""
 
     signs: Signs

@@ -61,9 +61,11 @@ def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
 
     That is no online conclusion: a later correspondence may take it away (docs/theory/reading-orderings.md).
     """
+    if not known.givens.complete:
+        return known.online(left, right), False
     from microcosm.queries.concluded import ConcludedOffline
 
-    shown = known.concluded.verdict(left, right) if known.givens.complete else known.online(left, right)
+    shown = known.concluded.verdict(left, right)
     return (Relation.CONCURRENT, True) if isinstance(shown, ConcludedOffline) else (shown, False)
 
 

@@ -22,6 +22,7 @@ from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip
 from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.let_go import LettingGo
 from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating, Suspects
 from microcosm.replica.network.transport import Transport
@@ -116,6 +117,7 @@ class Carrier:
             snapshot=replica.noted(STATE),
             recorded=replica.recorded,
         )
+        durable.letting_go = LettingGo(replica)
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
         if durable.process.evicted:

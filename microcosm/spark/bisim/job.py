@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ from microcosm.spark.io import staging
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
 from microcosm.spark.io.inputs import Inputs
-from microcosm.spark.io.odd import MaxBad, bad_of, told
-from microcosm.spark.io.staging import Output
+from microcosm.spark.io.odd import MaxBad, told
+from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
@@ -45,15 +45,6 @@ _TOLD = 5
 """So many faults of a kind are told one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What a job found; `faults` are the first rows that are no microcosms, with their places."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
 def bisim(
     spark: SparkSession,
     source: str,
@@ -63,7 +54,7 @@ def bisim(
     rules: str | None = None,
     offline: bool = False,
     max_bad: MaxBad | None = None,
-) -> Compared:
+) -> Outcome:
     """Write `out/classes`, `out/reported` and, for the pairs asked for, `out/differences`.
 
     `class` is the least id of the class, which represents it. A microcosm whose givens exclude each other
@@ -92,38 +83,26 @@ def bisim(
         "offline": offline,
     }
     with Output(out, identity, tables) as output:
-        done = output.committed()
-        refused = done is not None and (
-            (strict and done["reported"]) or (max_bad is not None and bad_of(done["reported"]))
-        )
-        if done is not None and not refused:
-            return Compared(done, [], {})
+        done = output.committed(strict, max_bad)
+        if done is not None:
+            return done
         return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
 
 
+@dataclass(slots=True)
 class _Job:
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        asked: list[tuple[str, str]] | None,
-        strict: bool,
-        rules: str | None,
-        offline: bool,
-        max_bad: MaxBad | None,
-    ) -> None:
-        self._spark = spark
-        self._offline = offline
-        self._output = output
-        self._asked = asked
-        self._strict = strict
-        self._rules = rules
-        self._max_bad = max_bad
-        self._odd: list[dict[str, Any]] = []
-        self.reported: dict[str, int] = {}
-        self.faults: list[str] = []
+    _spark: SparkSession
+    _output: Output
+    _asked: list[tuple[str, str]] | None
+    _strict: bool
+    _rules: str | None
+    _offline: bool
+    _max_bad: MaxBad | None
+    _odd: list[dict[str, Any]] = field(default_factory=list)
+    reported: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
-    def run(self, inputs: Inputs) -> Compared:
+    def run(self, inputs: Inputs) -> Outcome:
         judged_rows = self._judge(inputs)
         self._report_faults()
         found = self._classes()
@@ -147,7 +126,7 @@ class _Job:
         if self._strict and self.faults:
             raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
         self._output.commit(summary)
-        return Compared(summary, self.faults, self._output.stages)
+        return Outcome(summary, self.faults, self._output.stages)
 
     def _judge(self, inputs: Inputs) -> DataFrame:
         _, paths = inputs.fetched(self._output)

@@ -24,8 +24,8 @@ from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named
 from microcosm.spark.io.inputs import Inputs
-from microcosm.spark.io.odd import BAD, MaxBad, bad_of, told
-from microcosm.spark.io.staging import Output
+from microcosm.spark.io.odd import BAD, MaxBad, told
+from microcosm.spark.io.staging import Outcome, Output
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
@@ -64,16 +64,7 @@ class Asked:
     max_bad: MaxBad | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """What a job found; `faults` are the first irregularities of each kind, with their places."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
-def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Extracted:
+def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Outcome:
     """Write the `TABLES` of the traces in files and folders to folders in `out`.
 
     Events that name no trace are of one trace, as for `microcosm extract`; those of a file in a folder,
@@ -90,13 +81,8 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
         "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
     }
     with Output(out, identity, TABLES) as output:
-        done = output.committed()
-        again = done is not None and (
-            (asked.strict and done["reported"]) or (asked.max_bad is not None and bad_of(done["reported"]))
-        )
-        if done is not None and not again:
-            return Extracted(done, [], {})
-        return _Job(spark, output, asked).run(found)
+        done = output.committed(asked.strict, asked.max_bad)
+        return done if done is not None else _Job(spark, output, asked).run(found)
 
 
 class _Job:
@@ -105,13 +91,14 @@ class _Job:
         self._output = output
         self._asked = asked
 
-    def run(self, inputs: Inputs) -> Extracted:
+    def run(self, inputs: Inputs) -> Outcome:
         from pyspark.sql import functions as F
 
         chosen = self._chosen()
         read = self._read(inputs)
         good = read["events"]
-        routes = routed(good, read["sizes"], self._asked.slices, worker_memory(self._spark))
+        sizes = self._output.staged("read") / "sizes"
+        routes = routed(good, read["sizes"], sizes, self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
@@ -168,7 +155,7 @@ class _Job:
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = routes.whole
         self._output.commit(summary)
-        return Extracted(summary, faults, self._output.stages)
+        return Outcome(summary, faults, self._output.stages)
 
     def _giant(
         self,

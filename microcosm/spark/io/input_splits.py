@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
 
+HERE = 1 << 20
+"""A single task over so many bytes is done in this process."""
+
 PARQUET = ".parquet"
 LINES = (".jsonl", ".ndjson")
 
@@ -238,13 +241,18 @@ def may_have(piece: Piece, traces: Set[object]) -> bool:
     return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))
 
 
+def is_small(paths: Iterable[str | Path]) -> bool:
+    """Whether files for one task are so small that this process is done before a task would begin."""
+    return sum(Path(path).stat().st_size for path in paths) <= HERE
+
+
 def work(
     spark: SparkSession,
     tasks: Sequence[Sequence[Piece]],
     read: Callable[[int, Piece], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
     """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
-    piece, given its number."""
+    piece, given its number. No table: the one task is for this process."""
     numbered: list[list[tuple[int, Piece]]] = []
     count = 0
     for task in tasks:
@@ -257,7 +265,8 @@ def work(
                 for number, piece in numbered[at]:
                     yield from read(number, piece)
 
-    return partitions(spark, len(numbered)), kernel
+    here = len(tasks) == 1 and is_small({piece.path for piece in tasks[0]})
+    return None if here else partitions(spark, len(numbered)), kernel
 
 
 def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -294,8 +303,8 @@ def over(
     folder: Path,
     columns: Sequence[str],
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task over the files of a folder, and what a task makes of it.
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table, as of `work`, with a partition for each task over the files of a folder, and what it makes.
 
     `kernel` is given the columns of some row groups, and called once in each task.
     """
@@ -305,7 +314,8 @@ def over(
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
         return kernel(_read([groups[at] for at in asked], own))
 
-    return partitions(spark, len(groups)), run
+    here = len(groups) == 1 and is_small([groups[0].path])
+    return None if here else partitions(spark, len(groups)), run
 
 
 def row_groups(folder: Path) -> list[Piece]:
@@ -316,6 +326,13 @@ def row_groups(folder: Path) -> list[Piece]:
 def partitions(spark: SparkSession, count: int) -> DataFrame:
     """The numbers below `count`, each in a partition of its own."""
     return spark.range(0, count, 1, max(1, count))
+
+
+def first() -> Iterator[pa.RecordBatch]:
+    """What a task finds in the first of `partitions`."""
+    import pyarrow as pa
+
+    yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
 def _read(asked: Sequence[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:

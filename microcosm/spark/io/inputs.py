@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _HINT = "Spark needs the file system's library: spark-submit --packages, or spark.jars.packages."
 
+_NO_LIBRARY = ("No FileSystem for scheme", "ClassNotFoundException")
+
 
 def is_far(name: str) -> bool:
     """Whether only Spark can open what is named.
@@ -89,7 +91,7 @@ class Inputs:
 
     def work(
         self, tasks: Sequence[Sequence[Piece]], read: Callable[[int, Piece], Rows]
-    ) -> tuple[DataFrame, Kernel]:
+    ) -> tuple[DataFrame | None, Kernel]:
         """As `input_splits.work`; what was fetched is called by its URI."""
         table, kernel = pieces.work(self._spark, tasks, read)
         if self._root is None:
@@ -116,7 +118,8 @@ class Inputs:
 
         for name in self._far:
             with _explaining(name):
-                _opened(self._spark, name, self._endings).mapInArrow(fetch, "path string").collect()
+                some = _opened(self._spark, name, self._endings).select("path", "content")
+                some.mapInArrow(fetch, "path string").collect()
         return sum(map(len, self._far.values()))
 
 
@@ -124,7 +127,7 @@ def _opened(spark: SparkSession, name: str, endings: Sequence[str]) -> DataFrame
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     if endings:
         reader = reader.option("pathGlobFilter", f"*{{{','.join(endings)}}}")
-    return reader.load(name).select("path", "content", "length", "modificationTime")
+    return reader.load(name)
 
 
 def _listed(spark: SparkSession, name: str, endings: Sequence[str]) -> list[tuple[str, int, str]]:
@@ -142,11 +145,13 @@ def _explaining(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not isinstance(error, PySparkException) and type(error).__module__.partition(".")[0] != "py4j":
+        of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+        if not of_spark or "Python worker" in str(error):  # a task that cannot write is another matter
             raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
-        raise TextError(f"cannot be opened by Spark: {said}", file=name, hint=_HINT) from error
+        hint = _HINT if any(each in said for each in _NO_LIBRARY) else None
+        raise TextError(f"cannot be opened by Spark: {said}", file=name, hint=hint) from error
 
 
 def _place(root: Path, uri: str) -> Path:
