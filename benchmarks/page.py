@@ -24,8 +24,8 @@ from typing import Any
 
 from benchmarks.measure import Line
 from microcosm import Microcosm
-from microcosm.cli.commands.view import reread
 from microcosm.cli.session.behind import SessionBehind
+from microcosm.cli.session.following import reread
 from microcosm.cli.session.opening import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.turns import Turns

@@ -12,7 +12,8 @@ from microcosm.cli import exits, options, output, progress
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import NAME, STRING, quote, unquote
+from microcosm.text.names import NAME, quote
+from microcosm.text.words import STRING, unquote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -31,7 +32,7 @@ UNASKED = ("isolated-event",)
 
 _SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
 _EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME})"
-_QUESTION = re.compile(rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*")
+_QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 
 def rulebook(directory: str | None) -> RuleBook:
@@ -91,21 +92,23 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
             return source.givens(report, **options.of_logs())
         found = source.extraction(report, **options.of_logs())
     told_rest(report, UNASKED)
-    _note_gaps(found, report)
+    note_gaps(found, report)
     return found.givens
 
 
 def may_be_complete(known: Microcosm) -> bool:
     """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
     given = known.givens
-    return given.events is not None and not given.complete and bool(given.messages) and _whole[0]
+    told = given.told is not None or bool(given.messages)
+    return given.events is not None and not given.complete and told and _whole[0]
 
 
 _whole = [False]
 """Whether nothing speaks against the log that was read last being complete."""
 
 
-def _note_gaps(found: Extraction, report: Report) -> None:
+def note_gaps(found: Extraction, report: Report) -> None:
+    """Remember of a log that was read whether anything speaks against its being complete."""
     from microcosm.state.opening import signs_of_gaps
 
     _whole[0] = not signs_of_gaps(found, report)
@@ -127,7 +130,7 @@ def extraction_of(
     with progress.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
-    _note_gaps(found, report)
+    note_gaps(found, report)
     return found
 
 
@@ -189,7 +192,9 @@ def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]
 
 def asks_in_one_word(arguments: Sequence[str]) -> bool:
     """Whether the last of some arguments is `A < B`, behind files."""
-    return len(arguments) > 1 and _is_file(arguments[-2]) and _QUESTION.fullmatch(arguments[-1]) is not None
+    return (
+        len(arguments) > 1 and _is_file(arguments[-2]) and re.fullmatch(_QUESTION, arguments[-1]) is not None
+    )
 
 
 def _is_file(argument: str) -> bool:
@@ -217,7 +222,7 @@ def distinct(left: str, right: str) -> None:
 
 def question(text: str) -> Correspondence:
     """`A < B` as it is asked on the command line; `?` may be asked too, names are quoted as in files."""
-    found = _QUESTION.fullmatch(text)
+    found = re.fullmatch(_QUESTION, text)
     if found is None:
         raise UsageError(f"cannot read {text!r}: write two events and a relation, such as 'a < b'")
     left, sign, right = found.groups()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, Pred
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred, literal
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
@@ -103,7 +103,7 @@ class _Asker:
                     continue
                 holds = self._holds(premise, at, lowered)
                 text = premise_text(premise, shown)
-                yield PremiseLine(instance.name, text, holds, conclusion, attempt, depth, events)
+                yield PremiseLine(instance.rule.name, text, holds, conclusion, attempt, depth, events)
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
                     if (
@@ -118,25 +118,14 @@ class _Asker:
     def _holds(self, premise: Premise, at: dict[str, int], lowered: Body) -> bool:
         memo = self._memo
         match premise:
-            case Judged(judgement, left, relation, right):
-                if left not in at or right not in at:
+            case Judged() | Given() | In() | BasePredicate():
+                source, events = literal(premise)
+                places = [at[event] for event in events if event in at]
+                if len(places) < len(events):
                     return False
-                if isinstance(relation, Relation):
-                    return memo.judged((judgement, relation)).holds(at[left], at[right])
-                return memo.any_of(judgement).holds(at[left], at[right])
-            case Given(left, Relation() as relation, right):
-                given = memo.relation(LiteralSource("given", None, relation))
-                return left in at and right in at and given.holds(at[left], at[right])
-            case In(event):
-                return event in at and bool(memo.subset(LiteralSource("in")) >> at[event] & 1)
-            case BasePredicate(name, (event,)):
-                return event in at and bool(memo.subset(LiteralSource("base", name=name)) >> at[event] & 1)
-            case BasePredicate(name, (left, right)):
-                return (
-                    left in at
-                    and right in at
-                    and memo.relation(LiteralSource("base", name=name)).holds(at[left], at[right])
-                )
+                if len(places) == 1:
+                    return bool(memo.subset(source) >> places[0] & 1)
+                return memo.relation(source).holds(*places)
             case Not(inner):
                 return not self._holds(inner, at, lowered)
             case MostAccurate(of):

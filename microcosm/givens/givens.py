@@ -76,6 +76,16 @@ class Givens:
         del self.messages
         self.told = told
 
+    def grow(self, more: Givens) -> None:
+        """Let what is external, the messages and the event table be those of a log that has grown."""
+        assert more.links is not None
+        self.external, self.messages = {}, []
+        self.link(more.links)
+        self.told = None
+        if more.told is not None:
+            self.tell(more.told)
+        self.events = more.events
+
     @property
     def externals(self) -> int:
         """How many external correspondences there are."""

@@ -98,3 +98,32 @@ def _declared(name: str, value: Sequence[Lexeme], key: int) -> Iterator[Lexeme]:
 
 def _mark(text: str) -> Lexeme:
     return Lexeme("mark", text, True, False)
+
+
+def constants(tokens: Sequence[Lexeme]) -> dict[str, str]:
+    """The names in capitals that all declarations share and that are numbers, each declared alone."""
+    read = Bracketed(tokens)
+    found = {
+        tokens[at + 1].text: tokens[at + 3].text
+        for at, token in enumerate(tokens)
+        if token.begins and token.text == "const" and read.text(at + 2) == "=" and read.text(at + 4) == ";"
+        if tokens[at + 3].kind == "number" and tokens[at + 1].text.isupper()
+    }
+    within = {tokens[at].text for _, names in read.scopes() for at in names}
+    short = {token.text for token in tokens if token.kind == "short"}
+    return {name: number for name, number in found.items() if name not in within | short}
+
+
+def inlined(tokens: Sequence[Lexeme], numbers: dict[str, str]) -> list[Lexeme]:
+    """The tokens with the numbers in the place of these names, which nothing declares then."""
+    found: list[Lexeme] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.begins and token.text == "const" and tokens[at + 1].text in numbers:
+            at += 5
+            continue
+        number = numbers.get(token.text) if token.kind == "name" else None
+        found.append(token if number is None else token._replace(kind="number", text=number))
+        at += 1
+    return found

@@ -307,9 +307,10 @@ class PageModel:
         yield from self._name_columns()
         labels = [label or "" for label in self.told("labels", None)]
         if any(labels):
-            yield from words("labels", labels)
+            said = [] if self.table is None else [label or "" for label in self.table.labels]
+            yield from words("labels", labels, said)  # as the log says them, to which it may add
         if any(self.messages[1]):
-            yield from numbered("messages", self._messages_sent())
+            yield from numbered("messages", self.messages_sent)
         if self.table is not None:
             yield steps("line", self.told("lines", 0))
             if len(self.files) > 2:
@@ -346,7 +347,8 @@ class PageModel:
         yield integers("src", apart)
         yield small("why", bytes([why for _, _, why in self.edges]))
 
-    def _messages_sent(self) -> list[str]:
+    @cached_property
+    def messages_sent(self) -> list[str]:
         """The message of each event; empty where that is what the sending says that an edge comes from."""
         messages = [*self.messages[1]]
         for b, a, why in self.edges:

@@ -9,11 +9,11 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal
 
 Kind = Literal["u8", "leb", "zigzag", "lines", "json"]
@@ -108,16 +108,17 @@ def lines(name: str, texts: Iterable[str]) -> Column:
     listed = [*texts]
     whole = "\n".join(listed)
     if whole.count("\n") >= len(listed) or "\\" in whole or "\r" in whole or not _writable(whole):
-        listed = [*map(_escaped, listed)]
+        listed = [*map(escaped, listed)]
     return Column(name, "lines", len(listed), "".join([f"{text}\n" for text in listed]).encode())
 
 
-def words(name: str, texts: Sequence[str]) -> Iterator[Column]:
+def words(name: str, texts: Sequence[str], first: Iterable[str] = ()) -> Iterator[Column]:
     """Columns of texts of which many are the same: each of them once, and which of these each entry is.
 
-    One column `name` of lines where most are different; else `name.of` says which line each entry has.
+    One column `name` of lines where most are different; else `name.of` says which line each entry has. Those
+    that stand `first`, all of them of `texts`, are first.
     """
-    number = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    number = {text: at for at, text in enumerate(dict.fromkeys(chain(first, texts)))}
     if 4 * len(number) > len(texts):
         yield lines(name, texts)
     else:
@@ -135,12 +136,11 @@ def numbered(name: str, texts: Sequence[str]) -> Iterator[Column]:
     >>> [(c.name, c.data) for c in numbered("messages", ["m0", "", "m2"])]
     [('messages', b'm\\n'), ('messages.n', b'\\x02\\x00\\x04')]
     """
-    word = next(filter(None, texts), "").rstrip("0123456789")
-    counted = re.compile(re.escape(word) + "(0|[1-9][0-9]{0,8})", re.DOTALL)
+    word, counted = counter(next(filter(None, texts), ""))
     last, found = 0, []
     for text in texts:
         if text:
-            number = counted.fullmatch(text)
+            number = counted(text)
             if number is None or int(number[1]) + 1 == last:
                 yield lines(name, texts)
                 return
@@ -150,7 +150,18 @@ def numbered(name: str, texts: Sequence[str]) -> Iterator[Column]:
     yield steps(f"{name}.n", found)
 
 
-def _escaped(text: str) -> str:
+def counter(text: str) -> tuple[str, Callable[[str], re.Match[str] | None]]:
+    """The word that a text begins with, and what matches the same word and a counter, which is a group.
+
+    >>> counter("m12")[1]("m345")[1]
+    '345'
+    """
+    word = text.rstrip("0123456789")
+    return word, re.compile(re.escape(word) + "(0|[1-9][0-9]{0,8})", re.DOTALL).fullmatch
+
+
+def escaped(text: str) -> str:
+    """A text without what would break a line: that, a backslash and half characters are escaped."""
     text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return text if _writable(text) else "".join(c if _writable(c) else f"\\u{ord(c):04x}" for c in text)
 

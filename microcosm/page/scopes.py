@@ -75,7 +75,7 @@ class Bracketed:
         return self.ends.get(self.inside[at], len(self.tokens))
 
     def needless(self) -> set[int]:
-        """Brackets about the one parameter of an arrow, and about what nothing could take apart."""
+        """Brackets about one parameter of an arrow, about what nothing takes apart, and of `new Map()`."""
         found: set[int] = set()
         for at, end in self.ends.items():
             if self.text(at) == "(" and self._is_needless(at, end):
@@ -86,6 +86,8 @@ class Bracketed:
         before, after = self.text(at - 1), self.text(end + 1)
         if after == "=>":
             return end == at + 2 and self.tokens[at + 1].kind == "name"
+        if end == at + 1 and self.text(at - 2) == "new":
+            return after in _CLOSES
         if self.tokens[at - 1].kind != "mark" and before not in ("return", "typeof", "await"):
             return False
         inside, place = list[int](), at + 1

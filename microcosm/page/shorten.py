@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from microcosm.page.apart import apart
+from microcosm.page.apart import apart, constants, inlined
 from microcosm.page.scopes import Bracketed, renamed
 from microcosm.page.tokens import Lexeme, tokens
 
@@ -28,7 +28,9 @@ _WORDS = {"const": "let", "true": "!0", "false": "!1"}
 @lru_cache(2)
 def shortened(script: str) -> tuple[str, dict[str, str]]:
     """A script made shorter, and the new name of each that its declarations share. Cost: linear, once."""
-    read = Bracketed(_arrows(apart([*tokens(script)])))
+    plain = [*tokens(script)]
+    numbers = constants(plain)
+    read = Bracketed(_arrows(apart(inlined(plain, numbers))))
     new, shared = renamed(read)
     needless = read.needless()
     parts: list[str] = []
@@ -60,7 +62,7 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
             parts.append(" ")
         parts.append(text)
         last = text
-    return "".join(parts), shared
+    return "".join(parts), shared | numbers
 
 
 def _arrows(read: Sequence[Lexeme]) -> list[Lexeme]:

@@ -39,16 +39,16 @@ SCRIPTS = (
     "model",
     "verdicts",
     "why",
-    "signs",
     "place",
+    "draw",
     "two",
     "arrows",
-    "draw",
+    "signs",
     "scale",
     "search",
     "answers",
-    "whatif",
     "proof",
+    "whatif",
     "panel",
     "about",
     "list",
@@ -85,7 +85,7 @@ def sources(*, live: bool = False) -> str:
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:
     """The page of a head and its columns. Cost: linear."""
     packed = [*columns]
-    head = {**head, "columns": [{"name": c.name, "type": c.kind, "count": c.count} for c in packed]}
+    head = {**head, "columns": described(packed)}
     script, style = scripts(live=live), _style()
     data = [f'<script type="application/json" id="head">{in_script(head)}</script>']
     data += [
@@ -121,8 +121,12 @@ def packed(head: dict[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
     Cost: linear.
     """
     found = [*columns]
-    kinds = [{"name": c.name, "type": c.kind, "count": c.count} for c in found]
-    return {"head": {**head, "columns": kinds}, "columns": {c.name: c.packed for c in found}}
+    return {"head": {**head, "columns": described(found)}, "columns": {c.name: c.packed for c in found}}
+
+
+def described(columns: Iterable[Column]) -> list[dict[str, object]]:
+    """What the head of a page says of its columns."""
+    return [{"name": column.name, "type": column.kind, "count": column.count} for column in columns]
 
 
 def in_script(value: object) -> str:
@@ -184,7 +188,12 @@ def write(known: Microcosm, path: AnyPath, **how: Any) -> None:
     write_text(path, page(known, **how))
 
 
-def contents(
+def contents(known: Microcosm, **how: Any) -> tuple[dict[str, Any], list[Column]]:
+    """The head of a page and its columns; see `modelled`."""
+    return modelled(known, **how)[1:]
+
+
+def modelled(
     known: Microcosm,
     *,
     title: str | None = None,
@@ -195,10 +204,11 @@ def contents(
     limited: bool = True,
     other: Microcosm | Replicas | None = None,
     questions: Sequence[Questions] = (),
-) -> tuple[dict[str, Any], list[Column]]:
-    """The head of a page and its columns; see `page`. What is no file need not be `limited` in its size.
+) -> tuple[PageModel, dict[str, Any], list[Column]]:
+    """A page's events by their numbers, its head and its columns; see `page`.
 
-    Of `Replicas` what is told stays, and `known` is what is shown.
+    What is no file need not be `limited` in its size. Of `Replicas` what is told stays, and `known` is what
+    is shown.
     """
     with gc_paused():
         both = replicas(known, other) if isinstance(other, Microcosm) else other
@@ -212,7 +222,7 @@ def contents(
         head["digest"] = digest_of(head, columns)
         if (size := sum(len(column.packed) for column in columns)) > BYTES and limited:
             raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
-        return head, columns
+        return model, head, columns
 
 
 def _contents(

@@ -13,11 +13,13 @@ import json
 import os
 import re
 from array import array
+from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from itertools import accumulate, chain, compress, count, filterfalse, repeat
-from operator import eq, lt
+from itertools import accumulate, chain, compress, count, filterfalse, pairwise, repeat
+from operator import eq, itemgetter, lt
 from typing import Literal, TypeAlias
 
 from microcosm.errors import TextError
@@ -26,7 +28,7 @@ from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.traces.event import in_trace, writable
 from microcosm.traces.report import Extraction, Report, of_several
-from microcosm.traces.text.lines import open_lines
+from microcosm.traces.text.lines import Lines, open_lines
 from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
@@ -54,33 +56,28 @@ def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction
         return None
     with gc_paused():
         try:
-            log = _read(path)
+            log = read_columns(partial(open_lines, path))
         except TextError:
             return None
         return None if log is None else log.extraction(report)
 
 
-def _read(path: str | os.PathLike[str], several: bool = False) -> _Log | None:
-    """The columns of a log, of `several` executions where it proves to have them."""
+Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
+"""How the lines of a log are had; what is odd about them goes to the report."""
+
+
+def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
+    """The columns of a log, of `several` executions where it proves to have them; None if it is not plain."""
     unseen = Report()
-    log = _Log(several)
-    with open_lines(path, unseen) as stream:
+    log = LogColumns(several)
+    with opening(unseen) as stream:
         begins = stream.head[: stream.head.find(":") + 1]
         if begins not in _FORMS and (stream.head or stream.file.endswith(".parquet")):
             return None
-        log.file = stream.file
+        log.file, log.begins = stream.file, begins
         for text in stream.texts():
-            found = _FORMS[begins](text)
-            if len(found) != text.count("\n") + (not text.endswith("\n")):
-                return None
-            columns = [*zip(*found, strict=True)]
-            traces = columns.pop(0 if begins == _NAMED_FIRST else -1)
-            if not log.is_of(traces):
-                return None
-            if len(log.traces) > 1 and not several:
-                return _read(path, several=True)
-            if ("\\" in text and not _are_texts(columns[_LABEL])) or not log.extend(traces, columns):
-                return None
+            if not log.take(text):
+                return read_columns(opening, several=True) if len(log.traces) > 1 and not several else None
     return log if not unseen.counts and log.settle() else None
 
 
@@ -138,14 +135,15 @@ class _Names(dict[tuple[str, str], str]):
         return name
 
 
-class _Log:
+class LogColumns:
     """The columns of a log, an event of which is the number of its line, from 0.
 
     In a log of several executions the names of processes, events and messages begin with that of theirs.
     """
 
     def __init__(self, several: bool) -> None:
-        self.file = ""
+        self.file = self.begins = ""
+        """Its name, and how its lines begin."""
         self.traces: dict[str, None] = {}
         """The executions in order of appearance; one that has no name is empty."""
         self._several = several
@@ -161,7 +159,7 @@ class _Log:
         self._files: list[str] = []
         self._lines: list[str] = []
         """Where each event was read first, if this is a copy; empty where none says so."""
-        self._threads: dict[str, Events] = defaultdict(_no_events)
+        self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
         self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
         """What the next events of each process are to be numbered."""
@@ -171,6 +169,39 @@ class _Log:
         """The receptions of each process."""
         self._origins: defaultdict[str, Events] = defaultdict(_no_events)
         """The sendings that these hear of."""
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def take(self, text: str) -> bool:
+        """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
+        found = _FORMS[self.begins](text)
+        if len(found) != text.count("\n") + (not text.endswith("\n")):
+            return False
+        columns = [*zip(*found, strict=True)]
+        traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
+        if not self.is_of(traces) or (len(self.traces) > 1 and not self._several):
+            return False
+        return ("\\" not in text or _are_texts(columns[_LABEL])) and self.extend(traces, columns)
+
+    def own(self) -> None:
+        """Let what was told so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
+        self._ids, self._process, self._message = [*self._ids], [*self._process], [*self._message]
+        self._kind, self._labels = self._kind[:], [*self._labels]
+        self._files, self._lines = [*self._files], [*self._lines]
+
+    def into(self, first: int) -> list[tuple[int, int, str]]:
+        """The links to events from `first` on, in their order: from which, to which, and the source."""
+        found: list[tuple[int, int, str]] = []
+        for process, thread in self._threads.items():
+            at = bisect_left(thread, first)
+            source = f"process {process}"
+            found += [(a, b, source) for a, b in pairwise(thread[max(0, at - 1) :])]
+            receipts, origins = self._receipts[process], self._origins[process]
+            at = bisect_left(receipts, first)
+            told = zip(origins[at:], receipts[at:], strict=True)
+            found += [(a, b, f"message {self._message[b]}") for a, b in told]
+        return sorted(found, key=itemgetter(1))
 
     def is_of(self, traces: Sequence[str]) -> bool:
         """Hear of which executions some more events are; whether none is without a name beside others.
@@ -217,7 +248,8 @@ class _Log:
         for process in self._threads:
             runs[self._trace[process]].append(process)
         self._runs = [*runs.values()]
-        self._threads = {process: self._threads[process] for run in self._runs for process in run}
+        ordered = {process: self._threads[process] for run in self._runs for process in run}
+        self._threads = defaultdict(_no_events, ordered)
         if len(self._sending) < self._kind.count(_SEND):
             return False
         self._heard = set(chain.from_iterable(self._origins.values()))
@@ -236,7 +268,7 @@ class _Log:
             file, line = self._place(event)
             report.add("unreceived-send", said, file=file, line=line)
         givens = Givens()
-        unlinked = self._unlinked()
+        unlinked = self.unlinked()
         givens.link(links := self._links(unlinked))
         told = self._told(unlinked)
         if any(self._kind):
@@ -263,7 +295,7 @@ class _Log:
         """The name of an event, or of its message, in its execution."""
         return names[event][len(self._trace[self._process[event]]) + 1 :] if self._several else names[event]
 
-    def _unlinked(self) -> list[int]:
+    def unlinked(self) -> list[int]:
         """The events without another of their process that sent nothing which was received."""
         alone = [thread[0] for thread in self._threads.values() if len(thread) == 1]
         return [e for e in alone if self._kind[e] != _RECEIVE and e not in self._heard]

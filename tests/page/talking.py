@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import ClassVar, TypeVar
 
 import httpx
@@ -37,6 +38,37 @@ def talked(
             client.close()
         Client.made.clear()
         return found.result()
+
+
+class AtOnce(Turns):
+    """Turns of somebody who is alone: what is put is done."""
+
+    def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
+        """Do it."""
+        done: Future[Result] = Future()
+        done.set_result(work())
+        return done
+
+
+def written(size: int, processes: int, seed: int = 1) -> Iterator[str]:
+    """The lines of a log in which some processes send to one another; most is received."""
+    random = Random(seed)
+    seqs = [0] * processes
+    flying: list[str] = []
+    senders: dict[str, int] = {}
+    for at in range(size):
+        process, kind, rest = random.randrange(processes), "internal", ""
+        message = flying[0] if flying else ""
+        if message and senders[message] != process and random.random() < 0.6:
+            kind, rest = "receive", f', "message": "{flying.pop(0)}"'
+        elif random.random() < 0.5:
+            kind, rest = "send", f', "message": "m{at}"'
+            if random.random() < 0.9:
+                flying.append(f"m{at}")
+                senders[f"m{at}"] = process
+        seqs[process] += 1
+        event = f'{{"process": "p{process}", "seq": {seqs[process]}, "kind": "{kind}"{rest}'
+        yield f'{event}, "label": "step {random.randrange(9)}"}}\n'
 
 
 class Client:

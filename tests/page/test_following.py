@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.commands import view
-from microcosm.cli.commands.view import content, reread, signature
+from microcosm.cli.session import following
+from microcosm.cli.session.following import Following, content, reread, signature
 from microcosm.cli.session.opening import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import EVERY
@@ -90,7 +90,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     version = who.version
     log.write_text("".join(LINES), encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, who.pack(found.known, found))
+    who.renew(found, *who.pack(found.known, found))
     assert who.version != version
     assert who.note is None
     assert who.answer("login ? like-seen")["verdict"] == "<"
@@ -102,7 +102,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     ]
     log.write_text("\n".join(contrary) + "\n", encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, who.pack(found.known, found))
+    who.renew(found, *who.pack(found.known, found))
     assert who.note == "no longer supposed: suppose upload < look"
     assert who.answer("look ? upload")["verdict"] == "<"
 
@@ -165,8 +165,9 @@ def test_a_log_that_says_nothing_new_is_not_read_again(
         read.append(log.read_text(encoding="utf-8"))
         return reread(paths, how)
 
-    monkeypatch.setattr(view, "reread", counted)
-    seen, was = signature([str(log)]), content([str(log)])
+    monkeypatch.setattr(following, "reread", counted)
+    monkeypatch.setattr(Following, "_may_grow", lambda *_: False)
+    reader = Following([str(log)], HOW)
     looks: list[str] = []
 
     class Looks(threading.Event):
@@ -182,7 +183,7 @@ def test_a_log_that_says_nothing_new_is_not_read_again(
 
     worker = threading.Thread(target=turns.work)
     worker.start()
-    view._follow([str(log)], seen, was, HOW, who, turns, Looks())
+    reader.run(who, turns, Looks())
     turns.close()
     worker.join()
     assert read == ["".join(LINES[:5])]

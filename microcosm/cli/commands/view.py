@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
-from functools import partial
-from hashlib import sha256
 from threading import Event, Thread
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, progress
-from microcosm.errors import MicrocosmError, TextError
 
 if TYPE_CHECKING:
     from microcosm.cli.session.behind import SessionBehind
-    from microcosm.cli.session.opening import How, Opened
+    from microcosm.cli.session.opening import How
     from microcosm.page.turns import Turns
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
 
 app = typer.Typer()
-
-SHARE = 1.0
-"""After a reading, a log that grows is left alone for so many times as long as that took: for questions."""
 
 
 @app.command("view")
@@ -86,6 +78,7 @@ def view(
     from microcosm.cli.commands.page import questions_in, sources_of
     from microcosm.cli.reading import rulebook
     from microcosm.cli.session.behind import SessionBehind
+    from microcosm.cli.session.following import Following
     from microcosm.cli.session.opening import How, opened
     from microcosm.page.turns import Turns
     from microcosm.traces.text.lines import only_whole_lines
@@ -97,7 +90,7 @@ def view(
     one, two = sources_of(file, other)
     if follow and two is not None:
         raise exits.UsageError("--follow reads one log on, and these are two")
-    seen, was = (signature(file), content(file)) if follow else ((), ())
+    following = Following(file, how) if follow else None
     if two is not None:
         behind = _beside(one, two, how, read_only, questions)
     else:
@@ -109,9 +102,11 @@ def view(
         behind.contents()
     gc.freeze()
     turns, ending = Turns(limit), Event()
-    growing = Thread(target=_follow, args=(file, seen, was, how, behind, turns, ending), daemon=True)
+    beside = []
+    if following is not None:
+        beside.append(Thread(target=following.run, args=(behind, turns, ending), daemon=True))
     try:
-        serve(behind, turns, port, browser=not browser, beside=[growing] if follow else [])
+        serve(behind, turns, port, browser=not browser, beside=beside)
     finally:
         ending.set()
     return exits.HOLDS
@@ -165,99 +160,3 @@ def serve(
         except KeyboardInterrupt:
             if not behind.session.is_saved:
                 output.note("the session ends with changes that are not saved")
-
-
-def reread(paths: Sequence[str], how: How) -> Opened:
-    """What the whole lines of a log say now, without a word about what is odd. Raises as `opened` does."""
-    from microcosm.cli.session.opening import opened
-    from microcosm.traces.text.lines import only_whole_lines
-
-    hushed = output.is_hushed()
-    output.hush(True)
-    try:
-        with only_whole_lines():
-            return opened(paths, how)
-    finally:
-        output.hush(hushed)
-
-
-Signature = tuple[tuple[str, int, int, int], ...]
-
-
-def signature(paths: Sequence[str]) -> Signature:
-    """What the files of a log look like from outside: another value wherever there may be more in them.
-
-    Nothing where one is not there: another one is being put in its place.
-    """
-    found = []
-    try:
-        for path in files.expanded(paths):
-            stat = os.stat(path)
-            found.append((path, stat.st_ino, stat.st_size, stat.st_mtime_ns))
-    except (OSError, TextError):
-        return ()
-    return tuple(found)
-
-
-Content = tuple[tuple[str, bytes], ...]
-
-
-def content(paths: Sequence[str], whole_lines: bool = True) -> Content:
-    """Digests of what a reading of the files would believe: of a log, as far as its lines end.
-
-    Nothing where that is not known: what is no file can be read only once. Cost: linear in the bytes, a
-    hundredth of a reading.
-    """
-    from microcosm.traces.report import Report
-    from microcosm.traces.text.lines import only_whole_lines, open_lines
-
-    found = []
-    try:
-        with only_whole_lines() if whole_lines else nullcontext():
-            for path in files.expanded(paths):
-                if not os.path.isfile(path):
-                    return ()
-                digest = sha256()
-                with open_lines(path, Report()) as lines:
-                    binary = lines.binary()
-                    while block := binary.read(1 << 20):
-                        digest.update(block)
-                found.append((path, digest.digest()))
-    except (OSError, TextError):
-        return ()
-    return tuple(found)
-
-
-def _follow(
-    paths: Sequence[str],
-    seen: Signature,
-    was: Content,
-    how: How,
-    behind: SessionBehind,
-    turns: Turns,
-    ending: Event,
-) -> None:
-    """Read a log anew wherever it says something else, and hand over what it says now, until `ending`.
-
-    Neither a file that was only touched nor a line that its writer has not ended says anything new.
-    """
-    from microcosm.page.server import EVERY
-
-    while not ending.wait(EVERY):
-        now = signature(paths)
-        if now in (seen, ()):
-            continue
-        seen, begun = now, monotonic()
-        says = content(paths, whole_lines=bool(behind.session.logs))
-        if says and says == was:
-            continue
-        was = says
-        try:
-            found = reread(paths, how)
-            shown = behind.pack(found.known, found)
-            turns.put(partial(behind.renew, found, shown)).result()
-        except (MicrocosmError, OSError) as error:
-            behind.note = f"the log cannot be read on: {error}"
-        except Exception as error:
-            behind.note = exits.fault_line(error)
-        ending.wait(SHARE * (monotonic() - begun))

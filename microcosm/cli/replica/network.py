@@ -90,12 +90,17 @@ def replace(
         str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
     ] = None,
     author: Author = None,
+    incarnation: Annotated[
+        int | None,
+        typer.Option("--incarnation", metavar="N", help="The new one: if it is known already, it stays."),
+    ] = None,
     json: options.Json = False,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
 
-    That is to evict it and to add it again: after `replica restore` or `replica renew` there. Names the
-    messages that the old one had not acknowledged: they are not sent again by themselves. Where it lost its
+    That is to evict it, unless this replica heard that another one did, and to add it again: after `replica
+    restore` or `replica renew` there, which say the --incarnation. Names the messages that the old one had
+    not acknowledged: they are not sent again by themselves. Where it lost its
     key, which a backup has, --author states the new one.
 
     \b
@@ -103,11 +108,19 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
+    from microcosm.replica.network.let_go import gone, taken
 
     with network_of(path) as (replica, durable):
-        old = durable.process.membership.of(name)
-        host, port = (old.host, old.port) if address is None else endpoint_of(address)
-        lost = _evicted(replica, durable, name)
+        where = gone(replica, durable.process).get(name)
+        old = None if where is not None else durable.process.membership.of(name)
+        if old is not None:
+            where = old.host, old.port
+        assert where is not None
+        host, port = where if address is None else endpoint_of(address)
+        if old is not None and incarnation is not None and old.incarnation == incarnation:
+            lost = taken(replica, durable, name)
+        else:
+            lost = _evicted(replica, durable, name)
         if author is not None:
             replica.sign()
             replica.trust(name, author)
@@ -122,15 +135,17 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged."""
+    from microcosm.replica.network.let_go import gone, taken
     from microcosm.replica.network.shared import Stating
-    from microcosm.replica.network.status import blocked
 
-    lost = sorted({each.message for each in blocked(durable.process) if each.to == name})
     stating = Stating(replica, durable)
     stating.follow()
-    durable.evict(name)
+    if name not in gone(replica, durable.process):
+        durable.evict(name)
     replica.settle_divergences(name)
     stating.follow()
+    durable.flush()
+    lost = taken(replica, durable, name)
     durable.flush()
     return lost
 
@@ -187,6 +202,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
     from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.let_go import LettingGo
     from microcosm.replica.network.shared import NetworkStore
     from microcosm.replica.network.write_ahead import STATE
 
@@ -197,6 +213,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
             snapshot=replica.noted(STATE),
             recorded=replica.recorded,
         )
+        durable.letting_go = LettingGo(replica)
         incarnation = replica.known_as
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
-    from microcosm.traces.report import Report
+    from microcosm.traces.report import Extraction, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,14 @@ def _log(source: Source, how: How) -> Opened:
     report = reading.report_of(how.strict)
     found = reading.extraction_of(source.paths, strict=how.strict, report=report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    return Opened(known, None, None, f"{source.name}: {found.summary()}", source.paths, report)
+    return log_opened(known, source.paths, found, report)
+
+
+def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, report: Report) -> Opened:
+    """The microcosm of a log, opened, with what was found there."""
+    reading.note_gaps(found, report)
+    name = ", ".join(map(files.display_name, paths))
+    return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
 
 
 def _nothing() -> Givens:

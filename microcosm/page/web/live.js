@@ -6,7 +6,7 @@
 
 const TOKEN = 'microcosm token';
 
-const live = {token: '', version: -1, over: false, renewing: /** @type {Promise<void>|null} */ (null)};
+const live = {token: '', over: false, renewing: /** @type {Promise<void>|null} */ (null)};
 
 /** Takes the token from the address, where nobody is to see it, into this tab. */
 function takeToken() {
@@ -24,11 +24,10 @@ function takeToken() {
 /** Asks the server; null where there is none any more, which is said once. @returns {Promise<Response|null>} */
 async function request(/** @type {string} */ path, /** @type {string|undefined} */ body = undefined) {
     try {
-        const found = await fetch(path, {method: body == null ? 'GET' : 'POST', body, cache: 'no-store',
-            headers: {Authorization: `Bearer ${live.token}`, ...body != null && {'Content-Type': 'application/json'}}});
+        const found = await fetch(path, {method: body ? 'POST' : 'GET', body, headers: {Authorization: `Bearer ${live.token}`}});
         live.over = false;
         if (found.ok) return found;
-        note(found.status === 401 ? 'Open the address that `view` printed: the token in it is missing here.' : await found.text());
+        note(await found.text());
     } catch {
         if (!live.over) note('The session has ended. What is shown stays; nothing more can be asked.');
         live.over = true;
@@ -36,13 +35,25 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
     return null;
 }
 
-/** The head and the columns, as they are now; null where they are those that are shown. */
+/**
+ * The head and the columns, as they are now; null where they are those that are shown. Of a log that has grown
+ * the pieces are sent that are others: from where on, how many bytes go, and what comes there.
+ */
 async function columnsNow() {
-    const found = await request(`columns?since=${live.version}`);
+    const found = await request(`columns?since=${model.head?.live ?? ''}`);
     if (!found || found.status === 204) return null;
-    const {version, head, columns} = await found.json();
-    live.version = version;
-    return {head, texts: columns};
+    const {version, head, columns, pieces} = await found.json(), texts = columns ?? {};
+    for (const name in pieces) {
+        const was = model.raw[name], parts = [];
+        let at = 0;
+        for (const [from, gone, text] of pieces[name]) {
+            parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0)));
+            at = from + gone;
+        }
+        texts[name] = new Uint8Array(await new Blob([...parts, was.subarray(at)]).arrayBuffer());
+    }
+    head.live = version;
+    return {head, texts};
 }
 
 /** Shows what the session knows now, one fetching at a time. */
@@ -87,7 +98,7 @@ async function hear() {
             for (const part of parts.filter((one) => one.startsWith('data: '))) {
                 const told = JSON.parse(part.slice(6));
                 if (told.note) note(told.note);
-                if (told.version !== live.version) await renew();
+                if (told.version !== model.head.live) await renew();
             }
         }
         await new Promise((resolve) => { window.setTimeout(resolve, 1000); });

@@ -19,21 +19,22 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
- * @param {Record<string, string>} texts base64 of gzip, by column
+ * @param {Record<string, string|Uint8Array>} texts base64 of gzip, or bytes, by column
  * @param {number} most so many numbers of vectors
  */
 async function unpack(head, texts, most) {
-  /** @param {string} text */
+  /** @param {string|Uint8Array} text */
   const bytesOf = async text => {
+    if (typeof text !== 'string') return text;
     const raw = atob(text), packed = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
   /** @type {Record<string, any>} */
-  const columns = {};
+  const columns = {}, raw = /** @type {Record<string, any>} */ ({});
   for (const { name, type, count } of head.columns) {
-    const bytes = await bytesOf(texts[name]);
+    const bytes = raw[name] = await bytesOf(texts[name]);
     if (type === 'u8') columns[name] = bytes;
     else if (type === 'json') columns[name] = JSON.parse(new TextDecoder().decode(bytes));
     else if (type === 'lines') {
@@ -41,7 +42,7 @@ async function unpack(head, texts, most) {
       for (let i = 0, line = 1; line <= count; i++) if (bytes[i] === 10) at[line++] = i + 1;
       columns[name] = { bytes, at };
     } else {
-      const found = name === 'time' ? new Float64Array(count) : new Int32Array(count);
+      const found = new (name === 'time' ? Float64Array : Int32Array)(count);
       for (let i = 0, at = 0; i < count; i++) {
         let number = 0, scale = 1, byte;
         do { byte = bytes[at++]; number += (byte & 127) * scale; scale *= 128; } while (byte > 127);
@@ -127,7 +128,7 @@ async function unpack(head, texts, most) {
       if (index > vectors[of]) vectors[of] = index;
     }
   }
-  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
+  return { columns, raw, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
 }
 
 /**
@@ -145,7 +146,7 @@ async function sent(work, data) {
   postMessage(found, /** @type {any} */ ([...moved]));
 }
 
-/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string>} texts */
+/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
 function unpacked(head, texts) {
   return new Promise(resolve => {
     const data = [head, texts, VECTORS], here = () => resolve(unpack(head, texts, VECTORS));
@@ -161,13 +162,13 @@ function unpacked(head, texts) {
 
 /** The head and the columns that stand in this document, which are taken out of it. */
 function readDocument() {
-  const head = JSON.parse(document.getElementById('head')?.textContent ?? '');
+  const head = JSON.parse(find('head').textContent);
   /** @type {Record<string, string>} */
   const texts = {};
   for (const { name } of head.columns) {
-    const element = document.getElementById(`col-${name}`);
-    texts[name] = element?.textContent ?? '';
-    element?.remove();
+    const element = find(`col-${name}`);
+    texts[name] = element.textContent;
+    element.remove();
   }
   return { head, texts };
 }
@@ -175,7 +176,7 @@ function readDocument() {
 /** What the file says; nothing until `shown` has it. Every part reads it, by the names of its members. @type {any} */
 const model = {
   /** @type {any} */ head: null,
-  /** What is only in some files: see columns.py. */ columns: null,
+  /** What is only in some files, see columns.py; the bytes of each column. */ columns: null, raw: null,
   /** How many events, and how many chains. */ n: 0, chains: 0,
   /** Where each chain begins, and at last `n`; the chain of each event, the lane of each chain. */ offset: null, chain: null, laneOf: null,
   /** The edges, and why there is each. */ src: null, dst: null, why: null,
@@ -265,7 +266,7 @@ function shown(head, found) {
   model.head = head;
   model.lanes = head.lanes;
   ({
-    columns: model.columns, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
+    columns: model.columns, raw: model.raw, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
     into: model.into, from: model.from, leaving: model.leaving, causal: model.causal, step: model.step, part: model.part, place: model.place,
     members: model.members, row: model.row, vectors: model.vectors,
   } = found);

@@ -7,9 +7,7 @@
 
 /** The numbers from 0 to `count`. */
 function upTo(/** @type {number} */ count) {
-    const all = new Int32Array(count);
-    for (let i = 0; i < count; i++) all[i] = i;
-    return all;
+    return new Int32Array(count).map((_, i) => i);
 }
 
 /** x of every event, and what the axis says there: steps, places of lines, or time spread over as many units. */

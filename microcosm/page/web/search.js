@@ -148,9 +148,9 @@ async function matches(/** @type {{left: string, sign: string, right: string}} *
 }
 
 /** Which events are among some. */
-function members(/** @type {ArrayLike<number>} */ events) {
+function members(/** @type {Int32Array} */ events) {
     const has = new Uint8Array(model.n);
-    for (let at = 0; at < events.length; at++) has[events[at]] = 1;
+    for (const i of events) has[i] = 1;
     return has;
 }
 

@@ -79,7 +79,7 @@ function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
       }
     }
   }
-  if (back) ends[home] = start - model.offset[home]; else ends[home] = start - model.offset[home] + 1;
+  ends[home] = start - model.offset[home] + (back ? 0 : 1);
   return ends;
 }
 

@@ -60,7 +60,7 @@ function narrowed(/** @type {number} */ a, /** @type {number} */ bits, /** @type
     /** @type {[string, string, string[]][]} */
     const follows = [];
     if (possible) {
-        const names = Array.from({length: model.n}, (_, i) => model.name(i)), sorted = names.map((_, i) => i).sort((i, j) => names[i] < names[j] ? -1 : 1);
+        const names = Array.from(upTo(model.n), (i) => model.name(i)), sorted = [...names.keys()].sort((i, j) => names[i] < names[j] ? -1 : 1);
         sorted.forEach((x, at) => sorted.slice(at + 1).forEach((y) => {
             if (may[x * model.n + y] !== was[x * model.n + y]) follows.push([names[x], names[y], sets[may[x * model.n + y]]]);
         }));
