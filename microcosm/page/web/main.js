@@ -256,7 +256,7 @@ function makeBar() {
 
 function makeLegend() {
     const words = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !model.head.shortcuts).map(([sign, [, word]]) => [sign, word]);
-    find('legend').replaceChildren(...[...words, ['clock', 'before, by clocks alone'], ['gap', 'gap'], ['lost', 'lost message']].map(([sign, word]) => el('li', {}, icon(sign), word)),
+    find('legend').replaceChildren(...[...words, ...model.why.includes(2) ? [['clock', 'before, by clocks alone']] : [], ['gap', 'gap'], ['lost', 'lost message']].map(([sign, word]) => el('li', {}, icon(sign), word)),
         ...(model.head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
 }
 
@@ -275,9 +275,9 @@ function taken(/** @type {Head} */ head, /** @type {any} */ found) {
 /** Reads the columns and begins; what cannot be read is said. */
 async function begun() {
     const {head, texts} = await (app.read ?? readDocument)();
+    newColours();
     taken(head, await unpacked(head, texts));
     makeBar();
-    newColours();
     showWhole();
     makeLegend();
     hearPointer();
