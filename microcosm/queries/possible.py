@@ -305,4 +305,3 @@ class Worlds:
 
     def _left(self, rows: PossibleTable) -> PairsLeft:
         return PairsLeft(self._position, rows.before, rows.concurrent)
-

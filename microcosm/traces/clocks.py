@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import compress, repeat
+from itertools import compress, pairwise, repeat
 from operator import ge, itemgetter, ne
 
 from microcosm.givens.clock import Clock
@@ -97,7 +97,7 @@ class Clocks:
                 kept: list[tuple[int, ...]] = []
                 covered: list[int] = []
                 for _, other, at in latest:
-                    if not kept or all([later[at] < vector[at] for later in kept]):
+                    if not kept or all(later[at] < vector[at] for later in kept):
                         earlier = vectors[other]
                         if earlier[own] >= place or not all(map(ge, vector, earlier)):
                             return None
@@ -211,7 +211,7 @@ def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:
     """
     owns, seqs = [event.own for event in events], [event.seq for event in events]
     repeats = bool(owns) and positions and 1 < seqs[0] > owns[0]
-    for (own, seq), (last, before) in zip(zip(owns[1:], seqs[1:]), zip(owns, seqs)):
+    for (last, before), (own, seq) in pairwise(zip(owns, seqs, strict=True)):
         repeats = repeats or own == last or (positions and own - last < seq - before)
     if not repeats:
         return [own > 0 for own in owns]

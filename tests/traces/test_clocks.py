@@ -71,14 +71,16 @@ def test_clocks_that_are_believed_agree(drawn: list[tuple[int, list[int]]]) -> N
     assert_acyclic(clocks)
 
 
-@given(RUNS, DROPPED, st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9), st.integers(-1, 2)), max_size=2))
+@given(
+    RUNS, DROPPED, st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9), st.integers(-1, 2)), max_size=2)
+)
 def test_right_clocks_are_read_as_all_others(
     run: Run, dropped: set[int], changed: list[tuple[int, int, int]]
 ) -> None:
     """Where a look at each clock tells that all are right, nothing else comes out than by comparing them."""
     events = [run.events[at] for at in kept_of(run, dropped)]
-    for at, entry, more in changed if events else ():
-        at %= len(events)
+    for place, entry, more in changed if events else ():
+        at = place % len(events)
         clock = dict(events[at].clock or {})
         process = [*clock, "s"][entry % (len(clock) + 1)]
         clock[process] = max(0, clock.get(process, 0) + more)
