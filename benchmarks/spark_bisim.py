@@ -33,14 +33,13 @@ def great(random: Random) -> dict[str, object]:
 def seconds(file: Path, quick: bool) -> tuple[float, list[str | None]]:
     begin = process_time()
     digests: list[str | None] = []
-    for task in by_lines(file):
-        for piece in task:
-            if quick:
-                for _, batch in judgements(0, piece, frozenset(), None):
-                    digests += batch.column(1).to_pylist()
-            else:
-                each = (row for row in rows(piece) if isinstance(row, Row))
-                digests += [judged(row.givens)[0] for row in each if row.givens is not None]
+    for piece in by_lines(file):
+        if quick:
+            for _, batch in judgements(0, piece, frozenset(), None):
+                digests += batch.column(1).to_pylist()
+        else:
+            each = (row for row in rows(piece) if isinstance(row, Row))
+            digests += [judged(row.givens)[0] for row in each if row.givens is not None]
     return process_time() - begin, digests
 
 

@@ -21,7 +21,7 @@ from microcosm.spark.extract import job
 from microcosm.spark.extract.job import Asked
 from microcosm.spark.io import staging as output
 
-SCAN = ("ends-0", "pairs-0", "cuts-0", "sliced-0", "bases-0")
+SCAN = ("pairs-0", "cuts-0", "bases-0")
 
 
 def base(spark: Any, file: str) -> list[Any]:

@@ -71,7 +71,7 @@ def main() -> None:
                 floor = costing(lambda rows=rows: rows.write.format("noop").mode("overwrite").save())  # type: ignore[misc]
                 _Costing.costs = {}
                 whole = costing(lambda file=file, out=out: job.extract(spark, [str(file)], str(out)))  # type: ignore[misc]
-                found = sum(_Costing.costs.get(stage, 0) for stage in ("found", "spread", "gathered"))
+                found = sum(_Costing.costs.get(stage, 0) for stage in ("found", "shuffled"))
                 print(f"{asked.events:,} events, {name}: floor {floor:.1f} s, job {whole:.1f} s", flush=True)
                 print(f"  found {found:.1f} s: {floor / found:.2f} of the speed of the floor")
                 print("  seconds:", {stage: round(cost, 1) for stage, cost in _Costing.costs.items()})

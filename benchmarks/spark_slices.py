@@ -91,10 +91,10 @@ def message_ends(process: Any, seq: Any, kind: Any, message: Any, processes: int
 
 
 def peak(arguments: tuple[str, int, Any]) -> int:
-    """KiB of a process that scans a slice of a folder (none where it is empty)."""
+    """KiB of a process that scans the slice in a folder (none where it is empty)."""
     folder, slice_, begins = arguments
     if folder:
-        for _ in scanned_slice(folder, slice_, begins, []):
+        for _ in scanned_slice(pq.read_table(folder, partitioning=None), slice_, begins, []):
             pass
     status = Path("/proc/self/status").read_text(encoding="utf-8")  # `getrusage` remembers the parent
     return int(status.partition("VmHWM:")[2].split()[0])
@@ -145,7 +145,7 @@ def measured(events: int, processes: int) -> float:
         pq.write_table(pa.table(columns), part / "part.parquet")
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             begins = begins_of(cuts, middle)
-            grown = pool.map(peak, [(folder, middle, begins)])[0] - pool.map(peak, [("", 0, begins)])[0]
+            grown = pool.map(peak, [(str(part), middle, begins)])[0] - pool.map(peak, [("", 0, begins)])[0]
     print(
         f"{events:>10,} events, {slices:>3} slices: single {one:6.2f} s; match {matching:.2f} + "
         f"cuts {cutting:.2f} + scan {scanning:.2f} = {whole:6.2f} s ({whole / one:.2f}); "

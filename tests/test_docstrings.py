@@ -130,7 +130,7 @@ SHARED = {
     **dict.fromkeys(
         ["Message", "Line", "Part", "Place", "Lines", "Format"], "what a format calls so, seen there"
     ),
-    **dict.fromkeys(["Asked", "Extracted", "Compared"], "what one job of Spark was asked, or answered"),
+    "Asked": "what one job of Spark was asked",
     **dict.fromkeys(["Limits", "Spans", "Found", "Knowledge"], "of one surface only"),
     "Causality": "the fixture of `microcosm.testing` is public under this name",
     "Token": "a piece of a statement, and of a rule: two grammars",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, seeds_own, transposed
+from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, seeds_own
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.order.bits import bits
+from microcosm.order.bits import bits, transposed
 from microcosm.state.microcosm import Microcosm
 
 

@@ -27,7 +27,6 @@ from microcosm.compare.verdict_rows import (
     first_difference,
     related_names,
     seeds_own,
-    transposed,
     verdict_rows,
 )
 from microcosm.engine.engine import Engine
@@ -35,6 +34,7 @@ from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rule import Judgement
+from microcosm.order.bits import transposed
 from microcosm.state.microcosm import Microcosm
 
 EventPair = tuple[str, str]

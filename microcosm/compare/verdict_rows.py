@@ -18,7 +18,7 @@ building an engine costs more than everything that is asked of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -32,7 +32,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.bits import bits, from_positions
+from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.state.microcosm import Microcosm
@@ -178,23 +178,6 @@ def _renumbered(rows: list[int], position: list[int], width: int) -> list[int]:
         return rows
     columns = transposed(rows, width)
     return [columns[at] for at in position]
-
-
-def transposed(rows: Iterable[int], width: int) -> list[int]:
-    """The columns of a bit matrix whose rows are below `2 ** width`.
-
-    Through text, for cutting every n-th character out of a string costs next to nothing in Python.
-
-    >>> [f"{row:b}" for row in transposed([0b001, 0b011, 0b101], 3)]
-    ['111', '10', '100']
-    """
-    listed = list(rows)
-    columns = [0] * width
-    for begin in range(0, len(listed), tuning.ROWS_TURNED):
-        digits = "".join([f"{row:0{width}b}" for row in reversed(listed[begin : begin + tuning.ROWS_TURNED])])
-        for at in range(width):
-            columns[width - 1 - at] |= int(digits[at::width], 2) << begin
-    return columns
 
 
 def known_rows(givens: Givens) -> VerdictRows | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource, Pred
 from microcosm.engine.ground import Ground, Processes, Universe
-from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
+from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
 from microcosm.engine.relations import RowRelation, all_rows
@@ -33,14 +33,7 @@ from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
 
-VERDICTS = (
-    Relation.BEFORE,
-    Relation.AFTER,
-    Relation.CONCURRENT,
-    Relation.RELATED,
-    Relation.UNKNOWN,
-    Relation.SILENT,
-)
+VERDICTS = (Relation.BEFORE, Relation.AFTER, *ONLINE_ORDER[1:], Relation.SILENT)
 """All that an online question may be answered with, the most accurate first."""
 
 _BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
@@ -48,8 +41,7 @@ _SILENT = Relation.SILENT
 _GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(NamedTuple):
     """Two relations judged initially of one pair that exclude each other; `>` does not occur."""
 
     left: str
@@ -86,7 +78,7 @@ class Engine:
             self._processes = Processes(givens, universe) if many else None
             self._orders = Orders(self.program, ground, self._processes)
             self._unstated = ground.unstated
-            self.memo = self._memo(universe.named)
+            self.memo = Memo(self._orders, compile_rules(rules, ground.unstated), universe.named)
             self._outside: Memo | None = None
             try:
                 for pred in self.program.orders:
@@ -115,7 +107,7 @@ class Engine:
                 domain |= 1 << at
             places.append(at)
         if self._outside is None:
-            self._outside = self._memo(domain)
+            self._outside = Memo(self._orders, self.memo.program, domain)
         elif self._outside.domain != domain:
             self._outside.refresh(domain)
         return self._outside, places[0], places[1]
@@ -226,7 +218,7 @@ class Engine:
         self.ground.put(fact)
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
-            self.memo = self._memo(self.universe.named)
+            self.memo = Memo(self._orders, compile_rules(self.rules, self._unstated), self.universe.named)
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
             changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
@@ -342,9 +334,6 @@ class Engine:
         stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
         return agreeing(ground.clocks, order) & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
-    def _memo(self, domain: int) -> Memo:
-        return Memo(self._orders, compile_rules(self.rules, self._unstated), domain)
-
     def _link(self, a: int, b: int) -> int:
         """Put a pair into every order; returns whose past gained, where that may bring a clash."""
         changed = 0
@@ -353,7 +342,7 @@ class Engine:
             plan = self.program.of[pred]
             if plan.plain and plan.bodies[pred]:
                 order.grow(len(self.universe))
-                watched = pred == _BEFORE and self._may_clash()
+                watched = pred == _BEFORE and self._plain and _CONCURRENT in self.memo.program.of
                 known = order.future(a) if watched else 0
                 try:
                     order.add(a, b)
@@ -365,10 +354,6 @@ class Engine:
                 if watched and not known >> b & 1:
                     changed = (order.future(b) | 1 << b) & ~known
         return changed
-
-    def _may_clash(self) -> bool:
-        """Whether a new `a < b` can exclude anything: some rule may judge events concurrent."""
-        return self._plain and _CONCURRENT in self.memo.program.of
 
     def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
         """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""

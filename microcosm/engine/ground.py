@@ -11,28 +11,27 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
+from typing import NamedTuple
 
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
-from microcosm.givens.facts import COMPLETE, STAMPED_OUT, BaseFacts
+from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import AcyclicGraph, Cycle
-from microcosm.order.order import base_facts
+from microcosm.order.order import BaseTables, base_facts
 from microcosm.order.stamps import StampOrder
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedEvents:
+class NumberedEvents(NamedTuple):
     """The position of each named event, in their order, and what is stated of them by their positions."""
 
     position: dict[str, int]
@@ -214,7 +213,7 @@ class Ground:
         return StampOrder({position[event]: stamp for event, stamp in self._givens.stamps.items()})
 
     @cached_property
-    def _base(self) -> BaseFacts:
+    def _base(self) -> BaseTables:
         return base_facts(self._givens)
 
     @cached_property

@@ -59,7 +59,9 @@ class Steps:
         """The step of a rule that only says that what is given holds."""
         a, b = self._names[x], self._names[y]
         conclusion = Conclusion(rule.head[0], a, str(rule.head[1]), b)
-        return Derivation(rule.instance.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b))
+        return Derivation(
+            rule.instance.rule.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b)
+        )
 
     def step(self, memo: Memo, rules: Iterable[Body], goal: Goal) -> Derivation | None:
         """The step of the shortest of some rules without recursion that concludes the goal."""
@@ -136,7 +138,9 @@ class Steps:
         for premise in instance.premises:
             match premise:
                 case Judged(judgement, left, relation, right):
-                    done = ready.get((judged(judgement, relation), number[left], number[right]))
+                    done = None
+                    if ready:
+                        done = ready.get((judged(judgement, relation), number[left], number[right]))
                     premises.append(done or self.premise(memo, premise, at[left], at[right]))
                 case Not() | NoneWith():
                     leaf = self.absence(premise, instance.conclusion, at)
@@ -153,7 +157,7 @@ class Steps:
         conclusion = Conclusion(
             head.judgement, self._names[at[head.left]], str(head.relation), self._names[at[head.right]]
         )
-        return Derivation(instance.name, conclusion, tuple(premises), evidence)
+        return Derivation(instance.rule.name, conclusion, tuple(premises), evidence)
 
     def premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
         if isinstance(premise.relation, Relation):

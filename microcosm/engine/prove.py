@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Climb
@@ -42,11 +42,15 @@ class Prover:
 
         Cost: a shortest path for `<`; else a search through the rules, at most one saturation.
         """
+        return (
+            self.known(judgement, a, relation, b) if self._engine.holds(judgement, a, relation, b) else None
+        )
+
+    def known(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation:
+        """A derivation of `judgement a R b`, which is judged. Cost: as `derive`."""
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self._engine.locate(a, b)
-        if a == b or not memo.judged((judgement, relation)).holds(x, y):
-            return None
         return self._derive(memo, ((judgement, relation), x, y))
 
     def _derive(self, memo: Memo, goal: Goal) -> Derivation:
@@ -78,7 +82,7 @@ class Prover:
             link = link or self._steps.step(memo, plan.bodies[pred], (pred, u, v))
             assert link is not None
             links.append(link)
-        return balanced(transitive.instance.name, links, forwards=transitive.pairs[0].left == LEFT)
+        return balanced(transitive.instance.rule.name, links, forwards=transitive.pairs[0].left == LEFT)
 
     def _shortest_path(self, memo: Memo, pred: Pred, x: int, y: int) -> list[int]:
         order = self._engine.order(pred)
@@ -199,8 +203,7 @@ class Prover:
         return derivation
 
 
-@dataclass(frozen=True)
-class _Further:
+class _Further(NamedTuple):
     """A recursive rule at a goal: the values for which all but its recursive premise hold."""
 
     rule: Body
@@ -226,8 +229,7 @@ class _Further:
         return _Way((self.read.pred, env[self.read.left], env[self.read.right]), parent, self, env)
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """How the search came to a goal."""
 
     goal: Goal

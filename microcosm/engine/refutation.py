@@ -173,7 +173,7 @@ class Refutation:
         guards = list(self._guard_nodes(rule, at))
         assert isinstance(head.relation, Relation)
         proof = Derivation(
-            rule.instance.name,
+            rule.instance.rule.name,
             Conclusion(head.judgement, names[left], str(head.relation), names[right]),
             (*guards, clash),
             {"assumes": [names[a], str(assumed), names[b]]},

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.engine.body import Pred
@@ -35,8 +35,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.happens_before import components
 
 
-@dataclass(frozen=True, slots=True)
-class Stratum:
+class Stratum(NamedTuple):
     """Predicates that depend on each other, and the instances that conclude them."""
 
     preds: frozenset[Pred]
@@ -45,8 +44,7 @@ class Stratum:
     """Whether some instance has a premise in `preds`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(NamedTuple):
     """`instance` concludes something from `premise`, or from its absence."""
 
     instance: Instance
@@ -204,7 +202,7 @@ def _said(edge: _Edge) -> str:
     source = premise_text(edge.premise, {})
     if edge.negative:
         source = f"the absence of {source}"
-    return f"{edge.instance.name} concludes {premise_text(edge.instance.conclusion, {})} from {source}"
+    return f"{edge.instance.rule.name} concludes {premise_text(edge.instance.conclusion, {})} from {source}"
 
 
 def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
@@ -231,7 +229,7 @@ def never_fire(rulebook: RuleBook) -> list[tuple[Rule, str]]:
     for instance in (*rulebook.instances, *rulebook.evolutions):
         instances[id(instance.rule)].append(instance)
         if instance.evolution is None:
-            concluders.setdefault(predicate(instance.conclusion), []).append(instance.name)
+            concluders.setdefault(predicate(instance.conclusion), []).append(instance.rule.name)
     silent = []
     for rule in rulebook.rules:
         blocked = [_blocking(i, possible) for i in instances[id(rule)]]

@@ -103,7 +103,7 @@ class _Asker:
                     continue
                 holds = self._holds(premise, at, lowered)
                 text = premise_text(premise, shown)
-                yield PremiseLine(instance.name, text, holds, conclusion, attempt, depth, events)
+                yield PremiseLine(instance.rule.name, text, holds, conclusion, attempt, depth, events)
                 if not holds and isinstance(premise, Judged) and isinstance(premise.relation, Relation):
                     lower = (premise.judgement, premise.relation)
                     if (

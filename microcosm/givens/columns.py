@@ -8,7 +8,7 @@ true of messages (`Givens.messages`).
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, count, repeat
 from operator import add, mul
@@ -158,6 +158,11 @@ class OrderColumns:
         if at is None or to is None or at * size + to not in self._source:
             return None
         return Correspondence(left, Relation.BEFORE, right, self._source[at * size + to])
+
+    def placed(self, position: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+        """The positions of the two ends of each link, in their order. Cost: linear."""
+        place = [*map(position.__getitem__, self.names)].__getitem__
+        return zip(map(place, self.lefts), map(place, self.rights), strict=True)
 
     def facts(self) -> Facts:
         """One by one, in their order. Cost: linear, in one pass over each column."""

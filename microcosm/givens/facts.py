@@ -23,10 +23,9 @@ itself is not answered. Nor is what it receives twice: which of the two came fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.givens.clock import between, too_late
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Why a fact is given: the kind of given and where it came from."""
 
     kind: Literal["internal", "external", "clocks", "token"]
@@ -134,21 +132,19 @@ PREDICATES = {
 """Every base predicate, and how many events it is said of."""
 
 
-class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
-    """From each predicate to its facts, as tuples of events; made when asked for.
+class BaseFacts:
+    """What the base predicates say of some givens, found when asked for.
 
-    `facts["same_process"]` is quadratic in the events of a process. `holds` and `partners` answer
-    without it, in constant time and in the size of the answer. Each raises `RuleError` for a predicate
-    that does not exist or is said of another number of events.
+    `holds` answers in constant time, `partners` in the size of the answer. Each raises `RuleError` for a
+    predicate that does not exist or is said of another number of events.
 
     `whole` tells of a log that is stated to be complete whether it orders what such a log must order, and
     `reach` what is before or after some events; they are asked once, and only where `complete` is.
     """
 
     def __init__(self, givens: Givens, whole: Callable[[], bool], reach: Reach) -> None:
-        self._givens, self._stamps, self._whole, self._reach = givens, givens.stamps, whole, reach
+        self.givens, self._stamps, self._whole, self._reach = givens, givens.stamps, whole, reach
         self._orderings, self._complete = givens.orderings, givens.complete
-        self._made: dict[str, frozenset[tuple[str, ...]]] = {}
         self._columned: dict[str, _Columns] = {}
 
     @cached_property
@@ -157,7 +153,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         sent: _Keys = {}
         received: _Keys = {}
         process: _Keys = {}
-        for message in self._givens.messages:
+        for message in self.givens.messages:
             known = sent if message.kind == "send" else received
             known.setdefault(message.event, {})[message.message] = None
             process.setdefault(message.event, {})[message.process] = None
@@ -172,7 +168,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
     def _unicast(self) -> Set[str]:
         """The events that send one message to one other process."""
         copies: dict[str, set[tuple[str, str | None]]] = {}
-        for message in self._givens.messages:
+        for message in self.givens.messages:
             if message.kind == "send":
                 to = set(message.receivers) - {message.process} if message.receivers else {None}
                 copies.setdefault(message.event, set()).update((message.message, name) for name in to)
@@ -183,7 +179,7 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
         """For each event what it sends and what it receives, each reception by the one that it answers."""
         sendings: dict[str, list[Message]] = {}
         receptions: dict[tuple[str, str], dict[str, None]] = {}
-        for message in self._givens.messages:
+        for message in self.givens.messages:
             if message.kind == "send":
                 sendings.setdefault(message.message, []).append(message)
             else:
@@ -213,8 +209,8 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
 
     def _covered(self) -> tuple[_Keys, _Keys]:
         """Keys that two events share unless something outside the log may lead from one to the other."""
-        events = covered(self._givens)
-        exits, entries = ports(self._givens, events)
+        events = covered(self.givens)
+        exits, entries = ports(self.givens, events)
         leaving, entered = self._reach(exits, 1), self._reach(entries, 0)
         open_ends = {event: (event in leaving, event in entered) for event in events}
         one: _Keys = {event: _OPEN[ends][0] for event, ends in open_ends.items()}
@@ -226,17 +222,6 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             one, other = self.shared(name)
             self._columned[name] = one, other, _inverse(one), _inverse(other)
         return self._columned[name]
-
-    def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
-        if name not in self._made:
-            self._made[name] = frozenset(self._facts(name))
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PREDICATES)
-
-    def __len__(self) -> int:
-        return len(PREDICATES)
 
     def events(self, name: str) -> Set[str]:
         """The events of which a unary predicate is true."""
@@ -267,13 +252,6 @@ class BaseFacts(Mapping[str, Set[tuple[str, ...]]]):
             for other in others.get(key, ()):
                 if other != event:
                     yield other
-
-    def _facts(self, name: str) -> Iterator[tuple[str, ...]]:
-        if PREDICATES.get(name) == 1:
-            return ((event,) for event in self._events[name])
-        expect(name, 2)
-        firsts = self._stamps if name == STAMPED_OUT else self._columns(name)[0]
-        return ((a, b) for a in firsts for b in self.partners(name, 0, a))
 
 
 def expect(name: str, events: int) -> None:

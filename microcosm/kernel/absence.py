@@ -179,13 +179,7 @@ class Search:
         Cost: for reachability one search of the given pairs, else a look-up.
         """
         if goal not in self.complete and self.program.is_reachability(goal):
-            reached, waiting = {goal.event}, [goal.event]
-            while waiting:
-                for event in self._given.cover(goal.end, waiting.pop()):
-                    if event not in reached:
-                        reached.add(event)
-                        waiting.append(event)
-            self.complete[goal] = reached - {goal.event}
+            self.complete[goal] = self._given.reached([goal.event], goal.end) - {goal.event}
         return self.complete.get(goal)
 
 
@@ -231,10 +225,7 @@ class _Rows:
         match step:
             case Judged():
                 for reading in self.search.readings(step):
-                    self._wait(task, *reading, False)
-            case Link(Judged(judgement, left, relation, right)):
-                assert isinstance(relation, Relation)
-                self._wait(task, judgement, left, relation, right, True)
+                    self._wait(task, *reading, isinstance(step, Link))
             case Not() | MostAccurate() | NoneWith():
                 self.search.pending.append((task.goal.judgement, task.goal.relation))
                 self._resume(task, self.search.satisfying(step, task.binding))

@@ -36,7 +36,6 @@ earlier microcosms (law 6), or takes more than `STEPS` steps in them, is not acc
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from microcosm.errors import RuleError
@@ -62,7 +61,7 @@ from microcosm.kernel.node import (
 )
 from microcosm.kernel.pattern import StepPattern, kernel_rules
 from microcosm.kernel.plan import Binding, RulePlans
-from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not, Premise, RuleChange
+from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not, Premise
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -266,11 +265,11 @@ class _Proof:
                 wrong = (1, f"needs {needed} {'premise' if needed == 1 else 'premises'}, not {len(premises)}")
             elif not (
                 all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True))
-                and _assumes(pattern, assumed, binding)
+                and pattern.assumed(assumed, binding)
                 and self._contradicts(pattern, below, binding)
             ):
                 wrong = (2, "")
-            elif new and not _evolves(pattern.evolution, *new, binding):
+            elif new and not pattern.evolves(*new, binding):
                 wrong = (3, "")
             elif pattern.alone and (words := _unshown(node, shows, pattern.givens[0], binding, before)):
                 wrong = (5, words)
@@ -291,22 +290,15 @@ class _Proof:
         fail(path, f"{shown(name)} {words}")
 
     def _contradicts(self, pattern: StepPattern, below: list[_Visit], binding: Binding) -> bool:
-        """Whether the premises of the contradiction are those of the rule; extends the binding (law 7)."""
+        """Whether the premises of the contradiction are those of the rule (law 7)."""
         if pattern.clash is None:
             return True
-        at = next(k for k, line in enumerate(pattern.nodes) if line.relation == CONTRADICTION)
-        if below[at].node["rule"] != CLASH:
+        clash = next(v for v, p in zip(below, pattern.nodes, strict=True) if p.relation == CONTRADICTION)
+        if clash.node["rule"] != CLASH:
             return False
-        path, lemmas = below[at].path, below[at].lemmas
-        places = enumerate(below[at].node["premises"])
-        lines = [self._found(node, (path, place), lemmas).line for place, node in places]
-        for one, other in (pattern.clash, pattern.clash[::-1]):
-            for turned in product((False, True), repeat=2):
-                found = dict(binding)
-                read = [_turn(line) if turn else line for line, turn in zip(lines, turned, strict=False)]
-                if len(read) == 2 and one.matches(read[0], found) and other.matches(read[1], found):
-                    return True
-        return False
+        places = enumerate(clash.node["premises"])
+        lines = [self._found(node, (clash.path, place), clash.lemmas).line for place, node in places]
+        return pattern.contradicts(lines, binding)
 
     def _clash(self, node: Any, line: NodeLine, premises: list[NodeLine], path: NodePath) -> None:
         """Check a contradiction (law 7)."""
@@ -371,30 +363,6 @@ def _fail_assumed(line: NodeLine, path: NodePath) -> NoReturn:
     fail(path, f"nothing above it assumes `{line}`")
 
 
-def _turn(line: NodeLine) -> NodeLine:
-    """A symmetric relation, said the other way round."""
-    symmetric = line.relation in ("||", "<>", "!||", "!<>")
-    return line._replace(left=line.right, right=line.left) if symmetric else line
-
-
-def _assumes(pattern: StepPattern, assumed: NodeLine | None, binding: Binding) -> bool:
-    """Whether a step names as assumed what its rule assumes; extends the binding (law 8)."""
-    if pattern.assumes is None or assumed is None:
-        return pattern.assumes is assumed
-    return pattern.assumes.matches(assumed, binding)
-
-
-def _evolves(pattern: RuleChange | None, update: bool, new: Correspondence, binding: Binding) -> bool:
-    """Whether the evolution is an instance of the pattern; extends the binding."""
-    return (
-        pattern is not None
-        and pattern.update == update
-        and pattern.relation is new.relation
-        and binding.setdefault(pattern.left, new.left) == new.left
-        and binding.setdefault(pattern.right, new.right) == new.right
-    )
-
-
 def _holds(
     pattern: StepPattern, binding: Binding, before: _Setting, after: _Setting, node: Any, shows: list[str]
 ) -> bool:
@@ -413,13 +381,10 @@ def _unshown(node: Any, shows: list[str], given: Given, binding: Binding, settin
     if len(shows) == 1 and _is_shown(node, shows[0], given, binding, setting):
         return ""
     left, relation, right = binding[given.left], given.relation, binding[given.right]
-    kinds = set[str]()
-    for evidence in setting.facts.evidence(left, Relation(relation), right):
-        if not shows and evidence.kind not in ("clocks", "token"):
-            return ""
-        kinds.add(evidence.kind)
+    kinds = {evidence.kind for evidence in setting.facts.evidence(left, Relation(relation), right)}
     if kinds and not shows:
-        return f"does not show the {' or '.join(sorted(kinds))} that it rests on"
+        told = kinds <= {"clocks", "token"}
+        return f"does not show the {' or '.join(sorted(kinds))} that it rests on" if told else ""
     return f"rests on no such given: {shown(left)} {relation} {shown(right)}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.completeness import covered, owned
@@ -57,7 +57,7 @@ class GivenRows:
         """
         return self._cover[end].get(event, [])
 
-    def reached(self, events: Collection[str], end: Literal[0, 1]) -> set[str]:
+    def reached(self, events: Collection[str], end: int) -> set[str]:
         """Some events and all given to be after them (end 0), or before them (end 1). Cost: linear."""
         found, waiting = set(events), [*events]
         while waiting:

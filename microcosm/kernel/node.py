@@ -78,6 +78,11 @@ class NodeLine(NamedTuple):
             and binding.setdefault(self.right, said.right) == said.right
         )
 
+    @property
+    def turned(self) -> NodeLine:
+        """The line with its ends exchanged."""
+        return self._replace(left=self.right, right=self.left)
+
     def __str__(self) -> str:
         left, right = shown(self.left), shown(self.right)
         if self.relation == "not-in":

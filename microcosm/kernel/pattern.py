@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.node import CONTRADICTION, JUDGEMENTS, NodeLine
-from microcosm.kernel.plan import PlanStep, RulePlans, planned, variables
+from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, variables
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -35,6 +35,9 @@ from microcosm.logic.rule import (
 
 if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
+
+
+_SYMMETRIC = ("||", "<>", "!||", "!<>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,34 @@ class StepPattern:
     alone: bool
     """Whether a given about the two events of the conclusion is the only premise."""
 
+    def assumed(self, named: NodeLine | None, binding: Binding) -> bool:
+        """Whether a step names as assumed what its rule assumes; extends the binding. Cost: constant."""
+        if self.assumes is None or named is None:
+            return self.assumes is named
+        return self.assumes.matches(named, binding)
+
+    def evolves(self, update: bool, new: Correspondence, binding: Binding) -> bool:
+        """Whether an evolution is one of its rule; extends the binding. Cost: constant."""
+        change = self.evolution
+        return (
+            change is not None
+            and (change.update, change.relation) == (update, new.relation)
+            and binding.setdefault(change.left, new.left) == new.left
+            and binding.setdefault(change.right, new.right) == new.right
+        )
+
+    def contradicts(self, premises: list[NodeLine], binding: Binding) -> bool:
+        """Whether two premises of a contradiction, in any order, are those of its rule. Cost: constant."""
+        if self.clash is None or len(premises) != 2:
+            return False
+        readings = [(line, line.turned) if line.relation in _SYMMETRIC else (line,) for line in premises]
+        for two in product(*readings):
+            for lines in (two, two[::-1]):
+                found = dict(binding)
+                if all(map(NodeLine.matches, self.clash, lines, (found, found))):
+                    return True
+        return False
+
 
 def patterns(instance: Instance) -> Iterator[StepPattern]:
     """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
@@ -83,8 +114,7 @@ def patterns(instance: Instance) -> Iterator[StepPattern]:
                     nodes.append((clash[0]._replace(relation=CONTRADICTION),))
             case Judged():
                 line = _said(premise)
-                turned = line._replace(left=line.right, right=line.left)
-                nodes.append((line, turned) if line.relation is None else (line,))
+                nodes.append((line, line.turned) if line.relation is None else (line,))
             case Not(Judged() as denied):
                 line = _said(denied)
                 nodes.append((line._replace(absent=True, relation=line.relation or "_"),))
@@ -155,7 +185,7 @@ class KernelRules:
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
             said = (JUDGEMENTS[line.judgement], Relation(line.relation))
-            named = (instance for instance in self._instances if instance.name == name)
+            named = (instance for instance in self._instances if instance.rule.name == name)
             self._patterns[key] = [
                 pattern
                 for instance in named

@@ -43,10 +43,8 @@ class AnyEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """`of`, concluded by a rule other than the transitive one."""
-
-    of: Judged
+class Link(Judged):
+    """`|- left R right`, concluded by a rule other than the transitive one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class Cover:
     right: str
 
 
-PlanStep = Premise | AnyEvent | Link | Cover
+PlanStep = Premise | AnyEvent | Cover
 
 
 class RowGoal(NamedTuple):
@@ -90,7 +88,7 @@ def variables(step: PlanStep) -> list[str]:
             found = [event]
         case BasePredicate(_, events):
             found = list(events)
-        case Not(body) | MostAccurate(body) | Link(body):
+        case Not(body) | MostAccurate(body):
             found = variables(body)
         case NoneWith(event, body):
             found = [v for premise in body for v in variables(premise) if v != event]
@@ -166,15 +164,15 @@ class RulePlans:
         stepping = len(others) < len(instances)
         if stepping and not link:
             known, between, wanted = "xyz"
-            yield RulePlan(known, wanted, (Link(_turned(pred, known, wanted, end)),))
-            steps = (_turned(pred, known, between, end), Link(_turned(pred, between, wanted, end)))
+            yield RulePlan(known, wanted, (_step(Link, pred, known, wanted, end),))
+            steps = (_step(Judged, pred, known, between, end), _step(Link, pred, between, wanted, end))
             yield RulePlan(known, wanted, steps)
             return
         for instance in others:
             ends = (instance.conclusion.left, instance.conclusion.right)
             known, wanted = ends[end], ends[1 - end]
             if any(isinstance(p, Assume) for p in instance.premises):
-                raise RuleError(f"absence is asked of what {instance.name} concludes from an assumption")
+                raise RuleError(f"absence is asked of what {instance.rule.name} concludes from an assumption")
             premises: tuple[PlanStep, ...] = instance.premises
             if stepping and premises == (Given(ends[0], Relation.BEFORE, ends[1]),):
                 premises = (Cover(*ends),)
@@ -186,9 +184,9 @@ def _pred(judged: Judged) -> Predicate:
     return judged.judgement, judged.relation
 
 
-def _turned(pred: Predicate, known: str, wanted: str, end: int) -> Judged:
+def _step(kind: type[Judged], pred: Predicate, known: str, wanted: str, end: int) -> Judged:
     left, right = (known, wanted) if end == 0 else (wanted, known)
-    return Judged(pred[0], left, pred[1], right)
+    return kind(pred[0], left, pred[1], right)
 
 
 def _transitive(instance: Instance) -> bool:

@@ -9,9 +9,10 @@ stay; distinct variables may name one event, but no relation holds between an ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import product
+from typing import TypeVar
 
 from microcosm.givens.relation import MORE_ACCURATE, Relation
 
@@ -165,8 +166,8 @@ class Rule:
                     continue
                 premises = tuple(p for premise in chosen for p in _bind(premise, binding))
                 for conclusion in self.conclusions:
-                    head = _judged(conclusion, binding)
-                    evolution = self.evolution and _evolution(self.evolution, binding)
+                    head = _forward(conclusion, binding)
+                    evolution = self.evolution and _forward(self.evolution, binding)
                     yield Instance(self, head, premises, evolution)
 
 
@@ -179,28 +180,20 @@ class Instance:
     premises: tuple[Premise, ...]
     evolution: RuleChange | None = None
 
-    @property
-    def name(self) -> str:
-        """The rule's name, as proofs show it."""
-        return self.rule.name
+
+Pair = TypeVar("Pair", bound="Judged | Given | Assume | RuleChange")
 
 
 def _bind(premise: Premise, binding: dict[str, Relation]) -> tuple[Premise, ...]:
     match premise:
-        case Judged():
-            return (_judged(premise, binding),)
-        case Given():
-            left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
-            return (Given(left, relation, right),)
+        case Judged() | Given() | Assume():
+            return (_forward(premise, binding),)
         case Not(body):
             return tuple(Not(p) for p in _bind(body, binding))  # type: ignore[arg-type]
         case NoneWith(event, body):
             return (NoneWith(event, tuple(q for p in body for q in _bind(p, binding))),)  # type: ignore[misc]
         case MostAccurate(of):
-            return (MostAccurate(_judged(of, binding)),)
-        case Assume():
-            left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
-            return (Assume(left, relation, right),)
+            return (MostAccurate(_forward(of, binding)),)
         case Incompatible(one, other):
             return (Incompatible(_relation(one, binding), _relation(other, binding)),)
         case _:
@@ -215,30 +208,20 @@ def _relation(term: Term, binding: dict[str, Relation]) -> Term:
     return binding[term]
 
 
-def _turn(left: str, term: Term, right: str, binding: dict[str, Relation]) -> tuple[str, Term, str]:
-    relation = _relation(term, binding)
+def _forward(said: Pair, binding: dict[str, Relation]) -> Pair:
+    """What is said of two events, its relation concrete, and the other way round where that is `>`."""
+    relation = _relation(said.relation, binding)
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         assert isinstance(relation, Relation)
-        return right, relation.converse, left
-    return left, relation, right
-
-
-def _judged(premise: Judged, binding: dict[str, Relation]) -> Judged:
-    left, relation, right = _turn(premise.left, premise.relation, premise.right, binding)
-    return Judged(premise.judgement, left, relation, right)
-
-
-def _evolution(evolution: RuleChange, binding: dict[str, Relation]) -> RuleChange:
-    left, relation, right = _turn(evolution.left, evolution.relation, evolution.right, binding)
-    return RuleChange(left, relation, right, evolution.update)
+        return replace(said, left=said.right, relation=relation.converse, right=said.left)
+    return replace(said, relation=relation)
 
 
 def finer(of: Judged) -> Iterator[Judged]:
     """What must not be judged of the same pair for `of` (concrete) to be most accurate. Cost: constant."""
     assert isinstance(of.relation, Relation)
     for more in MORE_ACCURATE.get(of.relation, ()):
-        left, relation, right = _turn(of.left, more, of.right, {})
-        yield Judged(of.judgement, left, relation, right)
+        yield _forward(Judged(of.judgement, of.left, more, of.right), {})
 
 
 _POSSIBLE: dict[Relation | str, frozenset[str]] = {

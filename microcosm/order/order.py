@@ -7,14 +7,14 @@ not, its silence about a pair proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import Literal
 
 from microcosm import tuning
 from microcosm.givens.completeness import covered, owned
-from microcosm.givens.facts import BaseFacts
+from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, expect
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.chain_cover import ProcessOf, Wide
@@ -68,9 +68,12 @@ def lacking(givens: Givens) -> str | None:
 
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
     """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
-    before = [(f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE]
+    links = givens.links
+    linked = () if links is None else links.placed(position)
+    external = givens.external.values() if links is None else ()
+    before = ((f.left, f.right) for f in external if f.relation is Relation.BEFORE)
     stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
-    return [*stated, *ClockRows(givens.clocks, position).cover()]
+    return [*linked, *stated, *ClockRows(givens.clocks, position).cover()]
 
 
 def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[str]:
@@ -128,7 +131,36 @@ def lacking_order(
     return None
 
 
-def base_facts(givens: Givens) -> BaseFacts:
+class BaseTables(BaseFacts, Mapping[str, Set[tuple[str, ...]]]):
+    """From each base predicate to all of its facts, as tuples of events; made when asked for.
+
+    Cost: the size of the answer, which for `same_process` is quadratic in the events of a process.
+    """
+
+    @cached_property
+    def _made(self) -> dict[str, frozenset[tuple[str, ...]]]:
+        return {}
+
+    def __getitem__(self, name: str) -> frozenset[tuple[str, ...]]:
+        if name not in self._made:
+            self._made[name] = frozenset(self._facts(name))
+        return self._made[name]
+
+    def _facts(self, name: str) -> Iterator[tuple[str, ...]]:
+        if PREDICATES.get(name) == 1:
+            return ((event,) for event in self.events(name))
+        expect(name, 2)
+        firsts = self.givens.stamps if name == STAMPED_OUT else self.shared(name)[0]
+        return ((a, b) for a in firsts for b in self.partners(name, 0, a))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PREDICATES)
+
+    def __len__(self) -> int:
+        return len(PREDICATES)
+
+
+def base_facts(givens: Givens) -> BaseTables:
     """The base predicates of some givens. Cost: linear in the messages; of `complete`, that of `lacking`.
 
     >>> from microcosm.givens.columns import Message
@@ -137,4 +169,4 @@ def base_facts(givens: Givens) -> BaseFacts:
     >>> facts["matches"], facts["send"]
     (frozenset({('e', 'f')}), frozenset({('e',)}))
     """
-    return BaseFacts(givens, lambda: lacking(givens) is None, partial(reached, givens))
+    return BaseTables(givens, lambda: lacking(givens) is None, partial(reached, givens))

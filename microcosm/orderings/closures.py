@@ -137,21 +137,22 @@ def shortest(computation: Computation, start: int, ends: Iterable[int], jumps: J
     """
     chains, peer, index = computation.chains, computation.peer, computation.index
     targets = set(ends)
-    low = [len(chain) for chain in chains]  # by peer: from here on all has been looked at
+    low: dict[int, int] = {}  # by peer: from here on all has been looked at; nothing yet where it is missing
+    far = len(computation)
     entries = [(start, start, 0)]  # an event that was jumped to, where from, and the entry to that peer
     jumped = set[int]()
     at_entry = 0
     while at_entry < len(entries):
         entered = entries[at_entry][0]
         p, begin = peer[entered], index[entered] + (at_entry == 0)
-        for event in (*((start,) if at_entry == 0 else ()), *chains[p][begin : low[p]]):
+        for event in (*((start,) if at_entry == 0 else ()), *chains[p][begin : low.get(p)]):
             if event in targets and (event != start or at_entry):
                 return _path(entries, at_entry, event)
             for target in jumps(event):
-                if target not in jumped and index[target] < low[peer[target]]:
+                if target not in jumped and index[target] < low.get(peer[target], far):
                     jumped.add(target)
                     entries.append((target, event, at_entry))
-        low[p] = min(low[p], begin)
+        low[p] = min(low.get(p, far), begin)
         at_entry += 1
     return None
 

@@ -120,7 +120,7 @@ def knot_through(computation: Computation, start: int, below: int | None) -> tup
     send, message = computation.send, computation.message
     origin: dict[int, int] = {}  # by event: the first message of the couple that reached it
     rides: dict[int, tuple[int, int]] = {}  # by first message of a couple: the couple before it
-    lowest = [len(chain) for chain in computation.chains]  # by peer: from where receptions are reached
+    lowest: dict[int, int] = {}  # by peer: from where receptions are reached
     level = [start]
     steps = 0
     size = 0
@@ -142,13 +142,13 @@ def knot_through(computation: Computation, start: int, below: int | None) -> tup
                 for reception in computation.receptions[second]:
                     p, at = computation.peer[reception], computation.index[reception]
                     chain = computation.chains[p]
-                    for place in range(at + 1, lowest[p]):
+                    for place in range(at + 1, lowest.get(p, len(chain))):
                         steps += 1
                         third = message[chain[place]]
                         if send[third] != chain[place] and third not in rides:
                             rides[third] = (first, second)
                             reached.append(third)
-                    lowest[p] = min(lowest[p], at + 1)
+                    lowest[p] = min(lowest.get(p, len(chain)), at + 1)
             if start in rides:
                 return _couples(rides, start), steps
         level = reached

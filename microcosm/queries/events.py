@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Protocol
 
+from microcosm import tuning
 from microcosm.errors import NotOneEvent
 from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
@@ -36,7 +38,6 @@ class Named(Protocol):
     @property
     def events(self) -> list[str]: ...
     def __contains__(self, event: object, /) -> bool: ...
-    def nearest(self, name: str) -> list[str]: ...
 
 
 def event_meant(text: str, known: Named) -> str:
@@ -62,6 +63,19 @@ def event_meant(text: str, known: Named) -> str:
         if lines:
             return _only(text, [row for row in lines if row.line == line], known, _beside(line, lines))
     return text
+
+
+def nearest(name: str, known: Named) -> list[str]:
+    """Up to three event names like a mistyped one, or with an execution before it, of givens and log.
+
+    None among more than `NAMES_COMPARED` events. Cost: linear.
+    """
+    table = known.givens.events
+    names = list(dict.fromkeys((*known.events, *(() if table is None else table.names))))
+    if len(names) > tuning.NAMES_COMPARED:
+        return []
+    within = [one for one in names if one.endswith(f"/{name}")]
+    return within[:3] or get_close_matches(name, names, n=3)
 
 
 def matching(pattern: str, known: Named) -> list[EventRow]:
@@ -167,7 +181,7 @@ def _only(asked: str, found: Sequence[EventRow], known: Named, otherwise: str = 
     if len(found) == 1:
         return found[0].name
     if not found:
-        near = [] if otherwise else known.nearest(asked.strip("/"))
+        near = [] if otherwise else nearest(asked.strip("/"), known)
         meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else otherwise
         raise NotOneEvent(f"{asked} is no event{meant}")
     table = known.givens.events

@@ -7,9 +7,9 @@ Exact, unlike a verdict: a relation that is missing here holds in no world that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain, repeat
 from operator import and_, or_
 
@@ -132,13 +132,30 @@ OUTSIDERS = 2
 """Events that a question names and no given does: anything is possible of them."""
 
 
-@dataclass(frozen=True, slots=True)
 class WitnessWorld:
-    """A world that shows that something is possible: all events in an order that extends its `<`."""
+    """A world that shows that something is possible: all events in an order that extends its `<`.
 
-    order: list[str]
-    before: list[tuple[str, str]]
-    """The transitive reduction of its `<`, sorted."""
+    Cost: that of the order and of the reduction of its `<` is paid when they are first asked for.
+    """
+
+    def __init__(self, world: Candidate, names: Sequence[str]) -> None:
+        self._world, self._names = world, names
+
+    def __len__(self) -> int:
+        """How many events it has."""
+        return len(self._names)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """All events, causes first."""
+        return [self._names[at] for at in self._world.order if at < len(self._names)]
+
+    @cached_property
+    def before(self) -> list[tuple[str, str]]:
+        """The transitive reduction of its `<`, sorted."""
+        names = self._names
+        with gc_paused():
+            return sorted((names[a], names[b]) for a, b in self._world.reduction())
 
     def __str__(self) -> str:
         return ", ".join(map(quote, self.order))
@@ -236,7 +253,7 @@ class Worlds:
         self._possibilities.stop = stop
         found = self._possibilities.possible(*places)
         left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
-        worlds = {r: _named(world, names) for r, world in found.worlds.items()}
+        worlds = {r: WitnessWorld(world, names) for r, world in found.worlds.items()}
         return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
 
     def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
@@ -265,7 +282,7 @@ class Worlds:
         """
         self._possibilities.stop = stop
         world = self._possibilities.world()
-        return None if world is None else _named(world, self.events)
+        return None if world is None else WitnessWorld(world, self.events)
 
     def table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """The possible relations of every pair, sorted, first before second; and whether all were decided.
@@ -288,9 +305,3 @@ class Worlds:
 
     def _left(self, rows: PossibleTable) -> PairsLeft:
         return PairsLeft(self._position, rows.before, rows.concurrent)
-
-
-def _named(world: Candidate, names: list[str]) -> WitnessWorld:
-    with gc_paused():
-        order = [names[at] for at in world.order if at < len(names)]
-        return WitnessWorld(order, sorted((names[a], names[b]) for a, b in world.reduction()))

@@ -27,8 +27,8 @@ from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Segment, fork, read_segment
-from microcosm.replica.ledger.dots import Dot, DotRun
-from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
 
@@ -121,13 +121,14 @@ class Admitting(Authored):
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
         """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
         with self.transaction():
+            linked = Dots(supply.linked)
             for value in supply.signed:
                 try:
                     segment, contents = read_segment(value)
                 except Malformed as error:
                     self._blame(peer, f"what cannot be read: {error}")
                     continue
-                proof = self._admit_segment(peer, segment, contents)
+                proof = self._admit_segment(peer, segment, contents, linked)
                 if proof is not None:
                     yield Heads((), (proof.written(),), answer=False)
             self.take(self._loose(peer, supply.evolutions))
@@ -180,7 +181,9 @@ class Admitting(Authored):
         self.begin_anew(peer, dot)
         return True
 
-    def _admit_segment(self, peer: str, segment: Segment, contents: dict[int, bytes]) -> ForkProof | None:
+    def _admit_segment(
+        self, peer: str, segment: Segment, contents: dict[int, bytes], linked: Dots
+    ) -> ForkProof | None:
         """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
         name, stream, state = segment.stream[0], segment.stream, self._state
         if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
@@ -209,14 +212,28 @@ class Admitting(Authored):
             if stream == self.stream:
                 if not self._divided(peer, number):
                     return None
-                return self._admit_segment(peer, segment, contents)
+                return self._admit_segment(peer, segment, contents, linked)
             one, two = (self._whole(each) for each in (segment, other))
             proof = ForkProof(one, two)
             if number < state.ledger.closed.get(stream, number + 1):
                 self._keep_proof(proof, cut=peer != name)
                 return proof
-        self._take_part(peer, segment, contents, same)
+        if self._connects(segment, linked) or name not in state.given_up:
+            self._take_part(peer, segment, contents, same)
         return None
+
+    def _connects(self, segment: Segment, linked: Dots) -> bool:
+        """Whether a segment, which contradicts none beside it, follows what is known of its chain.
+
+        `linked` is what the peer knows, and cannot prove any more, to be of one chain with what is around it.
+        """
+        known, before = self._state.chains.connected(segment.stream), segment.first - 1
+        if before <= known or segment.last < segment.first:
+            return True
+        if Dots([DotRun(*segment.stream, known + 1, segment.first)]) - linked:
+            return False
+        self._write("connect", packb([*segment.stream, before]))
+        return True
 
     def _rank(self, peer: str, segment: Segment) -> int | None:
         """From where its key would be known, 0 if that is one's own; None if it is not the author's."""
@@ -248,9 +265,9 @@ class Admitting(Authored):
                 continue
             try:
                 evolution = evolutions.decode(content)
-            except NewerVersion as error:  # nothing of the part is kept, so that it is asked for again
+            except NewerVersion as error:
                 self.exchange.newer[peer] = str(error)
-                return
+                return  # nothing of the part is kept, so that it is asked for again
             except Malformed as error:
                 self._blame(peer, f"an evolution that cannot be read: {error}")
                 continue
@@ -260,14 +277,18 @@ class Admitting(Authored):
             if fault is not None:
                 self._blame(peer, fault)
                 continue
+            if not self.exchange.keeps(peer, evolution):
+                return
             held = state.ledger.held.values(), found.values()
             if self.quotas is None or self.quotas.admits(dot.replica, len(content), *held):
                 found[number] = evolution
         new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
         if found or new or not same:
             state.take_signed(segment, found)
-            some = {number: contents[number] for number in found}
+            kept = [n for n, each in found.items() if type(each) is NewerEvolution]
+            some = {number: contents[number] for number in found if number not in kept}
             self._pending.append(("signed", packb(segment.written(some))))
+            self._pending += [("newer", contents[number]) for number in kept]
 
     def fault_in(self, evolution: Evolution) -> str | None:
         """See `Replica`."""
@@ -292,7 +313,7 @@ class Admitting(Authored):
                 self._doubted(peer, f"evolutions of {name} that nobody has signed")
             elif (fault := self.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
-            elif evolution.dot not in self._state.ledger.seen:
+            elif evolution.dot not in self._state.ledger.seen and self.exchange.keeps(peer, evolution):
                 yield evolution
 
     def take(self, some: Iterable[Evolution]) -> int:

@@ -19,8 +19,8 @@ from microcosm.replica.core import fit
 from microcosm.replica.epochs import DISPUTED, Epochs
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import Segment, leaf
-from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.chain import BLOCK, UNSIGNED, Segment, block_of, leaf
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import PINNED
@@ -123,13 +123,23 @@ class Authored(Epochs):
         super().settle_divergences(peer)
 
     def _dispute(self, run: DotRun) -> None:
-        """What this replica itself has said in doubtful numbers is said again under others."""
+        """What this replica itself has said in doubtful numbers is said again under others.
+
+        Not so what it has of another copy of its journal, which signed it: that may have come after or
+        before, and may say it itself.
+        """
         if run.replica == self.name and run.first < run.end:
             held = self._state.ledger.held
-            own = [held[dot] for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first]
+            dots = (dot for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first)
+            own = [held[dot] for dot in dots if self._is_own(dot)]
             if own:
                 said = [evolutions.encode(each) for each in own]
                 self._write(DISPUTED, packb([*self._disputed(), *said]))
+
+    def _is_own(self, dot: Dot) -> bool:
+        """Whether this journal itself has said what a dot of its name is."""
+        segment = self._state.chains.of(dot)
+        return segment is None or segment.signature == UNSIGNED
 
     # -- the side of an exchange -----------------------------------------------------------------------
 
@@ -138,9 +148,9 @@ class Authored(Epochs):
         state = self._state
         return state.ledger.seen - state.unproved if state.unproved else state.ledger.seen
 
-    def unsigned_of(self, names: Collection[str]) -> list[DotRun]:
-        """The dots of some replicas that are known by messages alone, and that nobody has signed."""
-        return [run for run in self._state.unproved if run.replica in names]
+    def not_given_up(self, names: Collection[str]) -> set[str]:
+        """Those of some names of which no incarnation was given up so far."""
+        return {*names} - self._state.given_up if self.signs else set()
 
     def heads(self) -> bytes:
         """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
@@ -166,32 +176,69 @@ class Authored(Epochs):
         newest += [self._whole(each).written() for each in left if each is not None]
         return Heads(tuple(newest), tuple(each.written() for each in self.proofs if each.stream in closed))
 
-    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
-        """Evolutions that are held, in the order of their dots, with the heads that vouch for them."""
+    def supplies(
+        self, found: Iterable[Evolution], largest: int, asked: Dots | None = None
+    ) -> Iterator[Supply]:
+        """Evolutions that are held, in the order of their dots, with the heads that vouch for them.
+
+        `asked` are these and others, which are not held any more: their hashes come along, so that who has
+        what was before them sees that all is of one chain.
+        """
         signed: list[list[Any]] = []
         loose: list[bytes] = []
+        linked: list[DotRun] = []
         size = 0
+        done: dict[Stream, int] = {}
         for segment, contents in self._parts(found, largest):
             if segment is None:
                 loose += contents.values()
                 size += sum(map(len, contents.values()))
             else:
-                part = self._part(segment, min(contents), max(contents))
-                signed.append(part.written(contents))
-                size += sum(map(len, contents.values())) + 24 * (part.last - max(contents)) + 150
+                last = max(contents)
+                begun = self._begun(asked, Dot(*segment.stream, min(contents)))
+                first = max(begun, done.get(segment.stream, 0) + 1)
+                done[segment.stream] = last
+                parts = [*self._linked(segment, first, last)]
+                for part in parts:
+                    some = contents if part is parts[-1] else {}
+                    signed.append(part.written(some))
+                    size += sum(map(len, some.values())) + 26 * (part.last - part.first - len(some)) + 176
+                    if first < part.first and self._state.chains.connected(segment.stream) >= part.first - 1:
+                        linked.append(DotRun(*segment.stream, first, part.first))
+                    first = part.last + 1
             if size > largest:
-                yield self._supply(signed, loose)
-                signed, loose, size = [], [], 0
+                yield self._supply(signed, loose, linked)
+                signed, loose, linked, size = [], [], [], 0
         if signed or loose:
-            yield self._supply(signed, loose)
+            yield self._supply(signed, loose, linked)
 
-    def _supply(self, signed: list[list[Any]], loose: list[bytes]) -> Supply:
+    def _begun(self, asked: Dots | None, dot: Dot) -> int:
+        """From where on it is to be shown that a dot is of one chain with what was before."""
+        if asked is None:
+            return dot.number
+        first, seen = asked.run_at(dot).first, self._state.ledger.seen
+        before = Dot(*dot.stream, first - 1)
+        return first if before in seen else seen.end_before(before)
+
+    def _linked(self, segment: Segment, first: int, last: int) -> Iterator[Segment]:
+        """What proves the numbers up to `last` that are in a segment, and before it, as far as it is known,
+        what is from `first` on; of several blocks in which nothing is held the first one only."""
+        chains, number = self._state.chains, first
+        while number < segment.first:
+            other = chains.of(Dot(*segment.stream, number))
+            if other is not None:
+                yield self._part(other, number, other.last)
+                number = other.last
+            number += 1
+            if block_of(number) != block_of(first):
+                number = max(number, block_of(segment.first) * BLOCK + 1)
+        yield self._part(segment, number, last)
+
+    def _supply(self, signed: list[list[Any]], loose: list[bytes], linked: list[DotRun]) -> Supply:
         struck = self._state.ledger.struck
-        if not struck:
-            return Supply(tuple(loose), tuple(signed))
         dots = (Dot(part[0], part[1], n) for part in signed for n in range(part[2], part[2] + len(part[4])))
-        told = Dots(DotRun(*dot, dot.number + 1) for dot in dots if dot in struck)
-        return Supply(tuple(loose), tuple(signed), tuple(told))
+        told = Dots(DotRun(*dot, dot.number + 1) for dot in dots if dot in struck) if struck else ()
+        return Supply(tuple(loose), tuple(signed), tuple(told), tuple(linked))
 
     def _parts(
         self, found: Iterable[Evolution], largest: int

@@ -6,13 +6,15 @@ from collections.abc import Collection
 from contextlib import suppress
 from secrets import randbits
 
+from msgpack import packb
+
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import facts_of, fit
 from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove, reserved
+from microcosm.replica.ledger.evolution import Add, Append, Forget, NewerEvolution, Remove, reserved
 from microcosm.replica.ledger.forgetting import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
@@ -128,12 +130,13 @@ class Changes(Epochs):
         Its events stand in a chain of their own again, between those that were before and after them.
         """
         disputed = self._disputed()
-        if not disputed:
+        unread = [each for each in disputed if isinstance(evolutions.decode(each), NewerEvolution)]
+        if len(disputed) == len(unread):
             return
         ledger = self._state.ledger
         again: dict[Stream, list[str]] = {}
         with self.transaction():
-            self._write(DISPUTED, b"")
+            self._write(DISPUTED, packb(unread) if unread else b"")
             for content in disputed:
                 match evolutions.decode(content):
                     case Append(dot, event, at) if event not in ledger.places and not event.startswith("c:"):

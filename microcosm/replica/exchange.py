@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.exchange_messages import (
+    VERSIONS,
     Compare,
     ExchangeMessage,
     Gone,
@@ -32,12 +33,15 @@ from microcosm.replica.exchange_messages import (
     Same,
     Supply,
     Want,
+    contents_of,
     decode,
     encode,
+    told_of,
 )
+from microcosm.replica.exchange_side import Side
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, Stream, fingerprint
-from microcosm.replica.ledger.evolution import Append, Evolution
+from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
+from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
 
 Item = TypeVar("Item")
 
@@ -54,80 +58,6 @@ TRIES, AGAIN = 3, 64
 
 RUN_BYTES = 64
 """What a run or a range is reckoned to take; names are short."""
-
-
-class Side(Protocol):
-    """What an exchange needs of its replica."""
-
-    def seen(self) -> Dots:
-        """Every dot that is seen."""
-        ...
-
-    def proved(self) -> Dots:
-        """Every dot that need not come again: seen, and signed by its author."""
-        ...
-
-    @property
-    def signs(self) -> bool:
-        """Whether it signs, and takes only what is signed."""
-        ...
-
-    def heads(self) -> bytes:
-        """What stands for the newest heads that it knows."""
-        ...
-
-    def newest_heads(self) -> Heads:
-        """The newest heads that it knows."""
-        ...
-
-    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
-        """What to tell a peer of heads that it told."""
-        ...
-
-    def supplies(self, found: Iterable[Evolution], largest: int) -> Iterator[Supply]:
-        """Evolutions that are held, with what vouches for them."""
-        ...
-
-    def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
-        """Take what is signed by whom it ought to be, durably; what to tell the peer."""
-        ...
-
-    def held_of(self, dots: Dots) -> list[Evolution]:
-        """The evolutions of some dots that are still held, in the order of their dots."""
-        ...
-
-    def take(self, some: Iterable[Evolution]) -> int:
-        """Take evolutions, durably, all or none; how many were new."""
-        ...
-
-    @property
-    def stream(self) -> Stream:
-        """Its own evolutions."""
-        ...
-
-    def fault_in(self, evolution: Evolution) -> str | None:
-        """Why an evolution is not to be taken; None where nothing is wrong."""
-        ...
-
-    def unknown_own(self, evolution: Evolution) -> list[Dot]:
-        """The dots of this replica that an evolution names, and that it does not know."""
-        ...
-
-    def diverged(self, peer: str, dot: Dot) -> bool:
-        """A peer knows a dot of this replica that it does not know; whether it has begun anew for that."""
-        ...
-
-    def struck(self) -> Dots:
-        """The dots whose correspondences are known to be removed."""
-        ...
-
-    def strike(self, runs: Iterable[DotRun]) -> None:
-        """Somebody saw the correspondences of these dots removed."""
-        ...
-
-    def level_with(self, peer: str) -> None:
-        """The peer has seen all that is held here."""
-        ...
 
 
 class AntiEntropy:
@@ -149,14 +79,25 @@ class AntiEntropy:
         self.malformed = 0
         """How many messages, or evolutions in them, could not be read; they were dropped."""
         self.newer: dict[str, str] = {}
-        """Peers that speak a version that this program does not know, and of what: not taken, and asked for
-        again whenever there is an exchange, so that a program that reads it has it then."""
+        """Peers that speak a version that this program does not know, and of what. An evolution is kept for a
+        program that reads it; what cannot be is asked for again whenever there is an exchange."""
         self.blamed: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that said what no replica of this program says, and what; for the host to take out."""
         self.doubted: deque[tuple[str, str]] = deque(maxlen=64)
         """Peers that know dots of this replica that it does not, more often than it begins anew."""
+        self.version: Callable[[str], int] = lambda peer: VERSIONS[-1]
+        """Asked for the version in which to speak to a peer."""
         self.heard: Callable[[str, Iterable[Dot]], object] | None = None
         """Told what a peer supplies, new or not, before it is taken."""
+
+    def keeps(self, peer: str, evolution: Evolution) -> bool:
+        """Whether an evolution can be kept; that a peer has a newer version is noted."""
+        if not isinstance(evolution, NewerEvolution):
+            return True
+        self.newer[peer] = str(
+            evolutions.other_version("an evolution", evolution.version, evolutions.VERSION)
+        )
+        return self._side.has_room(evolution)
 
     def let_be(self, peer: str, dot: Dot) -> None:
         """What a peer has seen of a dot is not taken from it: it is not asked for again."""
@@ -173,19 +114,21 @@ class AntiEntropy:
         """
         seen = self._view(peer).within(FIRST, None)
         if plainly:
-            return [encode(Compare((Range(FIRST, None, tuple(seen)),)))]
+            return [encode(Compare((Range(FIRST, None, tuple(seen)),)), self.version(peer))]
         whole = Range(FIRST, None, fingerprint(seen))
-        return [encode(Compare((whole,), self._removals(), self._side.heads()))]
+        compare = Compare((whole,), self._removals(), self._side.heads())
+        return [encode(compare, self.version(peer))]
 
-    def tell(self, runs: Iterable[DotRun]) -> list[bytes]:
+    def tell(self, peer: str, runs: Iterable[DotRun]) -> list[bytes]:
         """What to send to a peer that has not asked: what is held of some dots."""
-        return [encode(message) for message in self._supplied(runs)]
+        return [encode(message, self.version(peer)) for message in self._supplied(runs)]
 
     def receive(self, peer: str, content: bytes) -> list[bytes]:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
         try:
             message = decode(content)
-            return [encode(answer) for answer in islice(self._answers(peer, message), self._most)]
+            answers = islice(self._answers(peer, message), self._most)
+            return [encode(answer, self.version(peer)) for answer in answers]
         except NewerVersion as error:
             self.newer[peer] = str(error)
             return []
@@ -211,10 +154,10 @@ class AntiEntropy:
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
                 if self.heard is not None:
-                    self.heard(peer, _told(message.signed))
+                    self.heard(peer, told_of(message.signed))
                 yield from self._side.accept(peer, message)
             case Supply(contents, signed):
-                self._take(peer, [*contents, *_contents(signed)])
+                self._take(peer, [*contents, *contents_of(signed)])
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 
@@ -296,7 +239,7 @@ class AntiEntropy:
         asked = Dots(runs)
         found = self._side.held_of(asked)
         if self._side.signs:
-            yield from self._side.supplies(found, self._largest)
+            yield from self._side.supplies(found, self._largest, asked)
         else:
             for some in self._batches([evolutions.encode(each) for each in found], len):
                 yield Supply(tuple(some))
@@ -322,6 +265,8 @@ class AntiEntropy:
             fault = self._side.fault_in(evolution)
             if fault is not None:
                 self.blamed.append((peer, fault))
+            elif not self.keeps(peer, evolution):
+                continue
             elif (type(evolution) is Append and evolution.dot.replica != own) or self._mine(
                 peer, self._side.unknown_own(evolution)
             ):
@@ -354,23 +299,6 @@ class AntiEntropy:
             total += size(member)
         if some:
             yield some
-
-
-def _contents(signed: Iterable[Any]) -> Iterator[bytes]:
-    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
-    for part in signed:
-        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
-            yield from (each for each in part[4] if isinstance(each, bytes))
-
-
-def _told(signed: Iterable[Any]) -> Iterator[Dot]:
-    """The dots of the evolutions in parts of streams, whatever they are worth."""
-    for part in signed:
-        match part:
-            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
-                for number, item in enumerate(items, first):
-                    if isinstance(item, bytes):
-                        yield Dot(name, incarnation, number)
 
 
 def _parts(low: Dot, high: Dot | None, mine: list[DotRun]) -> list[Range]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from microcosm.errors import Malformed
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import dot_of, other_version, read, run_of
 
-VERSION = 2
+VERSIONS = (2,)
+"""The versions of messages that this program reads and writes, oldest first; a greeting tells members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,14 @@ class Want:
 class Supply:
     """Evolutions, as bytes; and parts of streams, as `Segment.written` has them, with evolutions in them.
 
-    `struck` are dots among them that are known to be removed.
+    `struck` are dots among them that are known to be removed, `linked` others, of which I have no hashes any
+    more: what I tell that follows them is of one chain with what goes before them.
     """
 
     evolutions: tuple[bytes, ...]
     signed: tuple[Any, ...] = ()
     struck: tuple[DotRun, ...] = ()
+    linked: tuple[DotRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ ExchangeMessage = Compare | Same | Want | Supply | Gone | Removed | Heads
 _CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, Removed, Heads)
 
 
-def encode(message: ExchangeMessage) -> bytes:
-    """The bytes of a message."""
+def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
+    """The bytes of a message, in a version that the receiver reads."""
     match message:
         case Compare(ranges, removed, heads):
             content: Any = [[_written(each) for each in ranges], removed, heads]
@@ -103,11 +107,11 @@ def encode(message: ExchangeMessage) -> bytes:
             content = fingerprint
         case Want(runs) | Gone(runs):
             content = [list(run) for run in runs]
-        case Supply(evolutions, signed, struck):
-            content = [evolutions, signed, struck]
+        case Supply(evolutions, signed, struck, linked):
+            content = [evolutions, signed, struck, *([linked] if linked else ())]
         case Heads(heads, proofs, answer):
             content = [heads, proofs, answer]
-    written: bytes = msgpack.packb([VERSION, _CODES.index(type(message)), content])
+    written: bytes = msgpack.packb([version, _CODES.index(type(message)), content])
     return written
 
 
@@ -118,8 +122,8 @@ def decode(content: bytes) -> ExchangeMessage:
     Want(runs=(DotRun(replica='phone', incarnation=1, first=3, end=9),))
     """
     match read(content):
-        case (version, *_) if version != VERSION:
-            raise other_version("a message", version, VERSION)
+        case (version, *_) if version not in VERSIONS:
+            raise other_version("a message", version, VERSIONS[-1])
         case (_, 0, (tuple(ranges), bytes(removed), bytes(heads))):
             return Compare(tuple(_range(each) for each in ranges), removed, heads)
         case (_, 5, (tuple(ranges), bool(answer))):
@@ -128,8 +132,8 @@ def decode(content: bytes) -> ExchangeMessage:
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
             return Want(tuple(run_of(run) for run in runs))
-        case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck))) if _all_bytes(evolutions):
-            return Supply(evolutions, signed, tuple(run_of(run) for run in struck))
+        case (_, 3, (tuple(evolutions), tuple(signed), *runs)) if len(runs) < 3 and _all_bytes(evolutions):
+            return Supply(evolutions, signed, *(tuple(run_of(run) for run in some) for some in _tuples(runs)))
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
@@ -139,6 +143,12 @@ def decode(content: bytes) -> ExchangeMessage:
 
 def _all_bytes(values: tuple[object, ...]) -> bool:
     return all(isinstance(each, bytes) for each in values)
+
+
+def _tuples(values: list[Any]) -> list[tuple[Any, ...]]:
+    if not values or not all(isinstance(each, tuple) for each in values):
+        raise Malformed("no message: its parts are not those of any kind")
+    return values
 
 
 def _written(part: Range) -> list[Any]:
@@ -158,3 +168,20 @@ def _range(value: object) -> Range:
 
 def _bound(value: object) -> Dot:
     return FIRST if value == tuple(FIRST) else dot_of(value)
+
+
+def contents_of(signed: Iterable[Any]) -> Iterator[bytes]:
+    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
+    for part in signed:
+        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
+            yield from (each for each in part[4] if isinstance(each, bytes))
+
+
+def told_of(signed: Iterable[Any]) -> Iterator[Dot]:
+    """The dots of the evolutions in parts of streams, whatever they are worth."""
+    for part in signed:
+        match part:
+            case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
+                for number, item in enumerate(items, first):
+                    if isinstance(item, bytes):
+                        yield Dot(name, incarnation, number)

@@ -28,6 +28,7 @@ from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
+from microcosm.replica.network.let_go import gone, lost, taken, undelivered
 from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked, divergences
@@ -152,11 +153,43 @@ class ReplicaNode:
 
         The messages to it that it has not acknowledged: they are lost, unless they are sent again.
         """
-        lost = sorted({each.message for each in self.blocked() if each.to == name})
+        if name in self.gone():
+            return self._taken(name)
         self.transport.evict(name)
         self.replica.settle_divergences(name)
         self.transport.flush()
+        return self._taken(name)
+
+    def replace(self, name: str, address: Address | None = None) -> list[str]:
+        """Let a member in that has begun another incarnation: evict the old one, and add it again.
+
+        Where another member has evicted it, and this one heard of it, it is only added. What `evict` gives.
+        """
+        where = self.gone().get(name) or self.where(name)
+        lost = self.evict(name)
+        self.add_member(name, address or where)
         return lost
+
+    def gone(self) -> dict[str, Address]:
+        """Members that another one has evicted, and where they were; `replace` lets them in again."""
+        return gone(self.replica, self._carrier.durable.process)
+
+    def lost(self) -> dict[str, list[str]]:
+        """By the member: messages to it that it has not acknowledged, and that are not sent any more.
+
+        It was evicted, here or by somebody else, or this replica has begun another incarnation. What `evict`
+        and `replace` have told is left out.
+        """
+        return lost(self.replica)
+
+    def undelivered(self) -> list[str]:
+        """The messages of this replica that nobody is known to have got, and that are not under way."""
+        return undelivered(self.replica, self._carrier.durable.process)
+
+    def _taken(self, name: str) -> list[str]:
+        messages = taken(self.replica, self._carrier.durable, name)
+        self.transport.flush()
+        return messages
 
     def where(self, name: str) -> Address:
         """The address of a member. Raises `ReplicaError`."""
@@ -280,6 +313,8 @@ class ReplicaNode:
             "suspects": self.suspects,
             "over quota": {} if self.replica.quotas is None else dict(self.replica.quotas.over),
             "divergences": self.divergences(),
+            "lost": self.lost(),
+            "gone": self.gone(),
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,

@@ -29,20 +29,19 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
+from microcosm.replica.core import Decided, Deliver, Outbox, facts_of, fit
 from microcosm.replica.epochs import Epochs
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import (
-    RESERVED,
     Add,
     Append,
     Evolution,
+    NewerEvolution,
     named,
     said,
-    speaks_for_another,
 )
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import Store
@@ -114,7 +113,7 @@ class Questions(Epochs):
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.
         """
-        self.known.online(a, b)
+        self.known.online(fit(a), fit(b))
         self.subscriptions.add(a, b, tell, accurate)
         if not self._depth:
             self.subscriptions.settle(self.known)
@@ -123,7 +122,8 @@ class Questions(Epochs):
         """64 characters that say what is known and what is set aside: equal after an exchange.
 
         SHA-256 of a JSON text of the chains, the correspondences, the sets that are set aside and the events
-        that stand twice, all sorted. Of replicas that forgot different things it differs. Cost: n log n.
+        that stand twice, and the dots of what is unread, all sorted. Of replicas that forgot different things
+        it differs. Cost: n log n.
         """
         ledger = self._state.ledger
         aside = [[fact.key() for fact in conflict.facts] for conflict in self.conflicts]
@@ -134,6 +134,8 @@ class Questions(Epochs):
             "aside": sorted(aside),
             "twice": self.twice,
         }
+        if ledger.newer:
+            said["unread"] = sorted(ledger.newer)
         return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def counts(self) -> dict[str, int]:
@@ -145,6 +147,7 @@ class Questions(Epochs):
             "held": len(ledger.held),
             "seen": len(ledger.seen),
             "removals": len(ledger.removals()),
+            "unread": len(ledger.newer),
             "divergences": len(self.divergences),
             "quarantined": sum(len(conflict.facts) for conflict in self.conflicts),
         }
@@ -257,22 +260,12 @@ class Replica(Questions, Changes, Admitting):
         return [held[dot] for dot in sorted(held) if dot in dots]
 
     def fault_in(self, evolution: Evolution) -> str | None:
-        """Why an evolution of another replica is not taken, though it can be read; None if nothing is wrong.
+        """See `Ledger`."""
+        return self._state.ledger.fault_in(evolution)
 
-        Cost: the dots that it names.
-        """
-        if type(evolution) is Append:
-            if evolution.event.startswith(RESERVED) and speaks_for_another(evolution):
-                return (
-                    f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
-                )
-            if evolution.dot.number <= FARTHEST:  # nearly always
-                return None
-        for dot in named(evolution):
-            ahead = dot.number - self.seen().last(dot.stream)
-            if ahead > FARTHEST:
-                return f"{dot} is {ahead:,} beyond what was seen of its replica"
-        return None
+    def has_room(self, evolution: Evolution) -> bool:
+        """See `Ledger`."""
+        return self._state.ledger.has_room(evolution)
 
     def unknown_own(self, evolution: Evolution) -> list[Dot]:
         """The dots under this name and incarnation that an evolution names, and that are not known here."""
@@ -294,7 +287,8 @@ class Replica(Questions, Changes, Admitting):
                     )
                 content = evolutions.encode(evolution)
                 if self._state.take(evolution, content):
-                    self._pending.append(("evolution", content))
+                    kind = "newer" if isinstance(evolution, NewerEvolution) else "evolution"
+                    self._pending.append((kind, content))
                     new += 1
         return new
 

@@ -23,7 +23,9 @@ from microcosm.spark.extract.plain_events import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
 from microcosm.spark.io.odd import noting, report_rows
+from microcosm.spark.io.staging import Outcome
 from microcosm.spark.questions import CHECKED, answered_rows, fault_row
+from microcosm.spark.stream import job
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.traces.extract import extract as extraction
@@ -84,6 +86,21 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
         links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
         edges, odd = edges.unionByName(links), odd.unionByName(unknown)
     return Extracted(named.select(*rows.arrow_names(rows.NAMED)), edges, table("frontiers"), odd)
+
+
+def follow(
+    events: DataFrame, out: str, checkpoint: str, *, wait: float = 0.0, every: float | None = None
+) -> Outcome:
+    """Follow the traces of a streaming DataFrame, as `microcosm spark stream` does of a folder.
+
+    `events` as for `extract`: of Kafka, `value` as columns. Rows out of order wait `wait` seconds for those
+    before them; `every` are the seconds between batches, None for only what is there now. Raises `TextError`
+    where `out` belongs to another stream.
+    """
+    from pyspark.sql import functions as F
+
+    rows_ = _events_of(events).drop("at").withColumn("arrived", F.current_timestamp())
+    return job.follow(events.sparkSession, rows_, out, checkpoint, job.Asked(wait=wait, every=every))
 
 
 def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
@@ -17,8 +15,9 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import ODD, arrow_schema
-from microcosm.spark.io.odd import MaxBad, bad_of, noting, report_rows, told
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.inputs import Inputs
+from microcosm.spark.io.odd import MaxBad, noting, report_rows, told
+from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.opening import sources
 from microcosm.traces import reading as formats
@@ -48,15 +47,6 @@ _TOLD = 20
 """So many faults are told one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a job found; `faults` are traces that could not be asked, with the reason, and what is odd."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
 def check(
     spark: SparkSession,
     inputs: Sequence[str],
@@ -65,7 +55,7 @@ def check(
     *,
     exact: bool = False,
     max_bad: MaxBad | None = None,
-) -> Checked:
+) -> Outcome:
     """Write `out/answers`, `out/witnesses` and `out/reported` for each execution in files and folders.
 
     Raises `TextError` for questions that cannot be read, where there are no files, and where more is bad than
@@ -74,33 +64,29 @@ def check(
     """
     text = files.read_text(questions)
     read_questions(text, questions)
-    paths = pieces.expand(inputs)
-    if not paths:
-        raise TextError("has no files in it", file=inputs[0])
-    refuse_within([*inputs, *paths, questions], out, TABLES)
-    identity = {"job": "assert", "inputs": fingerprint([*paths, Path(questions)]), "asked": [exact]}
+    found = Inputs(spark, inputs)
+    found.refuse_within(out, TABLES, questions)
+    identity = {"job": "assert", "inputs": found.fingerprint(questions), "asked": [exact]}
     with Output(out, identity, TABLES) as output:
-        done = output.committed()
-        if done is not None and not (max_bad is not None and bad_of(done["reported"])):
-            return Checked(done, [], {})
-        return _run(spark, output, paths, (text, questions, exact), max_bad)
+        done = output.committed(False, max_bad)
+        return done if done is not None else _run(spark, output, found, (text, questions, exact), max_bad)
 
 
 def _run(
     spark: SparkSession,
     output: Output,
-    paths: Sequence[Path],
+    inputs: Inputs,
     asked: tuple[str, str, bool],
     max_bad: MaxBad | None,
-) -> Checked:
+) -> Outcome:
     from pyspark.sql import functions as F
 
     def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
         return tables_of(piece.path, *asked)
 
-    made = output.tables(
-        spark, "asked", _MADE, *pieces.work(spark, pieces.tasks(paths, lambda path: None), kernel)
-    )
+    _, paths = inputs.fetched(output)
+    tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
+    made = output.tables(spark, "asked", _MADE, *inputs.work(tasks, kernel))
     checked = made["checked"]
     reported, odd, _ = told([output.staged("asked") / "odd"])
     if max_bad is not None:
@@ -129,7 +115,7 @@ def _run(
         "reported": reported,
     }
     output.commit(summary)
-    return Checked(summary, faults + odd, output.stages)
+    return Outcome(summary, faults + odd, output.stages)
 
 
 def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tuple[str, pa.RecordBatch]]:

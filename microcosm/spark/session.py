@@ -49,6 +49,7 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
     "spark.sql.parquet.compression.codec": "zstd",
 }
 AT_HOME = {

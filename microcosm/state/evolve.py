@@ -32,22 +32,6 @@ from microcosm.text.sources import leaf_shows
 REFUTED = (Relation.NOT_BEFORE,)
 
 
-def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
-    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
-
-    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
-    """
-    try:
-        engine = Engine(rules, givens)
-    except CyclicGivens as cycle:
-        raise _of_cycle(cycle, givens, rules) from None
-    clash = engine.clash()
-    problem = _problem(engine, givens, clash, strict) if clash or strict else None
-    if problem is not None:
-        raise problem
-    return engine
-
-
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
     """The correspondences that a statement says. Raises `TextError`, `Undefined`.
 
@@ -79,7 +63,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
         other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
         raise _of_addition(fact, other, cycle) from None
     givens.add(fact)
-    problem = _problem(engine, givens, clash, strict)
+    problem = contradiction(engine, givens, clash, strict)
     if problem is not None:
         _drop(engine, givens, fact)
         raise problem
@@ -122,7 +106,7 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
             raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
     try:
-        problem = _problem(engine, givens, engine.append(event), strict)
+        problem = contradiction(engine, givens, engine.append(event), strict)
         if problem is not None:
             raise problem
     except BaseException:
@@ -169,8 +153,11 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
             raise _refused(f"`{fact}` {problem}", derivation)
 
 
-def _problem(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
-    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated."""
+def contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
+    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated.
+
+    Cost: that of the derivations, if anything is; `strict`, two rows for each event with a `<>`.
+    """
     if clash is not None:
         return _of_clash(clash, Prover(engine, givens))
     superseded = engine.superseded() if strict else None
@@ -241,7 +228,7 @@ def _instance(
                 )
                 shown = [change.left, str(change.relation), change.right]
                 return Derivation(
-                    instance.name,
+                    instance.rule.name,
                     conclusion,
                     tuple(premises),
                     {"evolution": {"update" if update else "add": shown}},
@@ -344,7 +331,7 @@ def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGi
     return _refused(f"`{fact}` would close a cycle", other)
 
 
-def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
+def of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
     """Givens that close a cycle: all of it but its last link against that link.
 
     Cost: linear in the givens and the cycle.
@@ -356,9 +343,9 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")
     facts = GivenFacts(givens)
-    rule = plan.bodies[initial(Relation.BEFORE)][0].instance.name
+    rule = plan.bodies[initial(Relation.BEFORE)][0].instance.rule.name
     links = [_link(rule, a, b, facts) for a, b in zip(path, [*path[1:], path[0]], strict=True)]
-    sides = (balanced(plan.transitive[0].instance.name, links[:-1]), links[-1])
+    sides = (balanced(plan.transitive[0].instance.rule.name, links[:-1]), links[-1])
     return Contradiction(f"contradiction: the order closes a cycle: {shown}", sides)
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
-from microcosm import files, tuning
+from microcosm import files
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.prove import Prover
-from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
@@ -25,8 +22,12 @@ from microcosm.givens.relation import Correspondence, Relation, read_relation
 from microcosm.logic.derivation import Derivation, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.queries import hasse as graphs
+from microcosm.queries.batch import VerdictTable, events_to_arrow
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
+from microcosm.state.merge import merged
+from microcosm.state.prepared import Prepared
 from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
 from microcosm.text.names import quote
 
@@ -36,11 +37,10 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from microcosm.queries.batch import Batch, VerdictTable
+    from microcosm.engine.why_not import WhyNot
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
-    from microcosm.queries.neighbours import Neighbours
-    from microcosm.queries.offline import Decisions, Offline
+    from microcosm.queries.offline import Offline
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.questions.answers import Answer
     from microcosm.questions.ask import Answered, Found
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 _PAGES, _NOTEBOOK, _VIEW = "microcosm.page.write", "microcosm.page.notebook", "microcosm.cli.commands.view"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
+Words: TypeAlias = Callable[[str], str]
+"""How an event is written."""
+
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
 
 
@@ -59,10 +62,10 @@ class Microcosm:
     """Partial knowledge about causality, with the deductions that follow.
 
     `givens` is copied. `strict` keeps condition (4) of Definition 2.3 and the paper's definedness of
-    evolution; `rules` are the shipped ones unless given. Raises `Contradiction` where the initial
-    judgements already exclude each other. Every method that is asked about two events raises `Undefined`
-    where they are one, and with `must_exist` `UnknownEvent` where nothing names one of them; otherwise such
-    an event is one of which nothing is known.
+    evolution; `rules` are the shipped ones unless given. To make one raises `Contradiction` where the initial
+    judgements exclude each other. Every method that is asked about two events raises `Undefined` where they
+    are one, and with `must_exist` `UnknownEvent` where nothing names one of them; otherwise nothing is known
+    of such an event. What may take long is given a `stop`, asked now and then whether to give up.
 
     Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
     made whole or not at all. Not safe for changes from several threads at once. Two are equal that have equal
@@ -80,13 +83,8 @@ class Microcosm:
     """
 
     _engine: Engine
-    _finder: Prover | None
-    _fitting: Worlds | None
-    _many: Batch | None
-    _around: Neighbours | None
     _asked: tuple[str, ...] = ()
     """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
-    _told: Concluded | None
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
     def __init__(
@@ -95,7 +93,7 @@ class Microcosm:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
-        self._replace(self._givens)
+        self._engine = built(self._givens, self.rules, strict)
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -123,18 +121,16 @@ class Microcosm:
     def from_trace(
         cls, *paths: files.AnyPath, strict: bool = False, rules: RuleBook | None = None, **how: Any
     ) -> Microcosm:
-        """The microcosm of a log, in files, folders and patterns. Raises `TextError`, `Contradiction`.
+        """The microcosm of a log, in files, folders and patterns; a microcosm is taken as it is.
 
-        `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`,
-        `process` (only what that process could know), `token`, `trace`, `with_clocks` and `report`; and
-        `complete`: True, or processes, where every event and message of theirs is in the log. `NotComplete`
-        is raised where anything speaks against that. A microcosm is taken as it is.
+        `how` are the options of `microcosm.traces.extract.microcosm_of_logs`: `format`, `pattern`, `process`
+        (only what that process could know), `token`, `trace`, `with_clocks` and `report`; and `complete`:
+        True, or processes, where every event and message of theirs is in the log. Raises `NotComplete` where
+        anything speaks against that, `TextError`, `Contradiction`.
         """
-        from microcosm.state.opening import read, sources
+        from microcosm.state.opening import read_trace
 
-        described = how.get("format") is not None or how.get("pattern") is not None
-        log = described or all(source.content is None for source in sources(paths))
-        return cls(read(*paths, **how, log=log), strict=strict, rules=rules)
+        return cls(read_trace(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -145,9 +141,7 @@ class Microcosm:
         The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
         `Contradiction`.
         """
-        from microcosm.queries.hasse import from_networkx
-
-        return cls(from_networkx(graph), strict=strict, rules=rules)
+        return cls(graphs.from_networkx(graph), strict=strict, rules=rules)
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
@@ -165,8 +159,8 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` of events to begin with,
-        `proofs`. Raises `TooLarge`, `UnknownEvent`. Cost: as that of `page`.
+        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` to begin with, `proofs`. Raises
+        `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
 
@@ -184,9 +178,7 @@ class Microcosm:
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        from microcosm.queries.hasse import to_networkx
-
-        return to_networkx(self._givens)
+        return graphs.to_networkx(self._givens)
 
     def to_arrow(self) -> pyarrow.Table:
         """The verdicts of `table` as columns `left`, `right` and `verdict`. Raises `MissingLibrary`."""
@@ -210,8 +202,6 @@ class Microcosm:
 
     def events_to_arrow(self) -> pyarrow.Table:
         """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
-        from microcosm.queries.batch import events_to_arrow
-
         return events_to_arrow(self._givens.events)
 
     @property
@@ -242,16 +232,10 @@ class Microcosm:
         return bool(universe.members >> universe.position.get(event, 0) & 1)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three event names like a mistyped one, or with an execution before it, of givens and log.
+        """Up to three event names like a mistyped one; none among very many events. Cost: linear."""
+        from microcosm.queries.events import nearest
 
-        None among more than `NAMES_COMPARED` events. Cost: linear.
-        """
-        table = self._givens.events
-        names = list(dict.fromkeys((*self.events, *(() if table is None else table.names))))
-        if len(names) > tuning.NAMES_COMPARED:
-            return []
-        within = [one for one in names if one.endswith(f"/{name}")]
-        return within[:3] or get_close_matches(name, names, n=3)
+        return nearest(name, self)
 
     def event(self, words: str) -> str:
         """The event that is meant by its name, by `FILE:LINE` of the log, or by `/regex/` that one matches.
@@ -327,7 +311,9 @@ class Microcosm:
         """
         verdict = self.online(a, b, must_exist=must_exist)
         self._asked = a, b
-        return None if verdict is Relation.SILENT else self._witness.derive(Judgement.ONLINE, a, verdict, b)
+        if verdict is Relation.SILENT:
+            return None
+        return self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -339,16 +325,10 @@ class Microcosm:
     ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
         expect_distinct(a, b)
-        return self._witness.derive(read_judgement(judgement), a, _judged(relation), b)
+        return self._prepared.prover.derive(read_judgement(judgement), a, _judged(relation), b)
 
     def why_not(
-        self,
-        a: str,
-        relation: Relation | str,
-        b: str,
-        *,
-        must_exist: bool = False,
-        words: Callable[[str], str] = quote,
+        self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
     ) -> WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
@@ -356,15 +336,15 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
+        from microcosm.engine.why_not import why_not
+
         return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
 
-        Cost: one saturation, then a bit test a pair and verdict. Do not change the microcosm meanwhile.
+        Valid until the next change. Cost: one saturation, then a bit test a pair and verdict.
         """
-        from microcosm.queries.batch import VerdictTable
-
         return VerdictTable(self._engine, self.events)
 
     @property
@@ -373,11 +353,7 @@ class Microcosm:
 
         The verdicts themselves stay those of online decision making. Valid until the next change.
         """
-        from microcosm.queries.concluded import Concluded
-
-        if self._told is None:
-            self._told = Concluded(self._engine, self._neighbours, self._witness.steps)
-        return self._told
+        return self._prepared.concluded
 
     @overload
     def online_many(self, pairs: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]: ...
@@ -396,14 +372,14 @@ class Microcosm:
         >>> list(Microcosm.parse("a < b < c").online_many([("a", "c"), ("c", "b")]))
         [Relation.BEFORE, Relation.AFTER]
         """
-        return self._batch.online_many(pairs)
+        return self._prepared.batch.online_many(pairs)
 
     # -- the events around an event, in the order in which the givens name them ----------------------------
 
     def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
         """The events b with the verdict `b R event`. Raises `UnknownEvent`, as all that follow."""
         self.require(event)
-        return self._neighbours.with_verdict(relation, event)
+        return self._prepared.neighbours.with_verdict(relation, event)
 
     def past(self, event: str) -> Iterator[str]:
         """The events before an event: its causal past, without itself."""
@@ -433,25 +409,21 @@ class Microcosm:
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another; none where the one is not before the other."""
         self.require(first, last)
-        return self._neighbours.between(first, last)
+        return self._prepared.neighbours.between(first, last)
 
     def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
         """The last events before both of two events, and the first events after both."""
         self.require(a, b)
-        return self._neighbours.frontier(a, b)
+        return self._prepared.neighbours.frontier(a, b)
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
-        from microcosm.queries.hasse import longest_chain
-
         self.require(*(name for name in (first, last) if name is not None))
-        return longest_chain(self._engine, first, last)
+        return graphs.longest_chain(self._engine, first, last)
 
     def hasse(self) -> networkx.DiGraph[str]:
         """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        from microcosm.queries.hasse import hasse
-
-        return hasse(self._engine, self._givens)
+        return graphs.hasse(self._engine, self._givens)
 
     # -- what cannot be, what must be and what may be ------------------------------------------------------
 
@@ -467,34 +439,32 @@ class Microcosm:
     ) -> Offline:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
-        `depth` None decides exactly; a number limits how deep assumptions nest (0: propagation alone).
-        Profile `paper` reads the rules as the paper does. `stop` is asked now and then whether to give up:
-        then `exact` is false. Raises `Inconsistent` where no world fits the givens. Cost: exponential in
-        the `<>` at worst.
+        `depth` None decides exactly, `exact` unless stopped; a number limits how deep assumptions nest (0:
+        propagation alone). Profile `paper` reads the rules as the paper does. Raises `Inconsistent` where no
+        world fits the givens. Cost: exponential in the `<>` at worst.
         """
         self._ask(a, b, must_exist)
-        return self._decisions(profile).verdict(a, b, depth, stop)
+        return self._prepared.decisions(profile).verdict(a, b, depth, stop)
 
     def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
-        Raises `Inconsistent` where the rules contradict themselves at that depth. Cost: at depth 0 two
-        closures under the shipped rules, a fixpoint under others.
+        Raises `Inconsistent` where the rules contradict themselves there. Cost: at depth 0 two closures under
+        the shipped rules, a fixpoint under others.
         """
-        return self._decisions(profile).table(depth, stop)
+        return self._prepared.decisions(profile).table(depth, stop)
 
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
-        Raises `Stopped` or `Undecided`, `MicrocosmError`s both, where `stop` came first. Cost: exponential in
-        the `<>` at worst.
+        Raises `Stopped` or `Undecided` where `stop` came first. Cost: exponential in the `<>` at worst.
         """
-        return self._decisions(profile).contradiction(stop)
+        return self._prepared.decisions(profile).contradiction(stop)
 
     def conflict(self, stop: Stop | None = None) -> list[OneGiven] | None:
-        """A minimal set of givens that no world fits; None where some world fits.
+        """A minimal set of givens that no world fits; None where some world fits. Raises `Undecided`.
 
-        Raises `Undecided` where `stop` came first. Cost: as `queries.conflict.conflict`.
+        Cost: as `queries.conflict.conflict`.
         """
         from microcosm.queries.conflict import conflict
 
@@ -503,27 +473,17 @@ class Microcosm:
     def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
         """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
 
-        Each `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says
-        why). `stop` is asked now and then whether to give up, which leaves the answer not `exact`. Nor is it
-        where an ordering of messages is known: what the offline rules refute by it is left out, the
-        witnesses do not heed it, and it is named in `ignored`. Cost: exponential in the `<>` at worst.
+        Each of `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says why).
+        It is not `exact` where it was stopped, or an ordering of messages is known: what the offline rules
+        refute by that is left out, the witnesses do not heed it, and it is named in `ignored`. Cost:
+        exponential in the `<>` at worst.
         """
         self._ask(a, b, must_exist)
-        found = self.worlds.possible(a, b, stop)
-        if not self._givens.orderings or not found.ignored or not found.relations:
-            return found
-        return self._decisions("full").narrowed(a, b, found, stop)
+        return self._prepared.possible(a, b, stop)
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
-        """What is possible of every pair, as `Worlds.table`; under an ordering, less what is refuted.
-
-        Refuted by propagation alone, that is: `possible` may rule out more of a pair.
-        """
-        found = self.worlds.table(stop)
-        if not self._givens.orderings or not self.worlds.ignored or found is None:
-            return found
-        pairs = self._decisions("full").narrowed_table(found[0], stop)
-        return None if pairs is None else (pairs, found[1])
+        """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
+        return self._prepared.possible_table(stop)
 
     # -- questions about all events ------------------------------------------------------------------------
 
@@ -578,11 +538,7 @@ class Microcosm:
     @property
     def worlds(self) -> Worlds:
         """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
-        if self._fitting is None:
-            from microcosm.queries.possible import Worlds
-
-            self._fitting = Worlds(self._givens)
-        return self._fitting
+        return self._prepared.worlds
 
     # -- evolution -----------------------------------------------------------------------------------------
 
@@ -648,8 +604,6 @@ class Microcosm:
         >>> alice.online("ask", "granted")
         Relation.BEFORE
         """
-        from microcosm.state.merge import merged
-
         givens, unjoined = merged([self._givens, *(other.givens for other in others)], join)
         self._replace(givens)
         return unjoined
@@ -683,7 +637,7 @@ class Microcosm:
     # -- inside --------------------------------------------------------------------------------------------
 
     def _built(self, givens: Givens) -> Engine:
-        return evolve.built(givens, self.rules, self.strict)
+        return built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
         expect_distinct(a, b)
@@ -720,47 +674,36 @@ class Microcosm:
         self._changed()
 
     def _replace(self, givens: Givens) -> None:
-        self._engine = evolve.built(givens, self.rules, self.strict)
+        self._engine = self._built(givens)
         self._givens = givens
         self._changed()
 
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return Prepared(self._engine, self._givens, self.rules)
+
     def _changed(self) -> None:
-        self._finder = self._fitting = self._many = self._around = self._told = None
-
-    @property
-    def _witness(self) -> Prover:
-        if self._finder is None:
-            self._finder = Prover(self._engine, self._givens)
-        return self._finder
-
-    @property
-    def _batch(self) -> Batch:
-        if self._many is None:
-            from microcosm.queries.batch import Batch
-
-            self._many = Batch(self._engine, self._givens)
-        return self._many
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        if self._around is None:
-            from microcosm.queries.neighbours import Neighbours
-
-            self._around = Neighbours(self._engine, self._givens)
-        return self._around
-
-    def _decisions(self, profile: str) -> Decisions:
-        from microcosm.queries.offline import Decisions
-
-        rules = self.rules.in_profile(profile)
-        if rules is self.rules:
-            return Decisions(self._engine, self._witness, rules, self._givens)
-        engine = Engine(rules, self._givens)
-        return Decisions(engine, Prover(engine, self._givens), rules, self._givens)
+        self.__dict__.pop("_prepared", None)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
         self._engine._check(self._givens)
+
+
+def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
+    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
+
+    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
+    """
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens as cycle:
+        raise evolve.of_cycle(cycle, givens, rules) from None
+    clash = engine.clash()
+    problem = evolve.contradiction(engine, givens, clash, strict) if clash or strict else None
+    if problem is not None:
+        raise problem
+    return engine
 
 
 def _judged(relation: Relation | str) -> Relation:

@@ -7,10 +7,10 @@ is deduced: the kernel shares no code with the search that finds proofs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from microcosm import files
 from microcosm.errors import NotComplete, TextError
@@ -29,8 +29,7 @@ SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """What a microcosm is made of: the `content` of one microcosm file, or (None) the files of one log.
 
     `fault` is what keeps it from being read: it is raised when it is asked what is in it.
@@ -150,12 +149,22 @@ def read(*paths: files.AnyPath, report: Report | None = None, log: bool = False,
     `microcosm.traces.extract.microcosm_of_logs`; with `log` nothing is taken for a microcosm. Raises
     `TextError`. Cost: linear, and for a log that of extraction.
     """
-    described = any(how.get(name) is not None for name in ("format", "pattern"))
-    found = sources(paths, log=log or described)
+    found = sources(paths, log=log or _is_described(how))
     if len(found) != 1 and not any(source.fault for source in found):
         message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
         raise TextError(message, file=", ".join(source.name for source in found))
     return next((source for source in found if source.fault), found[0]).givens(report, **how)
+
+
+def read_trace(*paths: files.AnyPath, **how: Any) -> Givens:
+    """What a log gives; a microcosm is taken as it is. `how`, errors and cost are those of `read`."""
+    log = _is_described(how) or all(source.content is None for source in sources(paths))
+    return read(*paths, **how, log=log)
+
+
+def _is_described(how: Mapping[str, Any]) -> bool:
+    """Whether it is said how the lines are to be read: then they are those of a log."""
+    return any(how.get(name) is not None for name in ("format", "pattern"))
 
 
 def sources(paths: Sequence[files.AnyPath], *, log: bool = False) -> list[Source]:

@@ -18,8 +18,9 @@ from typing import Any
 
 from microcosm.givens.event_table import NOTHING, EventRow
 from microcosm.givens.exact import json_text
-from microcosm.text.names import KEYWORDS, OPERAND, SHOWN, STRING, quote, shown, unfit, unquote
+from microcosm.text.names import KEYWORDS, quote
 from microcosm.text.statement import BadStatement
+from microcosm.text.words import OPERAND, SHOWN, STRING, shown, unfit, unquote
 
 KINDS = ("internal", "send", "receive", "causal_send", "deliver")
 """What an event may be."""
@@ -84,7 +85,7 @@ attributes={'n': 3}, time=None, file='my log', line=7)
 def line_of_event(row: EventRow, names: Mapping[str, str]) -> str:
     """The line that says so, with its end; `names` has each name as it is written.
 
-    >>> from microcosm.text.names import Quoted
+    >>> from microcosm.text.mc_writer import Quoted
     >>> line_of_event(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3), Quoted())
     'event p:1 process p seq 1 "log in" at a.log:3\\n'
     """

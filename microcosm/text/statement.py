@@ -1,8 +1,7 @@
-"""What one line of a microcosm file says, as data, the checks that it can fail, and a way to read it soon.
+"""What one line of a microcosm file says, as data, and the checks that it can fail.
 
-Statements are made word by word (`text.statement_reader`) or by the short cut, which reads lines that are
-right and of the common kinds in half the time: the words of a line are cut and looked at all at once, and
-whatever is not plain enough is left to the other. Both build through the functions here, so that they agree.
+Whoever reads lines (`text.statement_reader` word by word, `text.short_cut` sooner) builds them through the
+functions here, so that all agree.
 
 Where a given came from is stated by `from "…"`, or else the place in the file, which need not be written. A
 source is plain text. One that reads like a place in a file is taken for the default and not written, unless
@@ -13,18 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import eq
-from sys import intern
+from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens import exact
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow
 from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
-from microcosm.text.names import KEYWORDS, NAME, OPERAND, SIGN, STRING, shown, unfit, unquote
+from microcosm.text.words import shown
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of Orderings Beyond Causality that a network may be known to keep."""
@@ -79,82 +76,71 @@ def member_of(file: str | None, field: str, index: int) -> str:
     return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnName:
+class OwnName(NamedTuple):
     """`name phone`: the microcosm's own name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Internal:
+class Internal(NamedTuple):
     """`internal e1 < e2`: these events come next in the internal chain."""
 
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Correspondences:
+class Correspondences(NamedTuple):
     """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; none says `>`."""
 
     facts: tuple[Correspondence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(NamedTuple):
     """`stamp e = 5` or `stamp e = [10.0, 12.5]`."""
 
     event: str
     stamp: Stamp
 
 
-@dataclass(frozen=True, slots=True)
-class Clocked:
+class Clocked(NamedTuple):
     """`clock e = p {p: 3, q: 1}`."""
 
     event: str
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Messaged:
+class Messaged(NamedTuple):
     """`send e = m1 p -> q, r` or `receive f = m1 q`."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(NamedTuple):
     """`ordering causal`, `ordering causal interior`: the string that `Givens.orderings` keeps."""
 
     ordering: str
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """`complete`: nothing that happened is missing from the log; or nothing of some processes."""
 
     processes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`token lock = a, b`: these events are under one mutual exclusion."""
 
     name: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(NamedTuple):
     """`process alice = a, b`: these events are of one process."""
 
     process: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """`event e process p "log in" at a.log:3`: what a log says of an event."""
 
     row: EventRow
@@ -273,152 +259,3 @@ def _once(events: Sequence[str], where: str, mentioned_before: tuple[str, ...] =
             nth = mentioned_before.count(event) + 2
             raise BadStatement(f"{shown(event)} stands twice {where}", "Name it once.", name=event, nth=nth)
         seen.add(event)
-
-
-class Unusual(MicrocosmError):
-    """Not what a short cut reads: it must be read word by word."""
-
-
-WORD = re.compile(rf"{OPERAND}|{NAME}|->|{SIGN}|#.*|\S")
-"""A word or sign of a statement (clocks and numbers apart). A comment is one word, the last."""
-
-_WORD_END = r"(?![\w.:@/-])\s*+"
-_LINE_END = r"\s*+(?:#.*)?\Z"
-_COUNT = r"[0-9]++"
-_PLAIN_ENTRY = rf"\s*+(?!-)[\w.@/-]++(?<!-)\s*+:\s*+{_COUNT}\s*+"
-_PROCESS = rf"{STRING}|(?>{NAME}(?=\s*+:))"
-_ENTRY = rf"\s*+(?:{_PROCESS})\s*+:\s*+{_COUNT}\s*+"
-_entries = re.compile(rf"({_PROCESS})\s*+:\s*+({_COUNT})").findall
-_clock_line = re.compile(
-    rf"\s*clock{_WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
-    rf"(?:((?:{_PLAIN_ENTRY},)*+{_PLAIN_ENTRY}|\s*+(?=\}}))|((?:{_ENTRY},)*+{_ENTRY}))"
-    rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({OPERAND}))?{_LINE_END}"
-).match
-_REAL = rf"-?{_COUNT}(?:\.{_COUNT})?(?:[eE][-+]?{_COUNT})?"
-_stamp_line = re.compile(
-    rf"\s*stamp{_WORD_END}({OPERAND})\s*=\s*"
-    rf"(?:(-?{_COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){_LINE_END}"
-).match
-_is_plain = re.compile(NAME).fullmatch
-
-
-def short_cut(line: str, source: str | None = None) -> Statement | None:
-    """The statement on a line that is right and of the common ones, else None.
-
-    Raises `BadStatement` for chains and groups that repeat an event. Cost: linear in the line.
-    """
-    try:
-        return _common(line, source)
-    except Unusual:
-        return None
-
-
-def _common(line: str, source: str | None) -> Statement | None:
-    if "{" in line and (match := _clock_line(line)) is not None:
-        return _clocked(*match.groups())
-    words = WORD.findall(line)
-    if words and words[-1].startswith("#"):
-        words.pop()
-    if len(words) < 2:
-        return None
-    first = words[0]
-    if first == "internal":
-        return internal(*_chain(words[1:]))
-    if first == "token":
-        return token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
-    if first == "process" and words[2:3] == ["="]:
-        return owned(names_of(words[1:2])[0], _group(words[3:]))
-    if first in ("send", "receive"):
-        if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
-            return None
-        event, message, process = names_of([words[1], *words[3:5]])
-        receivers = _group(words[6:]) if len(words) > 5 else ()
-        return Messaged(
-            Message("send" if first == "send" else "receive", event, message, intern(process), (*receivers,))
-        )
-    if first == "stamp":
-        return None if (match := _stamp_line(line)) is None else _stamped(*match.groups())
-    if first in KEYWORDS:
-        return None
-    if words[-2] == "from":
-        source = stated(text_of(words[-1]))
-        del words[-2:]
-    events, signs = _chain(words)
-    return correspondences(events, signs, source) if signs else None
-
-
-def _chain(words: list[str]) -> tuple[Sequence[str], list[str]]:
-    """Names joined by signs."""
-    signs = words[1::2]
-    if len(words) % 2 == 0 or not JOINS.keys() >= set(signs):
-        raise Unusual
-    return names_of(words[0::2]), signs
-
-
-def _group(words: list[str]) -> Sequence[str]:
-    """Names separated by commas."""
-    commas = words[1::2]
-    if len(words) % 2 == 0 or commas.count(",") != len(commas):
-        raise Unusual
-    return names_of(words[0::2])
-
-
-def names_of(words: Sequence[str]) -> Sequence[str]:
-    """The names that words are. Raises `Unusual`."""
-    if not KEYWORDS.isdisjoint(words):
-        raise Unusual
-    if all(map(_is_plain, words)):
-        return words
-    names = [word if _is_plain(word) else text_of(word) for word in words]
-    if not all(names):
-        raise Unusual
-    return names
-
-
-def text_of(word: str) -> str:
-    """The text of a quoted word."""
-    if not word.startswith('"') or len(word) == 1:
-        raise Unusual
-    try:
-        text = unquote(word)
-    except ValueError:
-        raise Unusual from None
-    if text and unfit(text):
-        raise Unusual
-    return text
-
-
-def _clocked(
-    event: str, process: str, plain: str | None, body: str, unticked: str | None, execution: str | None
-) -> Statement:
-    """A clock; `plain` are its entries where no name of a process is quoted or has a colon, else `body`."""
-    names: Sequence[str]
-    counts: Sequence[str]
-    if plain is not None:
-        parts = "".join(plain.split()).replace(",", ":").split(":") if ":" in plain else []
-        names, counts = parts[0::2], parts[1::2]
-    else:
-        names, counts = zip(*_entries(body), strict=True)
-    if plain is None and '"' in body:
-        names = names_of(names)
-    elif not KEYWORDS.isdisjoint(names):
-        raise Unusual
-    try:
-        times = dict(zip(map(intern, names), map(int, counts), strict=True))
-    except ValueError:  # thousands of digits
-        raise Unusual from None
-    if len(times) != len(names):
-        raise Unusual
-    event, process, *apart = names_of([event, process] if execution is None else [event, process, execution])
-    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, apart)))
-
-
-def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statement:
-    (name,) = names_of([event])
-    try:
-        stamp = int(time) if time is not None else (exact.number(earliest), exact.number(latest))
-    except (ValueError, OverflowError):
-        raise Unusual from None
-    if isinstance(stamp, tuple) and stamp[0] > stamp[1]:
-        raise Unusual
-    return Stamped(name, stamp)

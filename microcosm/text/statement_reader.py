@@ -30,8 +30,10 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text import statement as build
 from microcosm.text.event_line import event_on
-from microcosm.text.names import KEYWORDS, NAME, SHOWN, STRING, shown, unfit, unquote
-from microcosm.text.statement import JOINS, BadStatement, Statement, short_cut, stated
+from microcosm.text.names import KEYWORDS, NAME
+from microcosm.text.short_cut import short_cut
+from microcosm.text.statement import JOINS, BadStatement, Statement, stated
+from microcosm.text.words import SHOWN, STRING, shown, unfit, unquote
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text.event_line import KINDS
-from microcosm.text.names import KEYWORDS, PLAIN
-
-BEGINNINGS = ("send ", "receive ", "event ")
-"""What the first line of such a run begins with."""
+from microcosm.text.names import KEYWORDS
+from microcosm.text.words import PLAIN
 
 _TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
 """A text in double quotes that stands for itself."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import compress, pairwise, repeat
+from operator import ge, itemgetter, ne
 
 from microcosm.givens.clock import Clock
 from microcosm.traces.event import TraceEvent
@@ -22,7 +24,8 @@ class Clocks:
     `covers[i]` has the latest events of other processes that i's clock
     has seen and the event before it in its process has not; none is implied by another.
 
-    Cost: O(events × processes), and a logarithm for each entry that grows.
+    Cost: O(events × processes), and a logarithm for each entry that grows; a third of that where the clocks
+    are right and no event is missing.
     """
 
     def __init__(self, execution: Execution, report: Report) -> None:
@@ -33,17 +36,20 @@ class Clocks:
         self.times: dict[int, Clock] = {}
         if all(event.clock is None for event in execution.events):
             return
-        growing: list[int] = []
+        clocked: dict[str, list[int]] = {}
         for process, chains in execution.chains.items():
-            chain = [i for i in chains[0] if execution.events[i].clock is not None]
+            chain = clocked[process] = [i for i in chains[0] if execution.events[i].clock is not None]
             events = [execution.events[i] for i in chain]
             ticks = ticked(events, process not in execution.discredited)
             self._ticked.update(zip(chain, ticks, strict=True))
-            growing += self._growing(chain)
         self._ticked.update(dict.fromkeys(execution.unticked & self._ticked.keys(), False))
         if any(event.numbered for event in execution.events):
             self._ticked.update(_by_kinds(execution, self._ticked))
-        self._agreeing(growing)
+        right = self._right(clocked) if all(self._ticked.values()) else None
+        if right is not None:
+            self.covers = right
+        else:
+            self._agreeing([event for chain in clocked.values() for event in self._growing(chain)])
         self.times = {
             event: Clock(execution.events[event].process, self._clock(event), ticks)
             for event, ticks in self._ticked.items()
@@ -51,6 +57,54 @@ class Clocks:
 
     def _clock(self, event: int) -> dict[str, int]:
         return self._execution.events[event].clock or {}
+
+    def _right(self, clocked: dict[str, list[int]]) -> dict[int, list[int]] | None:
+        """What `covers` is to be, if all clocks are right and each counts its event; None where some may not.
+
+        That is so where each process counts from 1 on and each clock covers those of the latest events that
+        it has newly seen, which have not seen its own event: so sums rise along all that was seen.
+        """
+        clocks = {event: self._clock(event) for event in self._ticked}
+        names = [*clocked, *sorted(set().union(*clocks.values()).difference(clocked))]
+        size = len(names)
+        if size * len(clocks) > _SPARSE * sum(map(len, clocks.values())):
+            return None
+        chains = [*clocked.values(), *repeat([], size - len(clocked))]
+        whole = itemgetter(*names, names[0])  # of one name it would give no tuple
+        vectors = {
+            e: whole(clock) if len(clock) == size else (*map(clock.get, names, repeat(0)), 0)
+            for e, clock in clocks.items()
+        }
+        sums = {event: sum(clock.values()) for event, clock in clocks.items()}
+        found: dict[int, list[int]] = {}
+        for own, chain in enumerate(chains):
+            before: tuple[int, ...] = (0,) * (size + 1)
+            for place, event in enumerate(chain, 1):
+                vector = vectors[event]
+                if vector[own] != place or not all(map(ge, vector, before)):
+                    return None
+                latest: list[tuple[int, int, int]] = []
+                for at in compress(range(size), map(ne, vector, before)):
+                    if at != own and (line := chains[at]):
+                        if vector[at] > len(line):
+                            return None
+                        other = line[vector[at] - 1]
+                        latest.append((sums[other], other, at))
+                before = vector
+                if not latest:
+                    continue
+                latest.sort(reverse=True)
+                kept: list[tuple[int, ...]] = []
+                covered: list[int] = []
+                for _, other, at in latest:
+                    if all(later[at] < vector[at] for later in kept):
+                        earlier = vectors[other]
+                        if earlier[own] >= place or not all(map(ge, vector, earlier)):
+                            return None
+                        kept.append(earlier)
+                        covered.append(other)
+                found[event] = covered
+        return found
 
     def _growing(self, chain: list[int]) -> list[int]:
         """The events of a process whose clocks grow; of two that do not, the one that fits worse goes."""
@@ -129,6 +183,10 @@ class Clocks:
         self._report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
 
 
+_SPARSE = 4
+"""Clocks that leave out more entries than three in so many are not made longer by them."""
+
+
 def covers(later: Mapping[str, int], earlier: Mapping[str, int]) -> bool:
     """Whether each entry of `later` is at least that of `earlier`."""
     if later is earlier:
@@ -151,22 +209,17 @@ def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:
     >>> ticked(p, positions=True)
     [True, False, True, False]
     """
-    repeats = False
-    last: TraceEvent | None = None
-    for event in events:
-        if last is None:
-            repeats = positions and 1 < event.seq > event.own
-        else:
-            grown = event.own - last.own
-            repeats = repeats or grown == 0 or (positions and grown < event.seq - last.seq)
-        last = event
+    owns, seqs = [event.own for event in events], [event.seq for event in events]
+    repeats = bool(owns) and positions and 1 < seqs[0] > owns[0]
+    for (last, before), (own, seq) in pairwise(zip(owns, seqs, strict=True)):
+        repeats = repeats or own == last or (positions and own - last < seq - before)
     if not repeats:
-        return [event.own > 0 for event in events]
+        return [own > 0 for own in owns]
     ticks = []
-    own = seq = 0
-    for event in events:
-        ticks.append(event.own == own + 1 and (not positions or event.seq == seq + 1))
-        own, seq = event.own, event.seq
+    last = before = 0
+    for own, seq in zip(owns, seqs, strict=True):
+        ticks.append(own == last + 1 and (not positions or seq == before + 1))
+        last, before = own, seq
     return ticks
 
 

@@ -137,11 +137,13 @@ def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceE
     for event in events:
         if event.clock is None:
             continue
-        if event.own < highest:
+        own = event.own
+        if own < highest:
             contradicted = True
-            message = f"{event.process}: event {event.seq} has own clock value {event.own} after {highest}"
+            message = f"{event.process}: event {event.seq} has own clock value {own} after {highest}"
             report.add("seq-against-clock", message, file=event.file, line=event.line)
-        highest = max(highest, event.own)
+        else:
+            highest = own
     if not contradicted:
         return [events]
     clocked: list[TraceEvent] = []
@@ -217,6 +219,9 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
 
     Two are the same where process, clock, text and message are. Cost: linear; memory: a number for each.
     """
+    shown = {(event.process, event.own) for event in events}
+    if len(shown) == len(events):  # of no process the same own clock value twice
+        return events
     known: set[int] = set()
     kept: list[TraceEvent] = []
     for event in events:
@@ -274,9 +279,10 @@ def _begins_again(events: Sequence[TraceEvent]) -> bool:
     highest: dict[str, int] = {}
     for event in events:
         if event.clock is not None:
-            if event.own < highest.get(event.process, 0):
+            own = event.own
+            if own < highest.get(event.process, 0):
                 break
-            highest[event.process] = event.own
+            highest[event.process] = own
     else:
         return False
     highest = {}

@@ -208,19 +208,32 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
     """
     links = [link for part in parts for link in part.foreign()]
     known = {name for part in parts for name in part.names} if links and not view else set()
-    believed: dict[str, list[str]] = {}
-    for entry, name, _, last in links:
-        if name in known and last:
-            believed.setdefault(entry.full_id, []).append(name)
-    for entry, name, _, last in links:
+    believed = {entry.full_id for entry, name, _, last in links if name in known and last}
+    circles = on_circles((name, e.full_id) for e, name, _, last in links if name in believed and last)
+    for entry, name, link, last in links:
         if name not in known or not last:
             what = "is not in the log" if name not in known else "is of another execution"
             report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
-    open_ = {event: sum(name in believed for name in names) for event, names in believed.items()}
+        elif (name, entry.full_id) in circles:
+            message = f"{entry.id}: is after {name} and before it"
+            report.add("link-cycle", message, file=entry.file, line=entry.line)
+        else:
+            givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, link))
+
+
+def on_circles(links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The links between events that are on a circle or come after one. Cost: linear.
+
+    >>> sorted(on_circles([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]))
+    [('b', 'c'), ('c', 'b'), ('c', 'd')]
+    """
+    links = list(links)
+    open_: dict[str, int] = {}
     leads: dict[str, list[str]] = {}
-    for event, names in believed.items():
-        for name in names:
-            leads.setdefault(name, []).append(event)
+    for left, right in links:
+        open_[right] = open_.get(right, 0) + 1
+        open_.setdefault(left, 0)
+        leads.setdefault(left, []).append(right)
     settled = [event for event, count in open_.items() if not count]
     for event in settled:
         for other in leads.get(event, ()):
@@ -228,13 +241,7 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
             if not open_[other]:
                 settled.append(other)
     sure = set(settled)
-    for entry, name, link, last in links:
-        if name in known and last:
-            if entry.full_id in sure or name not in believed or name in sure:
-                givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, link))
-            else:
-                message = f"{entry.id}: is after {name} and before it"
-                report.add("link-cycle", message, file=entry.file, line=entry.line)
+    return {(left, right) for left, right in links if left not in sure and right not in sure}
 
 
 class _Part:

@@ -38,8 +38,8 @@ class Constraints:
     Cost of its methods: linear in what is stated, and n·n/64 where they make rows.
 
     >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
-    >>> known.refuted_lists(), known.related_rows()
-    ([[2], [], [0]], [0, 4, 2])
+    >>> known.refuted_after(), known.related_rows()
+    ({0: [2], 2: [0]}, [0, 4, 2])
     """
 
     size: int
@@ -110,15 +110,12 @@ class Constraints:
             rows[b] |= 1 << a
         return rows
 
-    def refuted_lists(self) -> list[list[int]]:
-        """For each position a each b with a !< b that was stated as a pair."""
-        lists: list[list[int]] = [[] for _ in range(self.size)]
-        for a, b in self.refuted:
-            lists[a].append(b)
-        for a, b in self.concurrent:
-            lists[a].append(b)
-            lists[b].append(a)
-        return lists
+    def refuted_after(self) -> dict[int, list[int]]:
+        """For each position a of such a pair, each b with a !< b that was stated as a pair."""
+        found: dict[int, list[int]] = {}
+        for a, b in self.refuted_pairs():
+            found.setdefault(a, []).append(b)
+        return found
 
     def refuted_pairs(self) -> Iterator[Pair]:
         """Each (a, b) with a !< b that was stated as a pair."""
@@ -204,15 +201,19 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
     clocks of some thousand events (of more they are asked one by one).
     """
+    links = givens.links
+    external = givens.external.values() if links is None else ()
     known = constrained(
         position,
         size,
         chain=givens.internal,
-        facts=[*givens.external.values(), *givens.refuted.values()],
+        facts=[*external, *givens.refuted.values()],
         groups=givens.tokens.values(),
         clocks=givens.clocks,
         stamps=givens.stamps,
     )
+    if links is not None:
+        known.before += links.placed(position)
     if givens.complete:
         _complete(givens, position, known)
     return known

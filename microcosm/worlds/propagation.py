@@ -305,14 +305,13 @@ class LazyPairs:
         return self._known.stamps.bounds(graph.order, graph.successors) if graph else None
 
     @cached_property
-    def _lists(self) -> list[list[int]]:
-        return self._known.refuted_lists()
+    def _lists(self) -> dict[int, list[int]]:
+        return self._known.refuted_after()
 
     @cached_property
     def _apart(self) -> int:
         """The events of which something is refuted, stamps left out."""
-        listed = [a for a, others in enumerate(self._lists) if others]
-        return from_positions([*listed, *self._known.unseen], self._known.size)
+        return from_positions([*self._lists, *self._known.unseen], self._known.size)
 
     @cached_property
     def contradicts(self) -> bool:
@@ -356,7 +355,7 @@ class LazyPairs:
         if self._known.clocks is not None and _not_seen(self._known.clocks, rows.past(a) | 1 << a, later):
             return True
         for u in bits((rows.past(a) | 1 << a) & self._apart):
-            if unseen.get(u, 0) & later or any(later >> v & 1 for v in lists[u]):
+            if unseen.get(u, 0) & later or any(later >> v & 1 for v in lists.get(u, ())):
                 return True
         return False
 

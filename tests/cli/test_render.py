@@ -11,7 +11,8 @@ import pytest
 
 from microcosm.cli.show.proofs import Provenance, proof_lines
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import DEEPEST, Derivation, absent, links, not_in, step
+from microcosm.logic.derivation import Derivation, absent, not_in, step
+from microcosm.logic.proof_tree import DEEPEST, links
 from microcosm.logic.rule import Judgement
 from microcosm.text.mc_reader import read_givens
 

@@ -265,9 +265,85 @@ def test_a_backup_is_restored_while_the_others_go_on(tmp_path: Path, run: Run) -
     asyncio.run(scene())
 
 
-async def same(a: Served, b: Served) -> None:
+def test_of_three_one_is_restored_and_all_are_told_what_is_lost(tmp_path: Path, run: Run) -> None:
+    """The second hears of the eviction before it is told to replace: the page's words hold there too."""
+
+    async def scene() -> None:
+        write_keys(tmp_path / "keys", new_ring())
+        a, b, c = (Served(tmp_path, name, {}) for name in "abc")
+        for each in (a, b, c):
+            await each.start()
+        for one in (a, b, c):
+            for other in (a, b, c):
+                if one is not other:
+                    await one.ask("member", name=other.name, address="{}:{}".format(*other.address))
+        await c.ask("local", event="before")
+        await same(a, b, c)
+        early = (await a.ask("send", to="c", payload="before the backup"))["message"]
+        await c.until(lambda: any(each.get("message") == early for each in c.told))
+        assert run("replica", "backup", "c.journal", "c.backup").code == 0
+        await c.ask("local", event="after the backup")
+        await same(a, b, c)
+        await c.kill()
+        unacknowledged = {
+            each.name: [(await each.ask("send", to="c", payload="late"))["message"] for _ in range(count)]
+            for each, count in ((a, 2), (b, 3))
+        }
+        for each in tmp_path.glob("c.journal*"):
+            each.unlink()
+        assert run("replica", "restore", "c.backup", "c.journal").code == 0
+        await c.start()
+        assert (await a.ask("replace", name="c"))["lost"] == unacknowledged["a"]
+        await b.until(lambda: any(each["event"] == "lost" for each in b.told))
+        (told,) = (each for each in b.told if each["event"] == "lost")
+        assert (told["member"], told["messages"]) == ("c", unacknowledged["b"])
+        assert {"schema": "microcosm/1", "event": "evicted", "member": "c"} in b.told
+        assert (await b.ask("status"))["lost"] == {"c": unacknowledged["b"]}
+        assert "c, at 127.0.0.1:" in run("replica", "status", "b.journal").out
+        assert ", ".join(unacknowledged["b"]) in run("replica", "status", "b.journal").out
+        assert (await b.ask("replace", name="c"))["lost"] == unacknowledged["b"]
+        status = await b.ask("status")
+        assert status["lost"] == status["gone"] == {}
+        again = (await b.ask("send", to="c", payload="again"))["message"]
+        await c.until(lambda: any(each.get("message") == again for each in c.told))
+        await same(a, b, c)
+        events = {*(await c.ask("events"))["events"]}
+        assert {"before", "after the backup", f"d:c:{early}"} <= events
+        assert (await a.ask("lost"))["undelivered"] == unacknowledged["a"]
+        for each in (a, b, c):
+            assert await each.stop() == 0
+
+    asyncio.run(scene())
+
+
+def test_a_replica_that_is_renewed_is_told_what_of_its_own_is_lost(tmp_path: Path, run: Run) -> None:
+    """What its backup had not seen acknowledged: by `restore`, and as long as nothing says that it came."""
+
+    async def scene() -> None:
+        write_keys(tmp_path / "keys", new_ring())
+        a = await Served(tmp_path, "a", {"b": "127.0.0.1:9"}).start()
+        lost = (await a.ask("send", to="b", payload="to nobody"))["message"]
+        assert run("replica", "backup", "a.journal", "a.backup").code == 0
+        await a.kill()
+        for each in tmp_path.glob("a.journal*"):
+            each.unlink()
+        assert (
+            f"not known to have reached b: {lost}" in run("replica", "restore", "a.backup", "a.journal").out
+        )
+        await a.start()
+        await a.until(lambda: any(each["event"] == "lost" for each in a.told))
+        answer = await a.ask("lost")
+        assert (answer["lost"], answer["undelivered"]) == ({"b": [lost]}, [lost])
+        assert (await a.ask("evict", name="b"))["lost"] == [lost]
+        assert (await a.ask("lost"))["lost"] == {}
+        assert await a.stop() == 0
+
+    asyncio.run(scene())
+
+
+async def same(*some: Served) -> None:
     async with asyncio.timeout(30):
-        while (await a.ask("digest"))["digest"] != (await b.ask("digest"))["digest"]:
+        while len({(await each.ask("digest"))["digest"] for each in some}) > 1:
             await asyncio.sleep(0.05)
 
 

@@ -19,14 +19,13 @@ from microcosm.compare.verdict_rows import (
     known_rows,
     related_names,
     seeds_own,
-    transposed,
     verdict_rows,
 )
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
-from microcosm.order.bits import bits
+from microcosm.order.bits import bits, transposed
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from tests import oracle

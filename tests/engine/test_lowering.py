@@ -110,7 +110,7 @@ def test_the_offline_rules_are_one_stratum_above_the_others() -> None:
 
 def test_relation_variables_of_one_premise_are_evaluated_in_one_pass() -> None:
     plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
-    passes = [b for b in plan.bodies[online(Relation.UNKNOWN)] if b.instance.name == "Un-2"]
+    passes = [b for b in plan.bodies[online(Relation.UNKNOWN)] if b.instance.rule.name == "Un-2"]
     assert [b.mirrored for b in passes] == [False, True]
     assert all(
         sorted(str(part.relation) for p in b.pairs for part in p.source.parts) == ["<", "<>", "||"]
@@ -120,7 +120,7 @@ def test_relation_variables_of_one_premise_are_evaluated_in_one_pass() -> None:
 
 def test_mirror_images_that_say_the_same_are_left_out() -> None:
     plan = compile_rules(read_rules()).of[online(Relation.UNKNOWN)]
-    names = [b.instance.name for b in plan.bodies[online(Relation.UNKNOWN)] if b.mirrored]
+    names = [b.instance.rule.name for b in plan.bodies[online(Relation.UNKNOWN)] if b.mirrored]
     assert names == ["Un-2"], "Un-1, Un-3 and Un-4 are symmetric as they stand"
 
 
@@ -129,7 +129,7 @@ def test_rules_that_need_what_is_unstated_are_left_out() -> None:
     judged = {(p[0].value, str(p[1])) for p in program.of if p[0] is not Judgement.OFFLINE}
     assert judged == {("initial", "<"), ("online", "<"), ("online", "?")}
     kept = program.of[online(Relation.UNKNOWN)].bodies[online(Relation.UNKNOWN)]
-    assert {b.instance.name for b in kept} == {"Un-2", "Un-3", "Un-4"}
+    assert {b.instance.rule.name for b in kept} == {"Un-2", "Un-3", "Un-4"}
     (before,) = program.of[online(Relation.BEFORE)].bodies[online(Relation.BEFORE)]
     assert len(before.pairs) == 1, "nothing is more accurate"
 

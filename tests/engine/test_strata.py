@@ -53,7 +53,7 @@ def test_the_shipped_calculus() -> None:
     assert {p for each in preds(found) for p in each} == {"⊢₀<", "⊢₀||", "⊢₀<>", "⊢<", "⊢||", "⊢<>", "⊢?"}
     recursive = {name for s in found if s.recursive for name in preds((s,))[0]}
     assert recursive == {"⊢₀<", "⊢₀||", "⊢₀<>", "⊢?"}
-    assert [i.name for i in found[0].instances] == ["Init", "In-Tr"]
+    assert [i.rule.name for i in found[0].instances] == ["Init", "In-Tr"]
     place = {name: at for at, each in enumerate(preds(found)) for name in each}
     assert place["⊢₀<"] < place["⊢<>"], "In-OK asks for the absence of the more accurate relation"
 
@@ -68,7 +68,7 @@ def test_predicates_that_depend_on_each_other_share_a_stratum() -> None:
         )
     )
     assert preds(found) == [{"⊢<", "⊢||", "⊢<>"}, {"⊩<>"}]
-    assert [i.name for i in found[0].instances] == ["A", "B", "C"]
+    assert [i.rule.name for i in found[0].instances] == ["A", "B", "C"]
     assert [s.recursive for s in found] == [True, False]
 
 
@@ -201,7 +201,9 @@ def test_strata_agree_with_a_graph_library(
     for head, source, negative in edges(rules):
         assert place[source] <= place[head]
         assert not negative or place[source] < place[head]
-    assert sorted(i.name for s in found for i in s.instances) == sorted(i.name for i in rules.instances)
+    assert sorted(i.rule.name for s in found for i in s.instances) == sorted(
+        i.rule.name for i in rules.instances
+    )
     for stratum in found:
         inside = [e for e in edges(rules) if e[0] in stratum.preds and e[1] in stratum.preds]
         assert stratum.recursive == bool(inside)

@@ -267,3 +267,9 @@ def test_the_two_sides_are_those_that_the_rule_asks_for() -> None:
     assert valid(only(turned, behind()), known, rules)
     assert not valid(only(behind(), refuted("a !< c")), known, rules)
     assert valid(not_before(clash("a c", behind(), refuted("a !< c"))), known, rules)
+
+
+def test_a_contradiction_of_many_premises_is_refused_at_once() -> None:
+    """Each of them may be read from either end: no step tries all ways to read sixty."""
+    many = [step("Init", "||- a || c")] * 60
+    assert "does not conclude" in str(fault(GIVENS, not_before(clash("a c", *many))))

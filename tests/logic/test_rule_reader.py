@@ -246,15 +246,15 @@ def test_the_offline_rules_can_be_said() -> None:
     book = parse_rules(OFFLINE_RULES)
     assert [rule.name for rule in book.rules][:3] == ["Off-OK", "Off-Init", "Stamp"]
     assert len(book.rules) == 15
-    cancel = [i for i in book.instances if i.name == "Canc-<"]
+    cancel = [i for i in book.instances if i.rule.name == "Canc-<"]
     assert cancel[0].premises == (
         Judged(OFFLINE, "a", RELATED, "b"), Judged(OFFLINE, "b", Relation.NOT_BEFORE, "a"),
     )  # fmt: skip
-    refuted = {str(i.conclusion.relation) for i in book.instances if i.name == "Cntrd"}
+    refuted = {str(i.conclusion.relation) for i in book.instances if i.rule.name == "Cntrd"}
     assert refuted == {"!<", "!||"}, "!> is turned into !<"
     clashes = {
         (str(s.relation), str(t.relation))
-        for i in book.instances if i.name == "Up-Cntrd"
+        for i in book.instances if i.rule.name == "Up-Cntrd"
         for s, t in [[p for p in i.premises if isinstance(p, Judged)]]
     }  # fmt: skip
     assert ("<", "||") in clashes

@@ -24,9 +24,9 @@ def test_the_shipped_rules() -> None:
         "Strng", "Weak", "Up-S", "Up-W",
     ]  # fmt: skip
     assert read_rules() is book, "they are read once"
-    assert [i.name for i in book.instances if i.name == "Init"] == ["Init"] * 3
-    assert {i.name for i in book.evolutions} == {"Strng", "Weak", "Up-S", "Up-W"}
-    assert not {i.name for i in book.instances} & {i.name for i in book.evolutions}
+    assert [i.rule.name for i in book.instances if i.rule.name == "Init"] == ["Init"] * 3
+    assert {i.rule.name for i in book.evolutions} == {"Strng", "Weak", "Up-S", "Up-W"}
+    assert not {i.rule.name for i in book.instances} & {i.rule.name for i in book.evolutions}
     assert [rule.line for rule in book.named("In-Tr")] == [9]
     assert book.named("In") == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,21 @@ def test_a_transposed_square_has_rows_for_columns(rows: list[int]) -> None:
     assert [[column >> a & 1 for column in columns] for a in range(len(rows))] == [
         [row >> b & 1 for b in range(len(rows))] for row in rows
     ]
+
+
+SIDES = st.sampled_from([0, 1, 2, 7, 63, 64, 65, 130, 256, 257, 300])
+
+
+@given(st.tuples(SIDES, SIDES), st.randoms(), st.sampled_from([0, 256]))
+def test_a_matrix_of_any_sides_is_transposed(sides: tuple[int, int], rng: Random, as_text: int) -> None:
+    """Against its bits as lists of text."""
+    high, wide = sides
+    rows = [rng.getrandbits(wide) if wide else 0 for _ in range(high)]
+    told = [f"{row:0{wide}b}"[::-1] for row in rows] if wide else []
+    expected = [int("".join(column)[::-1], 2) for column in zip(*told, strict=True)] or [0] * wide
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "TURNED_AS_TEXT", as_text)
+        assert transposed(rows, wide) == expected
 
 
 def test_gmp_comes_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def unsound(scope: Iterable[Chains], statement: str) -> list[tuple[str, str]]:
                     said = instance.conclusion
                     a, b = named[said.left], named[said.right]
                     if not holds(said, named, true) if a != b else said.relation is Relation.BEFORE:
-                        found.append((instance.name, oracle.shown(chains)))
+                        found.append((instance.rule.name, oracle.shown(chains)))
     return found
 
 

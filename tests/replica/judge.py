@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
@@ -59,19 +60,17 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
         return None if any(each.startswith(f"{receiver}.") for each in excused) else f"{receiver}.1"
 
     processes: dict[str, list[tuple[str, str]]] = {}
-    devices: dict[Stream, list[str]] = {}
+    devices = {(name, 0): merged(world, name, chains) for name, _ in chains}
     for stream, events in chains.items():
         process = world.epochs[stream]
         steps = processes.setdefault(process, [])
-        devices.setdefault((stream[0], 0), []).extend(events)
         for at, event in enumerate(events):
             kind, _, rest = event.partition(":")
             if kind == "c":
-                *earlier, last = world.to[rest]
-                to = {bound(each, rest) for each in last} - {None}
-                for each in (each for receivers in earlier for each in receivers):
-                    if process in excused or by.get(f"d:{each.partition('.')[0]}:{rest}") == each:
-                        to.add(each)  # before its sender was put back, or its process killed
+                to = {bound(each, rest) for each in world.receivers(rest)} - {None}
+                for other in {bound(each, rest) for receivers in world.to[rest] for each in receivers}:
+                    if process in excused or other in excused:
+                        to.add(other)  # of another copy of a journal, and nobody can have noticed
                 steps.append(("sent", f"{rest} {' '.join(map(str, sorted(to, key=str)))}" if to else rest))
             elif kind == "d":
                 message = rest.partition(":")[2]
@@ -85,10 +84,19 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
                     wrong.append(f"{effect} is not where it should be")
 
     histories = [History(*each) for each in processes.items()]
-    for happened in devices.values():
-        happened.sort(key=lambda event: world.when.get(event, 0))
     found = [fault for fault in faults(histories, excused) if not said_again(world, fault, replaced)]
     return wrong + found + misjudged(first, devices, Random(digest))
+
+
+def merged(world: World, device: str, chains: Mapping[Stream, Sequence[str]]) -> list[str]:
+    """The events of a device in their order: that of its chains, and between these that of time."""
+    found = []
+    waiting = [deque(events) for stream, events in chains.items() if stream[0] == device and events]
+    while waiting:
+        first = min(waiting, key=lambda events: world.moment(events[0], device))
+        found.append(first.popleft())
+        waiting = [events for events in waiting if events]
+    return found
 
 
 def said_again(world: World, fault: str, replaced: Collection[str]) -> bool:
@@ -113,7 +121,8 @@ def misjudged(replica: Replica, chains: Mapping[Stream, Sequence[str]], random: 
     """
     true, told = happened_before(chains), happened_before(replica.chains())
     events = [event for event in replica.events if event in told]
-    found = []
+    found = [f"{event} is in a circle" for event in told if event not in true][:1]
+    events = [event for event in events if event in true]
     for _ in range(300):
         a, b = random.sample(events, 2)
         for left, right in ((a, b), (b, a)):
@@ -133,7 +142,9 @@ def happened_before(chains: Mapping[Stream, Sequence[str]]) -> dict[str, tuple[S
     clocks: dict[str, tuple[Stream, Clock]] = {}
     events_of_all = {event for events in chains.values() for event in events}
     at = dict.fromkeys(chains, 0)
-    while any(at[stream] < len(chains[stream]) for stream in chains):
+    before = -1
+    while before < sum(at.values()):  # to the end, or as far as nothing is in a circle
+        before = sum(at.values())
         for stream, events in chains.items():
             while at[stream] < len(events):
                 event = events[at[stream]]

@@ -10,7 +10,7 @@ chain that anybody knows may be of two copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.network.membership import Fence, Member
+from tests.replica.clockwork import NEVER
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node
 
@@ -28,8 +29,8 @@ LOOKS = 0.5
 class Branch:
     """The events of one copy of a journal, after those that it shares with another."""
 
-    def __init__(self, parent: Branch | None = None) -> None:
-        self.parent = parent
+    def __init__(self, parent: Branch | None = None, begun: float = NEVER) -> None:
+        self.parent, self.begun = parent, begun
         self.shared = len(parent.log) if parent is not None else 0
         self.log: dict[str, int] = {}
         self.noted: dict[Stream, int] = dict(parent.noted) if parent is not None else {}
@@ -48,6 +49,15 @@ class Branch:
             return at < end
         return self.parent is not None and self.parent.had(event, self.shared)
 
+    def line(self) -> Iterator[tuple[Branch, float]]:
+        """This copy and those that it comes from, and until when what happened in each is in this one."""
+        branch, until = self, NEVER
+        while True:
+            yield branch, until
+            if branch.parent is None:
+                return
+            branch, until = branch.parent, min(until, branch.begun)
+
 
 class Kept(NamedTuple):
     """A copy of a journal's files."""
@@ -62,6 +72,8 @@ class Restoring(World):
 
     def __init__(self, folder: Path, names: str, seed: int, **options: Any) -> None:
         self.branches: dict[str, Branch] = {}
+        self.moments: dict[str, list[tuple[Branch, float, int]]] = {}
+        """In which copy, and when, events happened, and which of all this was."""
         self.born: dict[str, list[Branch]] = {}
         """The copies in which an event happened."""
         self.kept: dict[str, list[Kept]] = {}
@@ -93,6 +105,29 @@ class Restoring(World):
                 self.born.setdefault(event, []).append(branch)
         branch.noted[stream] = last
 
+    def happens(self, node: Node, event: str) -> None:
+        super().happens(node, event)
+        branch = self.branches.setdefault(node.place, Branch())
+        self.moments.setdefault(event, []).append((branch, self.now, self.happened))
+
+    def receivers(self, message: str) -> tuple[str, ...]:
+        return self.to[message][self._at(f"c:{message}", message.rsplit(".", 2)[0])]
+
+    def moment(self, event: str, device: str) -> int:
+        return self.moments[event][self._at(event, device)][2] if event in self.moments else 0
+
+    def _at(self, event: str, place: str) -> int:
+        """Which time an event happened of those that the journal of a place, as it is now, may have.
+
+        The last one, in the newest copy that it comes from in which there was one.
+        """
+        moments = self.moments[event]
+        for branch, until in self.branches[place].line():
+            found = [at for at, (where, when, _) in enumerate(moments) if where is branch and when < until]
+            if found:
+                return found[-1]
+        return -1
+
     # -- copies --------------------------------------------------------------------------------------------
 
     def keep(self, node: Node) -> None:
@@ -107,7 +142,7 @@ class Restoring(World):
         path = node.files.folder / f"kept-{self.copies}"
         node.files.keep(path)
         self.kept.setdefault(node.place, []).append(
-            Kept(path, node.incarnation, Branch(self.branches[node.place]))
+            Kept(path, node.incarnation, Branch(self.branches[node.place], self.now))
         )
 
     def put_back(self, name: str, kept: Kept | None = None) -> None:

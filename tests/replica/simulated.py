@@ -50,9 +50,9 @@ class World(Clockwork):
         """Commits take up to so many seconds."""
         self.limits = limits or Limits()
         self.limit = 0
-        self.sent = self.busy = self.kills = 0
+        self.sent = self.busy = self.kills = self.happened = 0
         self.to: dict[str, list[tuple[str, ...]]] = {}
-        """The receivers of each message, each time that one was sent under that name."""
+        """The receivers of each message, each time that one was sent under that name; see `receivers`."""
         self.nodes = {name: Node(self, name, at) for at, name in enumerate(names)}
         """By their places, which are their names, but for clones."""
         self.places = {name: node.address for name, node in self.nodes.items()}
@@ -60,9 +60,11 @@ class World(Clockwork):
         self.got: dict[str, set[str]] = {}
         """The processes in which each delivery happened."""
         self.when: dict[str, int] = {}
-        """In which order events have happened first."""
+        """In which order events have happened, for the last time: what was not committed happens again."""
         self.again: set[str] = set()
         """Events that were said again, under other dots, for their dots might have named two things."""
+        self.evicting: set[str] = set()
+        """Who is being evicted, and neither gone nor back yet."""
         self.epochs: dict[Stream, str] = {}
         """The streams that there were, in that order, and of which process (NAME.INCARNATION) they are."""
         for node in self.nodes.values():
@@ -159,7 +161,7 @@ class World(Clockwork):
         self.to.setdefault(message, []).append(
             tuple(f"{name}.{bound[name]}" if bound[name] else name for name in to)
         )
-        self.happens(f"c:{message}")
+        self.happens(node, f"c:{message}")
         try:
             assert node.replica.send(to, payload) == message
         except Busy:
@@ -167,9 +169,18 @@ class World(Clockwork):
         else:
             self.sent += 1
 
-    def happens(self, event: str) -> None:
+    def receivers(self, message: str) -> tuple[str, ...]:
+        """Those of a message as it stands in the journal of its sender: what was not committed is no more."""
+        return self.to[message][-1]
+
+    def happens(self, node: Node, event: str) -> None:
         """An event happens, which may be undone before anybody knows of it."""
-        self.when.setdefault(event, len(self.when))
+        self.happened += 1
+        self.when[event] = self.happened
+
+    def moment(self, event: str, device: str) -> int:
+        """When an event of a device happened, as its journal is now."""
+        return self.when.get(event, 0)
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -199,18 +210,24 @@ class World(Clockwork):
         node.files.fuse, node.files.after = self.random.randrange(4), self.random.random() < 0.5
 
     def evict(self, name: str, then: Callable[[], None]) -> None:
-        """Somebody who has met it evicts it; `then`, when all others keep the fence."""
+        """Somebody who has met it evicts it; `then`, when all others keep the fence that are no evicted ones.
+
+        For nobody speaks to these any more, and they need not hear of anything.
+        """
         fence = Fence(name, self.nodes[name].incarnation)
+        self.evicting.add(name)
 
         def once() -> None:
-            others = [node for node in self.nodes.values() if node.name != name and node.up]
+            going_on = [node for node in self.nodes.values() if node.name not in self.evicting]
+            others = [node for node in going_on if node.up]
             if not any(fence in node.fences() for node in others):
                 for node in others:
                     member = node.endpoint.durable.process.membership.named.get(name)
                     if member is not None and member.incarnation == fence.incarnation:
                         self.act(node.place, lambda node: node.endpoint.evict(name, self.now))
                         break
-            elif len(others) == len(self.nodes) - 1 and all(fence in node.fences() for node in others):
+            elif others == going_on and all(fence in node.fences() for node in others):
+                self.evicting.discard(name)
                 then()
                 return
             self.at(0.2, once)

@@ -250,9 +250,9 @@ class Node:
         process = f"{self.name}.{self.replica.known_as}"
         event, effect = f"d:{self.name}:{message}", f"effect at {self.name} of {message}"
         self.world.got.setdefault(event, set()).add(process)
-        self.world.happens(event)
+        self.world.happens(self, event)
         if has_effect(message):
-            self.world.happens(effect)
+            self.world.happens(self, effect)
             self.replica.local(effect)
         self.world.react(self, payload)
 

@@ -80,7 +80,9 @@ def test_a_damaged_evolution_is_malformed_or_another_one(one: Evolution, data: s
 @pytest.mark.parametrize(
     "parts",
     [
-        [2, 0, ["p", 1, 1], "e", None],
+        [2, 0, ["p", 1, 0], "e", None],
+        [2, 0],
+        [0, 0, ["p", 1, 1], "e", None],
         [1, 0, ["p", 1, 0], "e", None],
         [1, 0, ["p", 0, 1], "e", None],
         [1, 0, ["p", True, 1], "e", None],

@@ -20,11 +20,21 @@ import pytest
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica import exchange_messages as said
 from microcosm.replica.core import open_store
-from microcosm.replica.ledger import chain, evolution
-from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
-from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove, decode, encode
+from microcosm.replica.ledger import chain
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.evolution import (
+    Add,
+    Append,
+    Evolution,
+    Forget,
+    NewerEvolution,
+    Remove,
+    decode,
+    encode,
+)
+from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Memory
+from tests.replica.nodes import OPTIONS, into, level, meet, ran
 from tests.replica.served import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "wire-and-journal.md").read_text()
@@ -207,47 +217,50 @@ def test_the_journal_of_the_first_version_goes_on(tmp_path: Path) -> None:
     replica.close()
 
 
-def test_what_is_of_a_newer_version_is_asked_for_again_and_nobody_is_blamed() -> None:
-    """An evolution of version 2 is not taken, and wanted in each round; with version 1 it is taken then."""
-    replica = Replica(Memory(), "phone", incarnation=1)
+def test_two_on_the_network_go_on_where_an_older_program_left_them(tmp_path: Path) -> None:
+    """Journals of a program before `newer`, signed: the message that waited comes, and both know the same."""
+    pytest.importorskip("cryptography")
+    with zipfile.ZipFile(OLD.with_name("network-1.zip")) as archive:
+        archive.extractall(tmp_path)
+    replica = Replica(open_store(tmp_path / "phone.journal"))
+    assert replica.digest() == "55e866c4c0d61fb5a6eba950100895928a123f19eeb124a2d33ecd50483c27ac"
+    assert replica.author_keys["laptop"][0].startswith("fb441f55881aac3f")
+    assert not replica.is_given("old < older")
+    replica.close()
+
+    async def scene() -> None:
+        got: list[bytes] = []
+        async with (
+            serve(tmp_path / "phone.journal", **OPTIONS) as phone,
+            serve(tmp_path / "laptop.journal", on_deliver=into(got), **OPTIONS) as laptop,
+        ):
+            meet(phone, laptop)
+            laptop.replica.local("later")
+            await phone.until(lambda replica: "later" in replica.events)
+            await laptop.until(lambda replica: "alone" in replica.events and bool(got))
+            await level(phone, laptop)
+            assert got == [b"waits"]
+            assert phone.replica.online("draft", "alone") is Relation.BEFORE
+            assert phone.divergences() == laptop.divergences() == []
+
+    ran(scene())
+
+
+def test_what_is_of_a_newer_version_is_kept_as_its_bytes_are_and_nobody_is_blamed(tmp_path: Path) -> None:
+    """Version, kind and dot stand where they do; the record is of the kind `newer`, its payload the bytes."""
+    path = tmp_path / "phone.journal"
+    replica = Replica(path, "phone", incarnation=1)
     exchange = replica.exchange
     dot = Dot("laptop", 1, 1)
-    theirs = said.encode(said.Compare((said.Range(FIRST, None, (DotRun(*dot, 2),)),)))
-    later = said.encode(said.Supply((pack([2, 0, list(dot), "upload", None, "new"]),)))
-    for _ in range(3):
-        wanted = [said.decode(each) for each in exchange.receive("laptop", theirs)]
-        assert said.Want((DotRun(*dot, 2),)) in wanted
-        assert exchange.receive("laptop", later) == []
-    assert exchange.receive("laptop", pack([3, 9, "?"])) == []
+    later = pack([2, 9, list(dot), ["whatever"], "new"])
+    assert exchange.receive("laptop", said.encode(said.Supply((later,)))) == []
+    assert exchange.receive("laptop", pack([3, 9, "?"])) == []  # an exchange of a newer version
     assert (list(exchange.newer), [*exchange.blamed], exchange.malformed) == (["laptop"], [], 0)
-    exchange.receive("laptop", said.encode(said.Supply((pack([1, 0, list(dot), "upload", None]),))))
-    assert replica.events == ["upload"]
+    assert replica.held_of(Dots([DotRun(*dot, 2)])) == [NewerEvolution(dot, later)]
+    told = exchange.receive("tablet", said.encode(said.Want((DotRun(*dot, 2),))))
+    assert [said.decode(each) for each in told] == [said.Supply((later,))]
+    replica.close()
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("SELECT payload FROM record WHERE kind = 'newer'").fetchall() == [(later,)]
     exchange.receive("laptop", pack([0, 2, []]))
     assert len(exchange.blamed) == 1
-
-
-def test_so_is_what_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("cryptography")
-    laptop, phone = Replica(Memory(), "laptop", incarnation=1), Replica(Memory(), "phone", incarnation=1)
-    monkeypatch.setattr(evolution, "VERSION", 2)
-    for replica in (laptop, phone):
-        replica.sign()
-    laptop.local("upload")
-
-    def meet(version: int) -> None:
-        """Exchange until nobody has more to say, the phone's program being of a version."""
-        for _ in range(3):
-            monkeypatch.setattr(evolution, "VERSION", version)
-            asked = [*phone.exchange.begin("laptop")]
-            while asked:
-                monkeypatch.setattr(evolution, "VERSION", 2)
-                told = [each for one in asked for each in laptop.exchange.receive("phone", one)]
-                monkeypatch.setattr(evolution, "VERSION", version)
-                asked = [each for one in told for each in phone.exchange.receive("laptop", one)]
-
-    meet(1)
-    assert phone.events == []
-    assert (list(phone.exchange.newer), [*phone.exchange.blamed]) == (["laptop"], [])
-    meet(2)
-    assert phone.events == ["upload"]
-    assert phone.digest() == laptop.digest()

@@ -26,10 +26,10 @@ from tests.thorough import draws
 AS_IT_IS = Reading(None, None, {})
 
 
-def read(pieces: list[list[Piece]]) -> tuple[list[TraceEvent], Counter[str], list[str]]:
+def read(pieces: list[Piece]) -> tuple[list[TraceEvent], Counter[str], list[str]]:
     """The events of pieces, counts of irregularities, and where each is."""
     events, counts, places = [], Counter[str](), []
-    for row in (row for task in pieces for piece in task for row in rows(piece, AS_IT_IS)):
+    for row in (row for piece in pieces for row in rows(piece, AS_IT_IS)):
         if "reported" in row:
             counts[row["reported"]] += row["count"]
             places.append(f"{Path(row['file']).name}:{row['line']}")
@@ -73,7 +73,7 @@ def test_what_has_no_lines_to_be_cut_at_is_read_whole(
     log = tmp_path / "log.jsonl"
     text = "".join(line_of(TraceEvent("p", seq)) for seq in range(1, 500))
     log.write_bytes(gzip.compress(text.encode()) if form == "gzip" else text.encode(form))
-    events, counts, _ = read(reading.tasks([log], {log}))
+    events, counts, _ = read(reading.cut(log, {log}))
     assert len(events) == 499
     assert counts == ({} if form == "gzip" else {"other-encoding": 1})
 
@@ -131,7 +131,7 @@ def test_a_microcosm_that_is_no_line_is_a_row_with_a_fault(
     good = json.dumps({"id": "x", "external": [["a", "<", "b"]]})
     long = json.dumps({"id": "long", "internal": ["e" * 900]})
     table.write_text("\n".join((good, long, "", "{", good.replace('"x"', '"y"'))), encoding="utf-8")
-    found = [row for task in by_lines(table, 300) for piece in task for row in microcosms.rows(piece)]
+    found = [row for piece in by_lines(table, 300) for row in microcosms.rows(piece)]
     assert [(row.at, row.id) for row in found] == [(1, "x"), (2, None), (4, None), (5, "y")]
     assert [row.fault is None for row in found] == [True, False, False, True]
     assert "200 bytes" in (found[1].fault or "")
@@ -157,7 +157,7 @@ def test_a_row_of_parquet_that_is_no_utf8_costs_no_other_row(tmp_path: Path) -> 
     file = tmp_path / "log.parquet"
     names = pa.array([b"p", b"\xff", b"p"]).view(pa.string())
     pq.write_table(pa.table({"process": names, "seq": [1, 2, 3], "kind": ["internal"] * 3}), file)
-    events, counts, places = read([[Piece(str(file))]])
+    events, counts, places = read([Piece(str(file))])
     assert ([event.seq for event in events], counts) == ([1, 3], {"bad-line": 1})
     assert places == ["log.parquet:2"]
     made = list(reading.read(0, Piece(str(file)), AS_IT_IS))
@@ -174,7 +174,7 @@ def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None
     table = tmp_path / "table.jsonl"
     rows_ = ({"id": "great", "external": chain}, {"id": "small", "external": [["a", "||", "b"]]})
     table.write_text("".join(json.dumps(row) + "\n" for row in rows_), encoding="utf-8")
-    great, small = (row for task in by_lines(table) for piece in task for row in microcosms.rows(piece))
+    great, small = (row for piece in by_lines(table) for row in microcosms.rows(piece))
     assert great.givens is not None
     assert small.givens is not None
     for row in (great, small):

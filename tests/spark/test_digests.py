@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from microcosm.compare.digest import analogy_digest
 from microcosm.errors import MicrocosmError
 from microcosm.files import decode
-from microcosm.spark.bisim import plain_lines, plain_rows
+from microcosm.spark.bisim import plain_rows
 from microcosm.spark.bisim.digests import digests
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json
@@ -56,8 +56,12 @@ ODD_LINES = st.sampled_from(
 
 def of_lines(lines: list[bytes]) -> list[tuple[str, str] | None]:
     """Id and digest of each line; None where it is left to the code for one."""
-    read, names = plain_lines.of_lines(lines)
-    return [digest and (name, digest) for name, digest in zip(names, digests(read), strict=True)]
+    found: list[tuple[str, str] | None] = [None] * len(lines)
+    places, batch = plain_rows.of_lines(lines)
+    if batch is not None:
+        for at, each in zip(places, of_batch(batch), strict=True):
+            found[at] = each
+    return found
 
 
 def of_batch(batch: pa.RecordBatch) -> list[tuple[str, str] | None]:

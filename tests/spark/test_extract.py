@@ -189,21 +189,18 @@ def test_the_tables_can_be_read_again(spark: Any, tmp_path: Path) -> None:
 def test_the_same_is_found_however_traces_are_gathered(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole in a file, some of them; through files for other tasks; by Spark."""
+    """Whole in a file, some of them; by Spark the others, or all."""
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, traces(8, count=6, steps=30))), encoding="utf-8")
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
-    assert {"found", "gathered", "shuffled"} & whole.stages.keys() == {"found"}
+    assert {"found", "shuffled"} & whole.stages.keys() == {"found"}
     monkeypatch.setattr(pieces, "LARGEST", log.stat().st_size // 3)
-    several = job.extract(spark, [str(log)], str(tmp_path / "several"))
-    assert several.stages.keys() > {"found", "gathered"}
-    monkeypatch.setattr(routes, "FILES", 0)
     some = job.extract(spark, [str(log)], str(tmp_path / "some"))
     assert some.stages.keys() > {"found", "shuffled"}
     monkeypatch.setattr(routes, "MOST", 0)
     none = job.extract(spark, [str(log)], str(tmp_path / "none"))
-    assert {"found", "gathered", "shuffled"} & none.stages.keys() == {"shuffled"}
-    for name, found in (("several", several), ("some", some), ("none", none)):
+    assert {"found", "shuffled"} & none.stages.keys() == {"shuffled"}
+    for name, found in (("some", some), ("none", none)):
         assert found.summary == whole.summary
         for each in job.TABLES:
             assert table(tmp_path / name, each) == table(tmp_path / "whole", each)
@@ -227,7 +224,7 @@ def test_a_job_killed_half_way_and_started_again_gives_the_same(
             job.extract(spark, [str(log)], str(out))
     assert not (out / "edges").exists()
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.io.events.rows", killed)  # what was read is not read again
+        patch.setattr("microcosm.spark.io.reading.read", killed)  # what was read is not read again
         found = job.extract(spark, [str(log)], str(out))
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     assert found.summary == whole.summary

@@ -108,7 +108,7 @@ def test_a_driver_that_is_killed_and_started_again(
     events = chained(Random(9), 5, 400, True, 6)
     log.write_text("".join(map(line_of, events)), encoding="utf-8")
     asked = Asked(slices=1)
-    assert killed_driver(master[0], [str(log), str(out), "sliced-0"]) == -signal.SIGKILL
+    assert killed_driver(master[0], [str(log), str(out), "pairs-0"]) == -signal.SIGKILL
     assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
     with monkeypatch.context() as patch:
         again: list[str] = []

@@ -83,41 +83,6 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
             assert places == sorted(places)
 
 
-@given(st.lists(TRACES, max_size=30), st.sets(TRACES), st.integers(1, 4))
-def test_rows_of_a_trace_are_scattered_into_one_bucket_and_put_in_order_there(
-    tmp_path_factory: pytest.TempPathFactory, traces: list[str | None], apart: set[str | None], buckets: int
-) -> None:
-    folder = tmp_path_factory.mktemp("spread")
-    rows = [{"at": at, "trace": trace} for at, trace in enumerate(traces)]
-    schema = pa.schema([EVENTS.field("at"), EVENTS.field("trace")])
-    chosen = pa.array(sorted(apart, key=str), pa.string())
-    parts: dict[str, list[pa.RecordBatch]] = {}
-    for begin in range(0, len(rows), 7):
-        batch = pa.RecordBatch.from_pylist(rows[begin : begin + 7], schema=schema)
-        for name, some in routes.scattered(batch, chosen, buckets):
-            parts.setdefault(name, []).insert(0, some)
-    assert len(parts) <= buckets
-    of: dict[str | None, str] = {}
-    found = []
-    for name, batches in parts.items():
-        paths = []
-        for at, batch in enumerate(batches):
-            paths.append(str(folder / f"{name[7:]}-{at}.parquet"))
-            pq.write_table(pa.Table.from_batches([batch]), paths[-1])
-        none = pa.array([], pa.string())
-        table = pa.Table.from_batches(routes.in_order(paths, ["at", "trace"], none), schema).to_pylist()
-        found += table
-        changes = [
-            row["trace"] for at, row in enumerate(table) if not at or table[at - 1]["trace"] != row["trace"]
-        ]
-        for trace in changes:
-            assert of.setdefault(trace, name) == name
-            places = [row["at"] for row in table if row["trace"] == trace]
-            assert places == sorted(places)
-        assert len(changes) == len(set(changes))
-    assert sorted(row["at"] for row in found) == [row["at"] for row in rows if row["trace"] in apart]
-
-
 def test_where_there_is_too_much_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events, sizes = stage(tmp_path, [[["a", "b"]]])
     where = routes.places(events, sizes)

@@ -154,3 +154,69 @@ def test_what_a_stream_reads_by_pieces_is_what_is_read_at_once(tmp_path: Path) -
     [part] = stream.partitions(start, stream.latestOffset(start))
     reading = source.Reading(None, None, {})
     assert list(rows(part.piece, reading)) == list(rows(source.pieces.Piece(str(log)), reading))
+
+
+def test_what_asks_for_traces_is_taken_and_all_else_left_to_spark() -> None:
+    from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In
+
+    taken: list[Filter] = [In(("trace",), ("a", "b", None)), EqualTo(("trace",), "b")]
+    left: list[Filter] = [GreaterThan(("trace",), "a"), EqualTo(("seq",), 1), EqualTo(("clock", "trace"), 1)]
+    reader = source.TraceReader(source.Asked("log", None, None, COLUMNS))
+    assert list(reader.pushFilters([left[0], taken[0], left[1], taken[1], left[2]])) == left
+    assert reader._traces == {"b"}
+
+
+@pytest.mark.spark
+def test_a_condition_on_traces_is_pushed_down_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    events = list(traces(8, count=6, steps=20))
+    (tmp_path / "own.jsonl").write_text("".join(map(line_of, events)) + "half of a li", encoding="utf-8")
+    (tmp_path / "run.log").write_text(shiviz_text([e for e in events if e.trace == events[0].trace]), "utf-8")
+    records = [{"trace": f"t{at // 50}", "process": "p", "seq": at % 50 + 1} for at in range(200)]
+    table = pa.Table.from_pylist([{**each, "kind": "internal"} for each in records])
+    for folder, changed in (("", table), ("trace=t1", table.drop_columns("trace"))):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        pq.write_table(changed, tmp_path / folder / "rows.parquet", row_group_size=50)
+    source.register(spark)
+    columns = ("trace", "process", "seq", "kind", "message", "file", "line")
+    every = spark.read.format("microcosm").load(str(tmp_path)).select(*columns).collect()
+    name = next(event.trace for event in reversed(events))
+    for condition, wanted in (
+        (f"trace = '{name}'", {name}),
+        ("trace in ('t1', 't3', 'run') and seq > 2", {"t1", "t3", "run"}),
+        ("trace = 't1' and trace = 't2'", set()),
+        ("trace is null", {None}),
+        ("trace <=> null or trace = 't2'", {None, "t2"}),
+    ):
+        some = spark.read.format("microcosm").load(str(tmp_path)).select(*columns).where(condition).collect()
+        low = 2 if "seq > 2" in condition else -1
+        assert sorted(map(repr, some)) == sorted(
+            repr(row) for row in every if row.trace in wanted and (row.seq or 0) > low
+        )
+
+
+def test_row_groups_without_a_trace_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql.datasource import EqualTo
+
+    monkeypatch.setattr(source.pieces, "LARGEST", 1)
+    traces_ = ["a"] * 3 + ["b", "c", "c", None, "d", "d"]
+    rows_ = [{"trace": name, "process": "p", "seq": 1, "kind": "internal"} for name in traces_]
+    pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "rows.parquet", row_group_size=3)
+    found = {}
+    for name in "abcdx":
+        reader = source.TraceReader(source.Asked(str(tmp_path), None, None, ("trace", "line")))
+        assert not list(reader.pushFilters([EqualTo(("trace",), name)]))
+        parts = reader.partitions()
+        lines = [row["line"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        found[name] = ([part.piece.start for part in parts], lines)
+    assert found == {  # the last group has a row without a trace, which a folder might name
+        "a": ([0, 2], [1, 2, 3]),
+        "b": ([1, 2], [4]),
+        "c": ([1, 2], [5, 6]),
+        "d": ([2], [8, 9]),
+        "x": ([2], []),
+    }

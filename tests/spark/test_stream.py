@@ -14,6 +14,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.errors import MicrocosmError
+from microcosm.spark import frames
 from microcosm.spark.extract import job as batch
 from microcosm.spark.stream import job
 from microcosm.spark.stream.job import Asked
@@ -89,6 +90,45 @@ def test_stopped_killed_and_started_again_it_is_the_batch_job(
     assert counts == {name: expected[name] for name in COLUMNS}
     assert found.summary["reported"]["duplicate-event"] == 21
     assert found.summary["reported"]["seq-gap"] == expected["reported"]["seq-gap"] > 0
+
+
+def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_path: Path) -> None:
+    """Rows as the connector of Kafka gives them: their text in `value`, their place in three columns."""
+    from pyspark.sql import functions as F
+
+    events = [replace(event, clock=None, stamp=None) for event in traces(11, count=6, steps=40)]
+    Random(2).shuffle(events)
+    log, topic = tmp_path / "log.jsonl", tmp_path / "topic"
+    append(log, events)
+    lines = [*log.read_text(encoding="utf-8").splitlines(), "no event"]
+    topic.mkdir()
+    for number in range(3):
+        part = [f"{at}\t{line}\n" for at, line in enumerate(lines) if at % 3 == number]
+        (topic / f"{number}.txt").write_text("".join(part), encoding="utf-8")
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    said = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(topic))
+    rows_ = said.select(
+        F.substring_index("value", "\t", -1).cast("binary").alias("value"),
+        F.lit("log").alias("topic"),
+        F.lit(0).alias("partition"),
+        F.substring_index("value", "\t", 1).cast("long").alias("offset"),
+    )
+    columns = "trace string, process string, seq long, kind string, message string, to array<string>"
+    read = F.from_json(
+        F.col("value").cast("string"), f"{columns}, label string, attributes map<string,string>"
+    )
+    place = F.concat_ws("-", "topic", "partition").alias("file"), F.col("offset").alias("line")
+    frame = rows_.select(read.alias("event"), *place).select("event.*", "file", "line")
+    found = frames.follow(frame, out, state)
+    expected = batch.extract(spark, [str(log)], str(tmp_path / "batch")).summary
+    for name, each in COLUMNS.items():
+        assert rows(Path(out), name, *each) == rows(tmp_path / "batch", name, *each), name
+    assert found.summary["reported"] == {"bad-line": 1}
+    assert {name: found.summary[name] for name in COLUMNS} == {name: expected[name] for name in COLUMNS}
+    [odd] = table(out, "reported")
+    assert (odd["file"], odd["line"]) == ("log-0", len(events))
+    again = frames.follow(frame, out, state)  # what was followed is not followed again
+    assert again.summary == found.summary
 
 
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from microcosm.text.mc_reader import (
     read_givens,
 )
 from microcosm.text.names import KEYWORDS
-from microcosm.text.statement import short_cut
+from microcosm.text.short_cut import short_cut
 from microcosm.text.statement_reader import by_words
 
 

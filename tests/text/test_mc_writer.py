@@ -12,8 +12,8 @@ from microcosm.text.mc_reader import (
     read_givens,
     write_mc,
 )
-from microcosm.text.names import unquote
-from microcosm.text.statement import short_cut
+from microcosm.text.short_cut import short_cut
+from microcosm.text.words import unquote
 from tests.strategies import event_names
 from tests.text.documents import all_givens, sources
 

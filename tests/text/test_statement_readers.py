@@ -12,7 +12,8 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import KEYWORDS
-from microcosm.text.statement import BadStatement, short_cut
+from microcosm.text.short_cut import short_cut
+from microcosm.text.statement import BadStatement
 from microcosm.text.statement_reader import by_words
 
 PIECES = (

@@ -10,12 +10,12 @@ import pytest
 
 from microcosm import Microcosm, Relation
 from microcosm.givens.columns import Message
-from microcosm.givens.facts import BaseFacts, GivenFacts
+from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.givens import GivenRows
-from microcosm.order.order import base_facts, lacking
+from microcosm.order.order import BaseTables, base_facts, lacking
 from microcosm.queries.concluded import ConcludedOffline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
@@ -120,7 +120,7 @@ def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
     for key in rng.sample(sorted(givens.external), len(givens.external) // 4):
         del givens.external[key]
     rows = GivenRows(GivenFacts(givens))
-    mine, theirs = BaseFacts(givens, rows.whole, rows.reached), base_facts(givens)
+    mine, theirs = BaseTables(givens, rows.whole, rows.reached), base_facts(givens)
     assert mine["complete"] == theirs["complete"]
     assert {(b, a) for a, b in mine["complete"]} == set(mine["complete"])
     members = sorted({*givens.members(), *givens.tellers()})

@@ -172,17 +172,14 @@ def possible(
     with progress.told("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
-    told = {
-        **possible_fields(left, right, found),
-        **unknown_events(known, left, right),
-        **events_field(known, left, right),
-    }
     if found.ignored:
         output.warn(too_wide(known.givens, found.ignored))
+    conflict = {}
     if not found.relations:
-        told["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
+        conflict["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
     if json:
-        output.emit(told)
+        told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
+        output.emit({**told, **events_field(known, left, right), **conflict})
     elif found.relations:
         output.say(*possible_lines(left, right, found, words_of(known)))
     if not found.relations:

@@ -144,17 +144,22 @@ def restore(
     from microcosm.cli.replica.network import network_of
     from microcosm.replica.journal.reader import Reader
     from microcosm.replica.journal.upkeep import backup as copy
+    from microcosm.replica.network.let_go import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:
         copy(reader, path)
     with network_of(path) as (replica, durable):
         members = [member.name for member in durable.process.members]
+        gone = lost(replica)
         incarnation = replica.stream[1]
         if json:
-            output.emit({"file": path, "name": replica.name, "incarnation": incarnation, "members": members})
+            found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
+            output.emit({**found, "lost": gone})
             return exits.HOLDS
         output.say(f"{output.printable(path)} is the replica {replica.name}, incarnation {incarnation}")
+        for name, messages in gone.items():
+            output.say(output.printable(f"not known to have reached {name}: {', '.join(messages)}"))
         for name in members:
             said = f"at {name}: microcosm replica member replace JOURNAL {replica.name}"
             output.say(output.printable(said))

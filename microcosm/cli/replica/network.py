@@ -94,8 +94,9 @@ def replace(
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
 
-    That is to evict it and to add it again: after `replica restore` or `replica renew` there. Names the
-    messages that the old one had not acknowledged: they are not sent again by themselves. Where it lost its
+    That is to evict it, unless this replica heard that another one did, and to add it again: after `replica
+    restore` or `replica renew` there. Names the messages that the old one had not acknowledged: they are not
+    sent again by themselves. Where it lost its
     key, which a backup has, --author states the new one.
 
     \b
@@ -103,10 +104,14 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
+    from microcosm.replica.network.let_go import gone
 
     with network_of(path) as (replica, durable):
-        old = durable.process.membership.of(name)
-        host, port = (old.host, old.port) if address is None else endpoint_of(address)
+        where = gone(replica, durable.process).get(name)
+        if where is None:
+            old = durable.process.membership.of(name)
+            where = old.host, old.port
+        host, port = where if address is None else endpoint_of(address)
         lost = _evicted(replica, durable, name)
         if author is not None:
             replica.sign()
@@ -122,15 +127,17 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged."""
+    from microcosm.replica.network.let_go import gone, taken
     from microcosm.replica.network.shared import Stating
-    from microcosm.replica.network.status import blocked
 
-    lost = sorted({each.message for each in blocked(durable.process) if each.to == name})
     stating = Stating(replica, durable)
     stating.follow()
-    durable.evict(name)
+    if name not in gone(replica, durable.process):
+        durable.evict(name)
     replica.settle_divergences(name)
     stating.follow()
+    durable.flush()
+    lost = taken(replica, durable, name)
     durable.flush()
     return lost
 
@@ -187,6 +194,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
     from microcosm.replica.network.durable import Durable
+    from microcosm.replica.network.let_go import LettingGo
     from microcosm.replica.network.shared import NetworkStore
     from microcosm.replica.network.write_ahead import STATE
 
@@ -197,6 +205,7 @@ def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
             snapshot=replica.noted(STATE),
             recorded=replica.recorded,
         )
+        durable.letting_go = LettingGo(replica)
         incarnation = replica.known_as
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)

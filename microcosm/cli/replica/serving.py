@@ -91,6 +91,7 @@ class Serving:
             "member": self._member,
             "evict": self._evict,
             "replace": self._replace,
+            "lost": lambda node, asked: {"lost": node.lost(), "undelivered": node.undelivered()},
             "keys": lambda node, asked: _nothing(self._read_keys),
             "compact": lambda node, asked: _nothing(node.replica.compact),
         }
@@ -358,10 +359,8 @@ class Serving:
         return {"members": node.members, "lost": lost}
 
     def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
-        name = text_of(asked["name"])
-        where = endpoint_of(text_of(asked["address"])) if "address" in asked else node.where(name)
-        lost = node.evict(name)
-        node.add_member(name, where)
+        where = endpoint_of(text_of(asked["address"])) if "address" in asked else None
+        lost = node.replace(text_of(asked["name"]), where)
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:

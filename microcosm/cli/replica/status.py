@@ -97,6 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.logic.proof_json import proof_object
+    from microcosm.replica.network.let_go import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     return {
@@ -113,6 +114,8 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
             for conflict in replica.conflicts
         ],
         "divergences": divergences(replica),
+        "lost": lost(replica),
+        "gone": {} if process is None else gone(replica, process),
         "authors": replica.author_keys,
         "proofs": len(replica.proofs),
         "twice": replica.twice,
@@ -125,6 +128,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
+    from microcosm.replica.network.let_go import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()
@@ -133,17 +137,24 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
         yield f"members: {', '.join(replica.members)}"
     yield f"{counts['events']:,} events, {counts['correspondences']:,} correspondences"
     yield (f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals")
+    if counts["unread"]:
+        yield f"{counts['unread']:,} of these are of a newer version, and unread until a newer program does"
     yield f"digest {replica.digest()}"
     if replica.signs:
         yield f"signs with {replica.author_keys[replica.name][0]}"
     for found in divergences(replica):
         yield f"diverged: {found['why']}"
+    for name, messages in lost(replica).items():
+        said = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
+        yield f"{said}: {', '.join(messages[:MOST])}{', …' if messages[MOST:] else ''}"
     for event in replica.twice:
         yield f"in two places, and therefore in no chain: {event}"
     if process is None:
         return
     if process.evicted:
         yield "evicted: `replica renew` starts afresh"
+    for name, (host, port) in gone(replica, process).items():
+        yield f"{name}, at {host}:{port}, was evicted by another member; `replica member replace` lets it in"
     for peer in _peers(process):
         met = f"incarnation {peer['incarnation']}" if peer["incarnation"] else "not met yet"
         permits = f", {peer['missing permits']} permits missing" if peer["missing permits"] else ""

@@ -23,8 +23,9 @@ from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextErr
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
-from microcosm.text.names import quote, shown
+from microcosm.text.names import quote
 from microcosm.text.sentences import ASK, Sentence, SentencePart, complete_command, read_sentence
+from microcosm.text.words import shown
 
 if TYPE_CHECKING:
     from microcosm.questions.language import Questions

@@ -26,8 +26,9 @@ from prompt_toolkit.styles import Style
 from microcosm.cli import exits, output, progress
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
-from microcosm.text.names import NAME, STRING, quote, string
+from microcosm.text.names import NAME, quote, string
 from microcosm.text.sentences import ASK, complete_command, expected_after
+from microcosm.text.words import STRING
 
 STYLE = Style.from_dict(
     {"command": "bold", "sign": "ansicyan", "quoted": "ansigreen", "comment": "ansibrightblack"}

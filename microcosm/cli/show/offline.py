@@ -138,8 +138,8 @@ def _world(world: WitnessWorld, words: Words) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
     from microcosm.cli.show.verdict import statement
 
-    if len(world.order) > MOST_DRAWN:
-        return [f"  (a world of {len(world.order):,} events; --json has it)"]
+    if len(world) > MOST_DRAWN:
+        return [f"  (a world of {len(world):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}
     drawn = [f"  {statement(a, '<', b, words)}" for a, b in world.before]
     alone = [words(event) for event in world.order if event not in ordered]

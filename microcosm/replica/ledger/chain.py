@@ -190,6 +190,28 @@ class Chains:
     def __init__(self) -> None:
         self._blocks: dict[Stream, dict[int, list[Segment]]] = {}
         self._newest: dict[Stream, Segment] = {}
+        self._connected: dict[Stream, int] = {}
+
+    def connected(self, stream: Stream) -> int:
+        """Up to which number the segments of a stream follow one another from its beginning.
+
+        Cost: those since it was asked last.
+        """
+        self._follow(stream)
+        return self._connected.get(stream, 0)
+
+    def connect(self, stream: Stream, number: int) -> None:
+        """What is not known of a stream up to a number is of the same chain, as somebody has said."""
+        self._connected[stream] = max(number, self.connected(stream))
+
+    def _follow(self, stream: Stream) -> None:
+        number = self._connected.get(stream, 0)
+        before = self.of(Dot(*stream, number)) if number else None
+        while (after := self.of(Dot(*stream, number + 1))) is not None:
+            if before is not None and before is not after and fork(before, after) is not None:
+                break
+            before, number = after, after.last
+        self._connected[stream] = number
 
     def begin(self, stream: Stream, key: bytes) -> None:
         """A stream of one's own, of which nothing may be said yet."""
@@ -259,8 +281,9 @@ class Chains:
 
     def cut(self, stream: Stream, first: int) -> None:
         """Forget the segments of a stream of one's own from a number on: they are of another copy's."""
-        blocks, self._newest[stream] = self._blocks.pop(stream, {}), None  # type: ignore[assignment]
-        del self._newest[stream]
+        number, blocks = min(self.connected(stream), first - 1), self._blocks.pop(stream, {})
+        self.drop([stream])
+        self._connected[stream] = number
         for segments in blocks.values():
             for each in segments:
                 if each.last < first or each.signature != UNSIGNED:
@@ -274,6 +297,23 @@ class Chains:
         for stream in streams:
             self._blocks.pop(stream, None)
             self._newest.pop(stream, None)
+            self._connected.pop(stream, None)
+
+    def trim(self, stream: Stream) -> int:
+        """Forget the segments of a stream that do not follow one another; where the others end."""
+        number = self.connected(stream)
+        blocks = self._blocks.pop(stream, {})
+        self.drop([stream])
+        self._connected[stream] = number
+        for segments in blocks.values():
+            for each in segments:
+                if each.first <= number + 1 and each.last <= number:
+                    self.add(each)
+        return number
+
+    def gaps(self) -> list[tuple[Stream, int]]:
+        """Up to which number each stream is `connected`, for a snapshot."""
+        return [(stream, self.connected(stream)) for stream in sorted({*self._blocks, *self._connected})]
 
     def compact(self, needed: Iterable[Dot]) -> None:
         """Drop the blocks in which no dot is needed any more, but for the newest of each stream.
@@ -282,6 +322,7 @@ class Chains:
         """
         kept = {(dot.stream, block_of(dot.number)) for dot in needed}
         for stream, blocks in self._blocks.items():
+            self._follow(stream)
             newest = max(blocks, default=0)
             for block in [each for each in blocks if each < newest - 1 and (stream, each) not in kept]:
                 del blocks[block]

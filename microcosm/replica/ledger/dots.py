@@ -117,6 +117,18 @@ class Dots:
         """Whose evolutions there are, sorted."""
         return sorted(self._bounds)
 
+    def run_at(self, dot: Dot) -> DotRun:
+        """The run that a dot of the set is in."""
+        bounds = self._bounds[dot.stream]
+        at = bisect_right(bounds, dot.number)
+        return DotRun(*dot.stream, bounds[at - 1], bounds[at])
+
+    def end_before(self, dot: Dot) -> int:
+        """Where the last run of a stream ends that is before a dot which is in none; 1 if there is none."""
+        bounds = self._bounds.get(dot.stream, [])
+        at = bisect_right(bounds, dot.number)
+        return bounds[at - 1] if at else 1
+
     def add(self, dot: Dot) -> bool:
         """Put a dot in; whether it was not there."""
         replica, incarnation, number = dot

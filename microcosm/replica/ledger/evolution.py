@@ -15,7 +15,7 @@ import msgpack
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot, DotRun
-from microcosm.text.names import unfit
+from microcosm.text.words import unfit
 
 VERSION = 1
 """The first member of what is written."""
@@ -68,7 +68,21 @@ class Forget:
     marks: tuple[DotRun, ...]
 
 
-Evolution = Append | Add | Remove | Forget
+@dataclass(frozen=True, slots=True)
+class NewerEvolution:
+    """What a newer version of this program says: kept and handed on as it is; nothing follows from it."""
+
+    dot: Dot
+    content: bytes
+
+    @property
+    def version(self) -> int:
+        """Of which version it is."""
+        found: int = read(self.content)[0]
+        return found
+
+
+Evolution = Append | Add | Remove | Forget | NewerEvolution
 
 _dot = tuple.__new__
 
@@ -133,17 +147,25 @@ def encode(evolution: Evolution) -> bytes:
             parts = [_grouped(targets)]
         case Forget(dot, marks):
             parts = [[list(run) for run in marks]]
+        case NewerEvolution():
+            return evolution.content
     written: bytes = msgpack.packb([VERSION, _CODES.index(type(evolution)), list(dot), *parts])
     return written
 
 
 def decode(content: bytes) -> Evolution:
-    """The evolution that bytes stand for. Raises `Malformed`, and nothing else."""
+    """The evolution that bytes stand for, as far as it is read. Raises `Malformed`, and nothing else.
+
+    Whatever its version, an evolution begins with version, kind and dot; `NewerVersion` where it does not.
+    """
     if len(content) > LARGEST:
         raise Malformed(f"an evolution of {len(content)} bytes; at most {LARGEST} are read")
     parts = read(content)
     if type(parts) is tuple and parts and parts[0] != VERSION:
-        raise other_version("an evolution", parts[0], VERSION)
+        newer = other_version("an evolution", parts[0], VERSION)
+        if isinstance(newer, NewerVersion) and len(parts) > 2 and type(parts[1]) is int:
+            return NewerEvolution(dot_of(parts[2]), content)
+        raise newer
     match parts:
         case (_, 0, dot, str(event), at):
             return Append(dot_of(dot), _name(event), _time(at))

@@ -29,7 +29,8 @@ class Forgetting:
     age: float | None = None
     """Nothing that happened longer ago, in seconds by the clock of whoever says when (`at`, `now`)."""
     size: int | None = None
-    """So many evolutions in all. Who has said most is forgotten first: nobody displaces what others say."""
+    """So many evolutions in all, without those that cannot be read. Who has said most is forgotten first:
+    nobody displaces what others say."""
 
     def due(self, ledger: Ledger, now: float | None) -> tuple[list[DotRun], list[str]]:
         """What is to be forgotten: of each process the events up to the end of a run, and other events."""
@@ -39,7 +40,7 @@ class Forgetting:
         excess = {stream: _excess(count, self.window) for stream, count in events.items()}
         homeless = list(self._homeless(ledger))
         others = _excess(len(homeless), self.window)
-        surplus = _excess(len(ledger.held), self.size)
+        surplus = _excess(len(ledger.held) - len(ledger.newer), self.size)
         if surplus:
             shares = _shares(ledger, surplus)
             for stream, n in excess.items():
@@ -88,7 +89,7 @@ class Forgetting:
 
 def _shares(ledger: Ledger, surplus: int) -> dict[str, float]:
     """Which part of what is held of each author is too much: of those who have most, down to a level."""
-    held = Counter(dot.replica for dot in ledger.held)
+    held = Counter(dot.replica for dot in ledger.held if dot not in ledger.newer)
     left, level = surplus, 0
     counts = sorted(held.values(), reverse=True)
     for among, (count, following) in enumerate(pairwise([*counts, 0]), 1):

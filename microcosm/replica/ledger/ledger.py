@@ -15,11 +15,28 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
+from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
+from microcosm.replica.ledger.evolution import (
+    Add,
+    Append,
+    Evolution,
+    Forget,
+    NewerEvolution,
+    Remove,
+    named,
+    reserved,
+    speaks_for_another,
+)
 
 FactKey = tuple[str, str, str]
 """A correspondence whoever states it (`Correspondence.key()`)."""
+
+
+MOST_NEWER = 1 << 24
+"""So many bytes of evolutions of a newer version are kept; what is more is taken when it can be read."""
+
+NEWER_BESIDE = 256
+"""What one of them is reckoned to take besides its content."""
 
 
 @dataclass(slots=True)
@@ -67,6 +84,9 @@ class Ledger:
         """What each replica, this one included, has last said it has forgotten."""
         self.signed = False
         """Whether evolutions are signed: then nobody but its author says that there is a dot."""
+        self.newer: dict[Dot, int] = {}
+        """What is held of a newer version, and its bytes; it gives and takes nothing until it can be read."""
+        self.newer_bytes = 0
         self.early: set[Dot] = set()
         """Dots that were struck before they came; they give nothing."""
         self.changes = Delta()
@@ -98,7 +118,33 @@ class Ledger:
                     if older is not None:
                         del self.held[older.dot]
                     self.theirs[dot.replica] = self.held[dot] = evolution
+            case NewerEvolution(dot, content):
+                self.held[dot] = evolution
+                self.newer[dot] = len(content) + NEWER_BESIDE
+                self.newer_bytes += self.newer[dot]
         return True
+
+    def has_room(self, evolution: Evolution) -> bool:
+        """Whether it is kept: what cannot be read only up to `MOST_NEWER`."""
+        return not isinstance(evolution, NewerEvolution) or self.newer_bytes < MOST_NEWER
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """Why an evolution of another replica is not taken, though it can be read; None if nothing is wrong.
+
+        Cost: the dots that it names.
+        """
+        if type(evolution) is Append:
+            if reserved(evolution.event) and speaks_for_another(evolution):
+                return (
+                    f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
+                )
+            if evolution.dot.number <= FARTHEST:  # nearly always
+                return None
+        for dot in named(evolution):
+            ahead = dot.number - self.seen.last(dot.stream)
+            if ahead > FARTHEST:
+                return f"{dot} is {ahead:,} beyond what was seen of its replica"
+        return None
 
     def hold(self, evolution: Evolution) -> None:
         """Take an evolution that was held before, in whatever order: what it took away is gone already."""
@@ -171,6 +217,7 @@ class Ledger:
         for dot in [dot for dot in self.held if dot.stream == stream and run.first <= dot.number < run.end]:
             evolution = self.held[dot]
             del self.held[dot]
+            self.newer_bytes -= self.newer.pop(dot, 0)
             if isinstance(evolution, Add):
                 if dot in self.facts.get(evolution.fact.key(), ()):
                     self._withdraw(dot, evolution.fact.key())
@@ -311,6 +358,8 @@ class Ledger:
     def _check(self) -> None:
         self.seen._check()
         assert all(dot in self.seen for dot in self.held)
+        assert {dot for dot, held in self.held.items() if isinstance(held, NewerEvolution)} == {*self.newer}
+        assert self.newer_bytes == sum(self.newer.values())
         given = {dot: key for key, dots in self.facts.items() for dot in dots}
         for dot, key in given.items():
             held = self.held[dot]

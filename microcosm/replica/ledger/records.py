@@ -2,6 +2,7 @@
 
 replica     its identity (the last one counts)
 evolution   an evolution, its own or another's
+newer       an evolution that could not be read when it was taken: it counts as soon as it can be
 forget      what was forgotten here: processes up to a number, and other events
 struck      dots whose correspondences somebody saw removed
 disown      dots of its own that may name two things: they are taken out
@@ -11,6 +12,8 @@ key         the key of another author, and from where it is known
 signed      a part of a stream with the head that its author signed, and the evolutions that are new of it
 fork        a proof that an author has said two things
 cut         from which number on nothing of a stream is taken for that, and was taken out
+give up     names of which an incarnation was given up: of these only unbroken chains are kept and taken
+connect     up to which number a stream is taken to be of one chain, though parts of it are not known
 network …   what the network of the replica keeps: a state, and all inputs since then in their order
 any other   a note of whoever commits with the replica; the last one of each kind is kept
 
@@ -20,7 +23,7 @@ aside, and who is known to have what.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,15 +33,15 @@ from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Chains, Segment, leaf, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import Evolution, read, run_of
+from microcosm.replica.ledger.evolution import Evolution, NewerEvolution, read, run_of
 from microcosm.replica.ledger.ledger import Delta, Ledger
 from microcosm.replica.ledger.proof import read_proof
 from microcosm.replica.ledger.signing import Author
 from microcosm.replica.store import Store
 
 OWN = (
-    *("replica", "evolution", "forget", "struck", "disown", "confirmed", "instance"),
-    *("author", "key", "signed", "fork", "cut"),
+    *("replica", "evolution", "newer", "forget", "struck", "disown", "confirmed", "instance"),
+    *("author", "key", "signed", "fork", "cut", "give up", "connect"),
     *("network", "network start", "network state"),
 )
 """Kinds that no note may have."""
@@ -67,6 +70,8 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
                 state.chains.begin((state.identity.name, state.identity.incarnation), state.author.key)
         case "evolution":
             state.take(evolutions.decode(payload), payload)
+        case "newer":
+            state.take_newer(evolutions.decode(payload), payload)
         case "forget":
             state.ledger.forget(*decode_forgotten(payload))
         case "struck":
@@ -87,6 +92,11 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
         case "cut":
             replica, incarnation, first = evolutions.read(payload)
             state.ledger.close((replica, incarnation), first)
+        case "give up":
+            state.give_up(evolutions.read(payload))
+        case "connect":
+            replica, incarnation, number = evolutions.read(payload)
+            state.chains.connect((replica, incarnation), number)
         case "confirmed":
             incarnation, number = evolutions.read(payload)
             state.confirmed = {incarnation: number}
@@ -116,9 +126,9 @@ def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
 VERSION = 2
 """Of an identity; those of version 1 were known by the incarnation of their dots."""
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Of a snapshot; those of version 1 had no network, of 2 nothing confirmed, of 3 nothing struck, of 4 no
-authors."""
+authors, of 5 nothing of a newer version, and nobody given up."""
 
 HEARSAY, MEMBER, PINNED = 1, 2, 3
 """From where the key of an author is known: a third party, the member itself, whoever runs the replica."""
@@ -159,7 +169,9 @@ class ReplicaState:
     forks: dict[Stream, bytes] = field(default_factory=dict)
     """Proofs that authors have said two things, the one with the least number of each stream."""
     unproved: Dots = field(default_factory=Dots)
-    """Dots of known authors whose evolutions came without a signed head: in messages, or long ago."""
+    """Dots of others that need a signed head, and came without one: in messages, or long ago."""
+    given_up: set[str] = field(default_factory=set)
+    """The names of which an incarnation was given up."""
 
     def take(self, evolution: Evolution, content: bytes) -> bool:
         """Take an evolution: one's own, or one that nobody has signed yet; whether it was new."""
@@ -169,9 +181,38 @@ class ReplicaState:
             dot = evolution.dot
             if dot.replica == self.identity.name:
                 self.chains.append(dot, content, self.author.key)
-            elif dot.replica in self.authors and self.chains.of(dot) is None:
+            elif self._lacks_proof(dot):
                 self.unproved.add(dot)
         return True
+
+    def _lacks_proof(self, dot: Dot) -> bool:
+        """Whether the author of a dot of another is to sign it, and no head of it is known."""
+        return (not self.unsigned or dot.replica in self.authors) and self.chains.of(dot) is None
+
+    def find_unproved(self) -> None:
+        """See of all that is held whether it lacks a proof. Cost: linear."""
+        assert self.identity is not None
+        own = self.identity.name
+        lacking = (dot for dot in self.ledger.held if dot.replica != own and self._lacks_proof(dot))
+        self.unproved.update(DotRun(*dot, dot.number + 1) for dot in lacking)
+
+    def give_up(self, names: Iterable[str]) -> None:
+        """Keep, of what others of some names have said, what is one chain from its beginning.
+
+        The rest may be of another copy of the author's journal, or be known to nobody else, and the author is
+        not there to be asked. It may come again from somebody who has all that is before it. Cost: what goes.
+        """
+        for name in names if self.author is not None else ():
+            own = self.identity is not None and name == self.identity.name
+            if self.unsigned and name not in self.authors and not own:
+                continue
+            self.given_up.add(name)
+            for stream in self.ledger.seen.streams():
+                if stream[0] == name:
+                    run = DotRun(*stream, self.chains.trim(stream) + 1, self.ledger.seen.last(stream) + 1)
+                    if run.first < run.end:
+                        self.ledger.disown(run)
+                        self._prove(run)
 
     def become(self, author: Author, unsigned: bool) -> None:
         """The replica signs from now on, also what it said before. Cost: what it has said."""
@@ -209,12 +250,7 @@ class ReplicaState:
         """Keep a signed segment, and take what came with it."""
         self.chains.add(segment)
         for number, evolution in signed.items():
-            dot = Dot(*segment.stream, number)
-            if dot in self.unproved:
-                if self.ledger.held.get(dot, evolution) != evolution:
-                    self.ledger.disown(DotRun(*dot, number + 1))
-                self._prove(DotRun(*dot, number + 1))
-            self.ledger.take(evolution)
+            self._take_proved(Dot(*segment.stream, number), evolution)
         if self.unproved and segment.last >= segment.first:
             for run in self.unproved.within(Dot(*segment.stream, segment.first), _after(segment)):
                 for number in range(run.first, run.end):
@@ -222,12 +258,31 @@ class ReplicaState:
                     if held is None or leaf(evolutions.encode(held)) == segment.leaf(number):
                         self._prove(DotRun(*segment.stream, number, number + 1))
 
+    def _take_proved(self, dot: Dot, evolution: Evolution) -> None:
+        if dot in self.unproved:
+            if self.ledger.held.get(dot, evolution) != evolution:
+                self.ledger.disown(DotRun(*dot, dot.number + 1))
+            self._prove(DotRun(*dot, dot.number + 1))
+        self.ledger.take(evolution)
+
+    def take_newer(self, evolution: Evolution, content: bytes) -> None:
+        """Take what could not be read when it came: perhaps it can be now, and nothing is wrong with it."""
+        dot = evolution.dot
+        if self.ledger.fault_in(evolution) is not None:
+            evolution = NewerEvolution(dot, content)
+        if self.chains.vouches(dot, content):
+            self._take_proved(dot, evolution)
+        else:
+            self.take(evolution, content)
+
     def _prove(self, run: DotRun) -> None:
         self.unproved = self.unproved - Dots([run])
 
     def disown(self, run: DotRun) -> None:
         """Take out evolutions of one's own that may be of two copies."""
         self.ledger.disown(run)
+        if self.unproved:
+            self._prove(run)
         if self.author is not None:
             self.chains.cut((run.replica, run.incarnation), run.first)
 
@@ -267,12 +322,13 @@ def encode_state(state: ReplicaState) -> bytes:
             encode_identity(state.identity),
             [list(run) for run in ledger.seen],
             [[*stream, number, number + 1] for stream, number in ledger.marks.items() if number],
-            [evolutions.encode(evolution) for evolution in ledger.held.values()],
+            [evolutions.encode(each) for dot, each in ledger.held.items() if dot not in ledger.newer],
             state.notes,
             state.network,
             list(state.confirmed.items()),
             [list(run) for run in ledger.struck],
             _encode_authors(state),
+            [evolutions.encode(ledger.held[dot]) for dot in ledger.newer],
         ]
     )
     return written
@@ -282,10 +338,10 @@ def decode_state(content: bytes) -> ReplicaState:
     """The state that bytes stand for. Raises `Malformed`."""
     match read(content):
         case (int(version), bytes(identity), tuple(seen), tuple(marks), tuple(held), dict(notes), *rest) if (
-            len(rest) == version - 1 <= 4
+            len(rest) == version - 1 <= 5
         ):
-            none: list[Any] = [(), (), (), None]
-            network, confirmed, struck, authors = [*rest, *none[len(rest) :]]
+            none: list[Any] = [(), (), (), None, ()]
+            network, confirmed, struck, authors, newer = [*rest, *none[len(rest) :]]
         case _:
             raise Malformed("no snapshot of a replica that this program can read")
     ledger = Ledger()
@@ -294,12 +350,15 @@ def decode_state(content: bytes) -> ReplicaState:
         ledger.marks[mark.replica, mark.incarnation] = mark.first
     for each in held:
         ledger.hold(evolutions.decode(each))
-    ledger.seen = Dots(map(run_of, seen))
+    kept = [(evolutions.decode(each), each) for each in newer]
+    ledger.seen = Dots(map(run_of, seen)) - Dots(DotRun(*e.dot, e.dot.number + 1) for e, _ in kept)
     ledger.early = {*(ledger.struck - ledger.seen).dots()}
-    ledger.changes = Delta()
     state = ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))
     if authors is not None:
         _decode_authors(state, authors)
+    for evolution, unread in kept:
+        state.take_newer(evolution, unread)
+    ledger.changes = Delta()
     return state
 
 
@@ -312,11 +371,13 @@ def _encode_authors(state: ReplicaState) -> list[Any] | None:
         [[*s.stream, s.first, s.before, bytes(s.leaves), s.key, s.signature] for s in state.chains.all()],
         [*state.forks.values()],
         [[*stream, number] for stream, number in state.ledger.closed.items()],
+        sorted(state.given_up),
+        [[*stream, number] for stream, number in state.chains.gaps()],
     ]
 
 
 def _decode_authors(state: ReplicaState, value: Any) -> None:
-    (seed, key, unsigned), authors, segments, forks, closed = value
+    (seed, key, unsigned), authors, segments, forks, closed, *later = value
     state.author, state.unsigned, state.ledger.signed = Author(seed, key), unsigned, True
     for replica, incarnation, *rest in segments:
         state.chains.add(Segment((replica, incarnation), *rest))
@@ -324,3 +385,11 @@ def _decode_authors(state: ReplicaState, value: Any) -> None:
     state.ledger.closed = {(replica, incarnation): number for replica, incarnation, number in closed}
     for name, known, rank in authors:
         state.trust(name, known, rank)
+    state.find_unproved()
+    if later:
+        state.given_up = set(later[0])
+        for replica, incarnation, number in later[1]:
+            state.chains.connect((replica, incarnation), number)
+    else:  # nobody has looked so far
+        for segment in state.chains.newest():
+            state.chains.connect(segment.stream, segment.last)

@@ -14,6 +14,7 @@ from random import Random
 from typing import Protocol
 
 from microcosm.errors import Busy, JournalError, ReplicaError
+from microcosm.replica.exchange_messages import VERSIONS
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
@@ -21,6 +22,7 @@ from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip
 from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.let_go import LettingGo
 from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating, Suspects
 from microcosm.replica.network.transport import Transport
@@ -87,6 +89,7 @@ class Carrier:
         self._delivering = False
         self.suspects = Suspects()
         self.gossip = Gossip(replica, self._reaches, random)
+        replica.exchange.version = self._version
         self.noting: Callable[[], tuple[str, bytes] | None] | None = None
         """Asked for a note to be kept with the next commit of what has come."""
 
@@ -114,6 +117,7 @@ class Carrier:
             snapshot=replica.noted(STATE),
             recorded=replica.recorded,
         )
+        durable.letting_go = LettingGo(replica)
         if durable.process.incarnation != incarnation:
             durable = durable.renewed(incarnation)
         if durable.process.evicted:
@@ -307,7 +311,14 @@ class Carrier:
                 break
 
     def _reaches(self, name: str) -> bool:
-        return self.transport.endpoint.reaches(name)
+        """Whether something can be said to a member of what is known."""
+        version = self.transport.endpoint.exchange_version(name)
+        if version == 0:
+            self.replica.exchange.newer[name] = "exchanges of no version that this program reads"
+        return bool(version)
+
+    def _version(self, name: str) -> int:
+        return self.transport.endpoint.exchange_version(name) or VERSIONS[-1]
 
     def _compaction(self) -> None:
         """The replica asks for a snapshot: now, or with the flush that ends what goes on."""

@@ -87,6 +87,8 @@ class Durable(WriteAhead):
         """Acks and messages that were news, counted."""
         self.too_large = 0
         """Parts refused because their message is larger than any that is accepted here."""
+        self.letting_go: Callable[[Durable, Process, str], object] | None = None
+        """Told before what waits for a member is let go, of this process or the incarnation before it."""
         self._deliver = deliver
         self._letters: deque[DeliveredMessage] = deque()
         self._delivering = False
@@ -145,6 +147,10 @@ class Durable(WriteAhead):
         self.failed = True
         begun = Process(old.name, incarnation)
         new = Durable(begun, self.store, self._deliver, self.most_copies, self._recorded)._begin(steps)
+        new.letting_go = self.letting_go
+        if new.letting_go is not None:
+            for member in old.members:
+                new.letting_go(new, old, member.name)
         new._change((BOOT, os.urandom(LIFE_BYTES)))
         new.flush()
         return new
@@ -232,13 +238,19 @@ class Durable(WriteAhead):
         """Give up a member for good: its fence (None: it was never met). Raises `ReplicaError`."""
         self._usable()
         incarnation = self.process.membership.of(name).incarnation
-        self._change((FENCE, name, incarnation))
+        self._fence(name, incarnation)
         return None if incarnation is None else Fence(name, incarnation)
 
     def fence(self, fence: Fence) -> None:
         """Keep a fence that a member keeps."""
         if fence not in self.process.membership.fences:
-            self._change((FENCE, *fence))
+            self._fence(*fence)
+
+    def _fence(self, name: str, incarnation: int | None) -> None:
+        member = self.process.membership.named.get(name)
+        if self.letting_go is not None and member is not None and member.incarnation in (None, incarnation):
+            self.letting_go(self, self.process, name)
+        self._change((FENCE, name, incarnation))
 
     def confirmed(self, number: int, fence: Fence) -> None:
         """A member keeps a fence, durably."""

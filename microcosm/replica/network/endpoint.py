@@ -128,10 +128,10 @@ class Endpoint:
         peer.saying.append(content)
         return True
 
-    def reaches(self, name: str) -> bool:
-        """Whether a member has answered, so that something can be said to it."""
+    def exchange_version(self, name: str) -> int | None:
+        """The version to exchange in with a member that has answered; 0 if there is none that both read."""
         peer = self._tagged.get(tag(name))
-        return peer is not None and peer.session is not None
+        return None if peer is None or peer.session is None else peer.session.exchange
 
     @property
     def room(self) -> int:

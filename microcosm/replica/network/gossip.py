@@ -118,7 +118,7 @@ class Gossip:
             new = fresh - told[name] if name in told else fresh
             if left and new and self._reaches(name):
                 left -= 1
-                for message in exchange.begin(name, plainly=True) if much else exchange.tell(new):
+                for message in exchange.begin(name, plainly=True) if much else exchange.tell(name, new):
                     yield name, message
 
     def _next(self, members: list[str]) -> list[str]:

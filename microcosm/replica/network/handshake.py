@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from microcosm.replica import exchange_messages
 from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.membership import Fence
@@ -42,6 +43,7 @@ class Handshake:
         self._sealer = sealer
         self._versions = versions
         self._tick = tick
+        self._exchanges = exchange_messages.VERSIONS
         self._generations: dict[int, int] = {}
         """Of the key that each member was sent something with last."""
 
@@ -84,9 +86,10 @@ class Handshake:
                     peer.reset()
                 window = ReplayWindow()
                 window.fresh(header.counter)
+                exchange = max({*self._exchanges} & {*greeting.exchanges}, default=0)
                 peer.session = session = PeerSession(
                     *(header.key_id, header.salt, greeting.boot, greeting.generation, max(common)),
-                    *(arrival.cipher, window),
+                    *(exchange, arrival.cipher, window),
                 )
             if (greeting.boot, greeting.generation) == (session.boot, session.generation):
                 peer.heard_at, peer.unreadable = now, 0
@@ -134,7 +137,8 @@ class Handshake:
         life, known = process.lives[process.boot].hash, process.memory_of(number)
         mine = bool(peer.diverged) and peer.mine
         echo = (*peer.echo, heard, met)
-        greeting = Greeting(self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)
+        said = (self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)
+        greeting = Greeting(*said, self._exchanges)
         wait = min(GREET_LAST, GREET_FIRST * 2**peer.greetings)
         peer.greetings = min(peer.greetings + 1, 16)
         peer.greeted = now

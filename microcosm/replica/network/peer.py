@@ -38,13 +38,17 @@ NEVER = float("inf")
 
 @dataclass(slots=True)
 class PeerSession:
-    """The derived key of a member that is accepted now; `version` is the one to speak with it."""
+    """The derived key of a member that is accepted now; `version` is that of packets to speak with it.
+
+    `exchange` is that of exchanges, 0 if there is none that both read.
+    """
 
     key_id: int
     salt: bytes
     boot: int
     generation: int
     version: int
+    exchange: int
     cipher: Any
     window: ReplayWindow
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
@@ -174,9 +175,8 @@ class Nesting:
 class Stating:
     """Has the members that a replica states follow those of its network, in the commit that changes these.
 
-    What it was told by messages of one that is gone, and nobody has signed, is taken out: the author may have
-    lost it, then nobody else can ever be told of it. If somebody has it signed, it comes again.
-
+    And has it give up those whom the network does (`ReplicaState.give_up`), also where another incarnation
+    takes the name at the same moment.
 
     Two commits, one after the other, would let a crash in between leave a replica that remembers removals for
     somebody who was evicted long ago, for ever. Whoever commits for the network calls `follow` before; what
@@ -186,6 +186,7 @@ class Stating:
     def __init__(self, replica: Replica, durable: Durable) -> None:
         self._replica, self._durable = replica, durable
         self._named: set[str] | None = None
+        self._fences = len(durable.process.membership.fences)
 
     def follow(self) -> None:
         """State what has changed since the last time. The first time: also that the evicted are gone.
@@ -193,15 +194,17 @@ class Stating:
         Names that the replica states and the network never knew stay. Cost: the members.
         """
         replica, process = self._replica, self._durable.process
-        named = {member.name for member in process.members}
-        if named == self._named:
+        named, fences = {member.name for member in process.members}, process.membership.fences
+        if named == self._named and len(fences) == self._fences:
             return
         before, self._named = self._named, named
-        gone = ({fence.name for fence in process.membership.fences} if before is None else before) - named
-        for run in replica.unsigned_of(gone):
-            content = packb(list(run))
-            self._durable.include("disown", content)
-            replica.recorded("disown", content)
+        new = {fence.name for fence in islice(fences, self._fences, None)}
+        self._fences = len(fences)
+        gone = ({fence.name for fence in fences} if before is None else before) - named
+        if given_up := new | replica.not_given_up(gone):
+            content = packb(sorted(given_up))
+            self._durable.include("give up", content)
+            replica.recorded("give up", content)
         stated = ({*replica.members} | named) - gone
         if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
             content = encode_identity(replace(replica.identity, members=wanted))

@@ -168,6 +168,7 @@ def _held(replica: Replica) -> Iterator[str]:
         ("held", "Evolutions that are held."),
         ("seen", "Evolutions that have been seen."),
         ("removals", "Removals that not all members are known to have."),
+        ("unread", "Evolutions of a newer version, which count for nothing until they can be read."),
         ("divergences", "Times that a member knew something else of what happened here."),
         ("quarantined", "Correspondences that are set aside."),
     ):

@@ -52,6 +52,8 @@ class Greeting(NamedTuple):
     """What the sender remembers of the receiver."""
     diverged: bool = False
     """Whether the sender's memory is not the one that the receiver remembers."""
+    exchanges: tuple[int, ...] = ()
+    """The versions of exchanges that the sender reads."""
 
 
 Copied = tuple[int, int, bool, bytes]
@@ -87,9 +89,9 @@ def packed(value: Greeting | Content) -> bytes:
 def read_greeting(content: bytes) -> Greeting | None:
     """The greeting that these bytes are, or None."""
     parts = _unpacked(content, len(Greeting._fields))
-    if parts is None or not (naturals(parts[0]) and all(map(natural, parts[1:6]))):
+    if parts is None or not (naturals(parts[0]) and all(map(natural, parts[1:6])) and naturals(parts[10])):
         return None
-    met, life, known, diverged = parts[6:]
+    met, life, known, diverged = parts[6:10]
     if not (type(met) is type(diverged) is bool and type(life) is bytes and _memory(known)):
         return None
     return Greeting(*parts)._replace(known=LastKnown(*known))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,9 @@ from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import staging
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
-from microcosm.spark.io.odd import MaxBad, bad_of, told
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.inputs import Inputs
+from microcosm.spark.io.odd import MaxBad, told
+from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
@@ -44,15 +45,6 @@ _TOLD = 5
 """So many faults of a kind are told one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What a job found; `faults` are the first rows that are no microcosms, with their places."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
 def bisim(
     spark: SparkSession,
     source: str,
@@ -62,7 +54,7 @@ def bisim(
     rules: str | None = None,
     offline: bool = False,
     max_bad: MaxBad | None = None,
-) -> Compared:
+) -> Outcome:
     """Write `out/classes`, `out/reported` and, for the pairs asked for, `out/differences`.
 
     `class` is the least id of the class, which represents it. A microcosm whose givens exclude each other
@@ -71,11 +63,9 @@ def bisim(
     leave of each pair of events of which they exclude something. Raises `TextError`, under `strict` also
     for these, and where more rows cannot be read than `max_bad` lets be; nothing is committed then.
     """
-    paths = pieces.expand([source], ENDINGS)
-    if not paths:
-        raise TextError("has no microcosms in it", file=source, hint=f"Files end in {', '.join(ENDINGS)}.")
+    found = Inputs(spark, [source], ENDINGS)
     asked = None if pairs is None else read_pairs(pairs)
-    used = [*paths, *([] if pairs is None else [Path(pairs)])]
+    used = [] if pairs is None else [Path(pairs)]
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
@@ -85,42 +75,35 @@ def bisim(
         *(["differences"] if asked is not None else ()),
         *(["offline"] if offline else ()),
     ]
-    refuse_within([source, *used], out, tables)
-    identity = {"job": "bisim", "inputs": fingerprint(used), "pairs": asked is not None, "offline": offline}
+    found.refuse_within(out, tables, *used)
+    identity = {
+        "job": "bisim",
+        "inputs": found.fingerprint(*used),
+        "pairs": asked is not None,
+        "offline": offline,
+    }
     with Output(out, identity, tables) as output:
-        done = output.committed()
-        refused = done is not None and (
-            (strict and done["reported"]) or (max_bad is not None and bad_of(done["reported"]))
-        )
-        if done is not None and not refused:
-            return Compared(done, [], {})
-        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(paths)
+        done = output.committed(strict, max_bad)
+        if done is not None:
+            return done
+        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
 
 
+@dataclass(slots=True)
 class _Job:
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        asked: list[tuple[str, str]] | None,
-        strict: bool,
-        rules: str | None,
-        offline: bool,
-        max_bad: MaxBad | None,
-    ) -> None:
-        self._spark = spark
-        self._offline = offline
-        self._output = output
-        self._asked = asked
-        self._strict = strict
-        self._rules = rules
-        self._max_bad = max_bad
-        self._odd: list[dict[str, Any]] = []
-        self.reported: dict[str, int] = {}
-        self.faults: list[str] = []
+    _spark: SparkSession
+    _output: Output
+    _asked: list[tuple[str, str]] | None
+    _strict: bool
+    _rules: str | None
+    _offline: bool
+    _max_bad: MaxBad | None
+    _odd: list[dict[str, Any]] = field(default_factory=list)
+    reported: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
-    def run(self, paths: Sequence[Path]) -> Compared:
-        judged_rows = self._judge(paths)
+    def run(self, inputs: Inputs) -> Outcome:
+        judged_rows = self._judge(inputs)
         self._report_faults()
         found = self._classes()
         summary: dict[str, Any] = {
@@ -143,17 +126,18 @@ class _Job:
         if self._strict and self.faults:
             raise TextError(self.faults[0], hint="Without --strict this is reported and passed over.")
         self._output.commit(summary)
-        return Compared(summary, self.faults, self._output.stages)
+        return Outcome(summary, self.faults, self._output.stages)
 
-    def _judge(self, paths: Sequence[Path]) -> DataFrame:
-        tasks = pieces.tasks(paths, _cut)  # small pieces, so that one great microcosm holds up few others
+    def _judge(self, inputs: Inputs) -> DataFrame:
+        _, paths = inputs.fetched(self._output)
+        cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
+        tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
 
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
             return judgements(number, piece, documents, rules)
 
-        work = pieces.work(self._spark, tasks, read)
-        return self._output.tables(self._spark, "judged", TABLES, *work)["judged"]
+        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))["judged"]
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""
@@ -234,12 +218,6 @@ class _Job:
             some = lacking.orderBy("left_id", "right_id").limit(_TOLD).collect()
             faults = [f"{row.left_id}, {row.right_id}: one is unknown or contradicts itself" for row in some]
             self._report("incomparable-pair", count, faults)
-
-
-def _cut(path: Path) -> list[list[pieces.Piece]] | None:
-    if path.suffix in pieces.LINES:
-        return pieces.by_lines(path, pieces.LARGEST)
-    return pieces.by_row_groups(path, pieces.LARGEST) if path.suffix == pieces.PARQUET else None
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.compare.digest import analogy_digest_of
@@ -21,9 +21,8 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim.classes import DIGESTED
-from microcosm.spark.bisim.digests import Relations, digests
-from microcosm.spark.bisim.plain_lines import of_lines
-from microcosm.spark.bisim.plain_rows import json_form, of_batch, plain_digest
+from microcosm.spark.bisim.digests import digests
+from microcosm.spark.bisim.plain_rows import json_form, of_batch, of_lines, plain_digest
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
@@ -147,14 +146,11 @@ def _document(piece: Piece) -> Iterator[Row]:
 
 def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
     for lines in _together(_numbered(piece)):
-        numbers = [number for number, _ in lines]
-        left: Iterable[int] = range(len(lines))
+        left = dict(lines)
         if wanted is not None:
-            read = of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines])
-            known, left = _known(read, numbers, wanted)
-            yield known
-        for at in left:
-            number, line = lines[at]
+            places, batch = of_lines([line if len(line) <= LINE_LIMIT else b"" for _, line in lines])
+            yield from _known(batch, [lines[at][0] for at in places], wanted, left)
+        for number, line in left.items():
             try:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
@@ -165,20 +161,20 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
 
 
 def _known(
-    read: tuple[Relations, list[str]], numbers: Sequence[int], wanted: Set[str]
-) -> tuple[Digested, list[int]]:
-    """The rows whose digests are known and enough, and the places of the others."""
-    given, ids = read
-    known = Digested([], [], [])
-    left = []
-    for at, digest in enumerate(digests(given)):
-        if digest is None or ids[at] in wanted:
-            left.append(at)
-        else:
-            known.at.append(numbers[at])
-            known.ids.append(ids[at])
-            known.digests.append(digest)
-    return known, left
+    batch: pa.RecordBatch | None, numbers: Sequence[int], wanted: Set[str], left: dict[int, Any]
+) -> Iterator[Digested]:
+    """The rows whose digests are known and enough; the others stay in `left`, which has all by number."""
+    read = None if batch is None else of_batch(batch)
+    if read is not None:
+        given, ids = read
+        known = Digested([], [], [])
+        for number, name, digest in zip(numbers, ids, digests(given), strict=True):
+            if digest is not None and name not in wanted:
+                known.at.append(number)
+                known.ids.append(name)
+                known.digests.append(digest)
+                del left[number]
+        yield known
 
 
 def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
@@ -223,16 +219,15 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
             for batch in table.iter_batches(size, row_groups=groups):
                 numbers = range(number + 1, number + 1 + batch.num_rows)
                 number += batch.num_rows
-                read = of_batch(batch) if wanted is not None else None
-                left: Sequence[int] = range(batch.num_rows)
-                if read is not None and wanted is not None:
-                    known, left = _known(read, numbers, wanted)
-                    yield known
-                for at, record in zip(left, batch.take(pa.array(left, pa.int64())).to_pylist(), strict=True):
+                left = dict(zip(numbers, range(batch.num_rows), strict=True))
+                if wanted is not None:
+                    yield from _known(batch, numbers, wanted, left)
+                others = batch.take(pa.array(left.values(), pa.int64())).to_pylist()
+                for at, record in zip(left, others, strict=True):
                     try:
-                        yield _row(numbers[at], json_form(record), piece.path, wanted)
+                        yield _row(at, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
-                        yield Row(numbers[at], piece.path, fault=_said(error))
+                        yield Row(at, piece.path, fault=_said(error))
     except pa.ArrowException as error:
         yield Row(0, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import TextError
@@ -24,8 +23,9 @@ from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named
-from microcosm.spark.io.odd import BAD, MaxBad, bad_of, told
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.inputs import Inputs
+from microcosm.spark.io.odd import BAD, MaxBad, told
+from microcosm.spark.io.staging import Outcome, Output
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
@@ -64,16 +64,7 @@ class Asked:
     max_bad: MaxBad | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """What a job found; `faults` are the first irregularities of each kind, with their places."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
-def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Extracted:
+def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Outcome:
     """Write the `TABLES` of the traces in files and folders to folders in `out`.
 
     Events that name no trace are of one trace, as for `microcosm extract`; those of a file in a folder,
@@ -82,23 +73,16 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
     for these, and where more is bad than `max_bad` lets be; nothing is committed then.
     """
     asked = asked if asked is not None else Asked()
-    paths = pieces.expand(inputs)
-    if not paths:
-        raise TextError("has no files in it", file=inputs[0])
-    refuse_within([*inputs, *paths], out, TABLES)
+    found = Inputs(spark, inputs)
+    found.refuse_within(out, TABLES)
     identity = {
         "job": "extract",
-        "inputs": fingerprint(paths),
+        "inputs": found.fingerprint(),
         "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
     }
     with Output(out, identity, TABLES) as output:
-        done = output.committed()
-        again = done is not None and (
-            (asked.strict and done["reported"]) or (asked.max_bad is not None and bad_of(done["reported"]))
-        )
-        if done is not None and not again:
-            return Extracted(done, [], {})
-        return _Job(spark, output, asked).run(inputs, paths)
+        done = output.committed(asked.strict, asked.max_bad)
+        return done if done is not None else _Job(spark, output, asked).run(found)
 
 
 class _Job:
@@ -107,13 +91,14 @@ class _Job:
         self._output = output
         self._asked = asked
 
-    def run(self, inputs: Sequence[str], paths: Sequence[Path]) -> Extracted:
+    def run(self, inputs: Inputs) -> Outcome:
         from pyspark.sql import functions as F
 
         chosen = self._chosen()
-        read = self._read(inputs, paths)
+        read = self._read(inputs)
         good = read["events"]
-        routes = routed(good, read["sizes"], self._asked.slices, worker_memory(self._spark))
+        sizes = self._output.staged("read") / "sizes"
+        routes = routed(good, read["sizes"], sizes, self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
         reported, faults, lost = told([self._output.staged("read") / "odd"])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
@@ -170,7 +155,7 @@ class _Job:
         summary["reported"] = dict(sorted(reported.items()))
         summary["whole"] = routes.whole
         self._output.commit(summary)
-        return Extracted(summary, faults, self._output.stages)
+        return Outcome(summary, faults, self._output.stages)
 
     def _giant(
         self,
@@ -211,20 +196,19 @@ class _Job:
             raise TextError(said, file="--concurrent", hint=hint) from None
         return condition
 
-    def _read(self, inputs: Sequence[str], paths: Sequence[Path]) -> dict[str, DataFrame]:
+    def _read(self, inputs: Inputs) -> dict[str, DataFrame]:
         asked = self._asked
+        names, paths = inputs.fetched(self._output)
         own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
-        tasks = reading.tasks(paths, own)
+        tasks = pieces.tasks(reading.cut(path, own) for path in paths)
         whole = frozenset(piece.path for task in tasks for piece in task if piece.stop is None)
-        named = reading.names_of_traces(inputs, paths, own)
+        named = reading.names_of_traces(names, paths, own)
         how = rows.Reading(asked.format, asked.pattern, named, whole.intersection(map(str, own)))
 
         def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
             return reading.read(number, piece, how)
 
-        return self._output.tables(
-            self._spark, "read", reading.TABLES, *pieces.work(self._spark, tasks, kernel)
-        )
+        return self._output.tables(self._spark, "read", reading.TABLES, *inputs.work(tasks, kernel))
 
     def _find(self, events: DataFrame, routes: Routes, several: bool, complete: bool) -> Stages:
         """What is found of the traces that are not done in slices."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from microcosm.spark.io.events import arrow_schema
+from microcosm.traces.extract import on_circles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,29 +55,6 @@ def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]
     inner = odd(joined.where("known and not last"), "unknown-event", ": ", " is of another execution")
     circular = odd(marked.where("circle"), "link-cycle", ": is after ", " and before it")
     return edges, unknown.unionByName(inner).unionByName(circular)
-
-
-def on_circles(links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The links between events that are on a circle or come after one. Cost: linear.
-
-    >>> sorted(on_circles([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]))
-    [('b', 'c'), ('c', 'b'), ('c', 'd')]
-    """
-    links = list(links)
-    open_: dict[str, int] = {}
-    leads: dict[str, list[str]] = {}
-    for left, right in links:
-        open_[right] = open_.get(right, 0) + 1
-        open_.setdefault(left, 0)
-        leads.setdefault(left, []).append(right)
-    settled = [event for event, count in open_.items() if not count]
-    for event in settled:
-        for other in leads.get(event, ()):
-            open_[other] -= 1
-            if not open_[other]:
-                settled.append(other)
-    sure = set(settled)
-    return {(left, right) for left, right in links if left not in sure and right not in sure}
 
 
 def _circles(links: pa.Table) -> pa.Table:

@@ -1,11 +1,9 @@
 """Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
 
 A shuffle takes each row into Java, through a sort and back to Python, which is more than finding its edges
-takes: with it the job took 1.4 times as long where events lie together and 1.2 times where they do not (3·10⁵
-events, benchmarks.spark_many). Logs mostly have the events of a trace together: then a task reads the file in
-which they were staged, and has whole traces. The events of a trace that is in several files are first written
-by one half of the tasks for the other, each trace into one bucket. Only where these files would be too many,
-or more is asked of events than what was staged, does Spark gather them.
+takes: with it the job took 1.4 times as long where events lie together (3·10⁵ events, benchmarks.spark_many).
+Logs mostly have the events of a trace together: then a task reads the file in which they were staged, and has
+whole traces. The events of other traces, or of which more is asked than what was staged, Spark gathers.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-from zlib import crc32
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,21 +37,14 @@ LARGEST = 2_000_000
 TOGETHER = 250_000
 """So many events, more or less, are for one task."""
 
-FILES = 4096
-"""So many files, at most, are written for other tasks."""
-
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The files for each task, with whole traces but for those that are `apart`; `all_apart`: these are all.
-
-    `rows` counts the events of those that are apart.
-    """
+    """The files for each task, with whole traces but for those that are `apart`, which may be all."""
 
     files: list[list[Path]]
     apart: pa.Array
     all_apart: bool
-    rows: int
 
 
 def by_trace(
@@ -85,14 +75,9 @@ def by_trace(
         apart = where.apart.filter(pc.invert(pc.is_in(where.apart, not_here)))
         if made and not len(apart):
             return made
-        buckets = max(1, -(-where.rows // TOGETHER))
-        if len(input_splits.row_groups(read / "events")) * buckets <= FILES:
-            files = _spread(spark, output, columns, apart, buckets)
-            work = over(spark, files, columns, not_here, kernel)
-            made["gathered"] = output.tables(spark, "gathered", tables, *work)
-            return made
-        some = spark.read.parquet(str(output.put("apart", pa.table({"trace": apart}))))
-        events = events.join(some, events["trace"].eqNullSafe(some["trace"]), "left_semi")
+        if made:
+            some = spark.read.parquet(str(output.put("apart", pa.table({"trace": apart}))))
+            events = events.join(some, events["trace"].eqNullSafe(some["trace"]), "left_semi")
     shuffled = events.repartition("trace").sortWithinPartitions("trace", "at")
     made["shuffled"] = output.tables(spark, "shuffled", tables, shuffled, kernel)
     return made
@@ -105,14 +90,13 @@ def places(events: Path, sizes: Path) -> Places | None:
     events.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     if staging.rows(sizes) > MOST:
         return None
-    columns = ["trace", "first", "last", "events"]
+    columns = ["trace", "first", "last"]
     counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])
-    ends = counted.group_by("trace").aggregate([("first", "min"), ("last", "max"), ("events", "sum")])
+    ends = counted.group_by("trace").aggregate([("first", "min"), ("last", "max")])
     found = sorted(described for path in events.glob("*.parquet") if (described := _described(path)))
     begins = np.array([begin for begin, _, _ in found], dtype=np.int64)
     large = np.array([rows > LARGEST for _, rows, _ in found], dtype=bool)
@@ -129,9 +113,8 @@ def places(events: Path, sizes: Path) -> Places | None:
             room = TOGETHER
         files[-1].append(path)
         room -= rows
-    some = ends.filter(apart)
-    rows = pc.sum(some.column("events_sum")).as_py() or 0
-    return Places(files, some.column("trace").combine_chunks(), len(some) == len(ends), rows)
+    some = ends.filter(apart).column("trace").combine_chunks()
+    return Places(files, some, len(some) == len(ends))
 
 
 def over(
@@ -140,8 +123,8 @@ def over(
     columns: Sequence[str],
     without: pa.Array,
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task, and what a task makes of the traces of its files.
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, as of `input_splits.work`, and what it makes of its traces.
 
     `kernel` is given the events of one trace after the other, in the order of `at`; not those of the traces
     `without`. Memory: the files of a task.
@@ -152,7 +135,8 @@ def over(
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
         return kernel(batch for at in asked for batch in in_order(names[at], own, without))
 
-    return input_splits.partitions(spark, len(names)), run
+    here = len(names) == 1 and input_splits.is_small(names[0])
+    return None if here else input_splits.partitions(spark, len(names)), run
 
 
 def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
@@ -173,39 +157,6 @@ def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> lis
         table = table.take(pa.array(np.lexsort((at, code))))
     found: list[pa.RecordBatch] = table.combine_chunks().to_batches()
     return found
-
-
-def scattered(batch: pa.RecordBatch, apart: pa.Array, buckets: int) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a batch that are of traces `apart`, by bucket: those of a trace are all in one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    some = batch.filter(pc.is_in(batch.column("trace"), apart))
-    trace = some.column("trace").dictionary_encode()
-    of = [crc32(name.encode()) % buckets for name in trace.dictionary.to_pylist()]
-    code = pc.fill_null(trace.indices, len(of)).to_numpy(zero_copy_only=False)
-    bucket = np.array([*of, 0])[code]
-    order = np.argsort(bucket, kind="stable")
-    some, bucket = some.take(pa.array(order)), bucket[order]
-    for number in np.unique(bucket).tolist():
-        begin, end = np.searchsorted(bucket, (number, number + 1))
-        yield f"events/{number}", some.slice(begin, end - begin)
-
-
-def _spread(
-    spark: SparkSession, output: Output, columns: Sequence[str], apart: pa.Array, buckets: int
-) -> list[list[Path]]:
-    """The files of each bucket, with all events of the traces that are `apart`."""
-    kinds = {column.split(" ")[0]: column for column in reading.EVENTS.split(", ")}
-
-    def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return (each for batch in batches for each in scattered(batch, apart, buckets))
-
-    read = input_splits.over(spark, output.staged("read") / "events", columns, spread)
-    output.tables(spark, "spread", {"events": ", ".join(kinds[name] for name in columns)}, *read)
-    folder = output.staged("spread") / "events"
-    files = [sorted((folder / str(number)).glob("*.parquet")) for number in range(buckets)]
-    return [some for some in files if some]
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:
@@ -263,39 +214,65 @@ class Routes:
         return 0 < self.traces == len(self.sliced)
 
 
-def routed(events: DataFrame, sizes: DataFrame, slices: int | None, room: int) -> Routes:
+def routed(events: DataFrame, sizes: DataFrame, folder: Path, slices: int | None, room: int) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
     Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
-    events have one name: which of them counts depends on all others.
+    events have one name: which of them counts depends on all others. `sizes` are staged in `folder`.
     """
-    from pyspark.sql import functions as F
-
-    counted = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in ("events", *reading.COUNTED)))
-    traces, largest = counted.agg(F.count("*"), F.max("events")).collect()[0]
+    traces, largest, of_size = _counted(sizes, folder)
     found = Routes(traces)
     alone = slices is not None and traces <= 1
     least = 0 if alone else min(LARGE, room // CAREFUL)
     if not traces or largest < least:
         return found
-    for row in counted.where(f"events >= {least}").orderBy("trace").collect():
+    for row in sorted(of_size(least), key=lambda row: (row["trace"] is not None, row["trace"])):
+        trace, count = row["trace"], row["events"]
         used = frozenset(name for name in reading.COUNTED if row[name])
         size = CAREFUL if used.intersection(reading.ORDERING) else PLAIN
-        if not alone and row.events < min(LARGE, room // size):
+        if not alone and count < min(LARGE, room // size):
             continue
-        found._events[row.trace] = row.events
+        found._events[trace] = count
         why = [name for name in reading.ORDERING if name in used - SLICED]
-        if 0 < row["lamport"] < row.events:
+        if 0 < row["lamport"] < count:
             why.append("lamport")
         if used >= DOUBTFUL:
             why.append("positions that the log does not have")
-        if not why and row["name"] and _share_names(events, row.trace, traces > 1):
+        if not why and row["name"] and _share_names(events, trace, traces > 1):
             why.append("names of several events")
         if why:
-            found.give_up(row.trace, why)
+            found.give_up(trace, why)
         else:
-            found.sliced[row.trace] = used
+            found.sliced[trace] = used
     return found
+
+
+def _counted(sizes: DataFrame, folder: Path) -> tuple[int, int, Callable[[int], list[dict[str, Any]]]]:
+    """How many traces there are, the events of the largest, and what is counted of those of some size.
+
+    Where they are not too many this process counts: a shuffle takes longer to begin.
+    """
+    names = ("events", *reading.COUNTED)
+    if staging.rows(folder) > MOST:
+        from pyspark.sql import functions as F
+
+        sums = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in names))
+        traces, largest = sums.agg(F.count("*"), F.max("events")).collect()[0]
+        return (
+            traces,
+            largest,
+            lambda least: [row.asDict() for row in sums.where(f"events >= {least}").collect()],
+        )
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    read = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
+    table = (
+        read.group_by("trace").aggregate([(name, "sum") for name in names]).rename_columns(["trace", *names])
+    )
+    largest = pc.max(table.column("events")).as_py() or 0
+    return table.num_rows, largest, lambda least: table.filter(pc.field("events") >= least).to_pylist()
 
 
 def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:

@@ -64,32 +64,29 @@ class InSlices:
     columns: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
 class Giant:
     """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
 
-    `trace` is its name, and `prefix` what stands before the names of others where there are several traces;
-    `name` tells its stages from those of other traces.
+    `_trace` is its name, and `_prefix` what stands before the names of others where there are several traces;
+    `_name` tells its stages from those of other traces.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        events: DataFrame,
-        name: str,
-        trace: str | None,
-        prefix: str,
-        asked: InSlices,
-    ) -> None:
-        self._spark = spark
-        self._output = output
-        self._events = events
-        self._name = name
-        self._trace = trace
-        self._prefix = prefix
-        self._asked = asked
-        self._clocks = "clock" in asked.columns
-        self._stamps = "lamport" in asked.columns
+    _spark: SparkSession
+    _output: Output
+    _events: DataFrame
+    _name: str
+    _trace: str | None
+    _prefix: str
+    _asked: InSlices
+
+    @property
+    def _clocks(self) -> bool:
+        return "clock" in self._asked.columns
+
+    @property
+    def _stamps(self) -> bool:
+        return "lamport" in self._asked.columns
 
     def find(self) -> Found:
         """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
@@ -111,7 +108,7 @@ class Giant:
             raise NotInSlices("a process that may begin again")
         numbers = {row.process: number for number, row in enumerate(last)}
         places = output.staged(f"chains-{name}")
-        met = exchanged(spark, output, name, places, sum(row.events for row in last), numbers)
+        met = exchanged(spark, output, name, chains, sum(row.events for row in last), numbers)
         pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None

@@ -7,6 +7,7 @@ process and cut, and the vectors that leave a slice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,8 @@ SAMPLE = 400_000
 FOUR = ("sender", "sent", "receiver", "received")
 """The columns of pairs that slices look at."""
 
-_SLICED = "sender long, sent long, receiver long, received long"
+_FOUR = "sender long, sent long, receiver long, received long"
+_SLICED = f"slice long, {_FOUR}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
 _MOVED = "process long, cut long, position long"
@@ -43,29 +45,23 @@ _PLACES = "place long, step long"
 _BATCH = 1024
 _PLACED = 1 << 20
 """So many places of events tasks tell of together, evenly spread."""
+_MOVES = 1 << 20
+"""More entries of cuts than so many, of all tasks, Spark puts together before they are told."""
 
 Asked = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
 
 
+@dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of the trace `name`, whose events in order are staged in `chains`, its pairs in `pairs`."""
+    """The slices of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        output: Output,
-        name: str,
-        chains: Path,
-        pairs: Path,
-        numbers: Mapping[str, int],
-    ) -> None:
-        self._spark = spark
-        self._output = output
-        self._name = name
-        self._chains = chains
-        self._pairs = pairs
-        self._numbers = numbers
+    _spark: SparkSession
+    _output: Output
+    _name: str
+    _chains: Path
+    _pairs: Path
+    _numbers: Mapping[str, int]
 
     def cuts(self, slices: int | None) -> Numbers:
         """Consistent cuts into so many slices (None: by size); `cuts[p, k]` as in
@@ -86,10 +82,20 @@ class Slices:
         made = self._output.remembered(f"cuts-{self._name}", found)
         return np.array(made, dtype=np.int64).reshape(len(self._numbers), -1)
 
-    def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
-        """All rows that tasks over the files of a folder find."""
+    def _ask(
+        self, folder: Path, columns: Sequence[str], kernel: Any, schema: str, size: int = 0
+    ) -> list[Any]:
+        """All rows that tasks over the files of a folder find; a task at most `size` of `_MOVED`."""
+        from pyspark.sql import functions as F
+
         table, run = input_splits.over(self._spark, folder, columns, kernel)
-        return list(table.mapInArrow(run, schema).collect())
+        if table is None:
+            return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
+        found = table.mapInArrow(run, schema)
+        if size * len(input_splits.row_groups(folder)) > _MOVES:
+            least = F.expr("if(process is null, sum(position), min(position)) position")
+            found = found.groupBy("process", "cut").agg(least)
+        return list(found.collect())
 
     def _by_lines(self, slices: int) -> Numbers:
         """Where the cuts are if the places of events in the log are their order."""
@@ -120,7 +126,7 @@ class Slices:
                     np.minimum.at(found[:, cut], process[behind], seq[behind])
             yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
 
-        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED)
+        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
         return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
 
     def _lowered(self, cuts: Numbers, changes: list[Any]) -> Numbers:
@@ -161,7 +167,7 @@ class Slices:
             columns = [every, pa.array(range(len(sizes)), pa.int64()), pa.array(sizes)]
             yield pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(_MOVED))
 
-        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED)]
+        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])]
 
     def _sample(self, step: int) -> Pairs:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -173,41 +179,40 @@ class Slices:
                 chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
                 yield batch.filter(pa.array(chosen))
 
-        return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _SLICED)])
+        return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _FOUR)])
 
     def scan(self, cuts: Numbers, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
-        """What the processes knew, and the receptions (process, position) on cycles."""
-
-        def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            for batch in batches:
-                yield from _sliced(batch, cuts)
-
-        name = f"sliced-{self._name}"
-        self._output.tables(
-            self._spark, name, {"pairs": _SLICED}, *input_splits.over(self._spark, self._pairs, FOUR, slice_)
-        )
+        """What the processes knew, and the receptions (process, position) on cycles; a shuffle of pairs."""
         slices = cuts.shape[1] + 1
         wanted: list[list[tuple[int, int]]] = [[] for _ in range(slices)]
         for process, seq, _ in asked:
             at = cutting.slice_of(cuts, np.array([process]), np.array([seq]))[0]
             wanted[int(at)].append((process, seq))
-        folder = str(self._output.staged(name) / "pairs")
+
+        def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return (_sliced(batch, cuts) for batch in batches)
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            for batch in batches:
-                for at in batch.column(0).to_pylist():
-                    yield from scanned_slice(folder, at, begins_of(cuts, at), wanted[at])
+            import pyarrow as pa
 
-        every = input_splits.partitions(self._spark, slices)
+            table = pa.Table.from_batches(batches, rows.arrow_schema(_SLICED))
+            slices = table.column("slice").to_numpy()
+            for at in np.unique(slices).tolist():
+                begin, end = np.searchsorted(slices, (at, at + 1)).tolist()
+                yield from scanned_slice(table.slice(begin, end - begin), at, begins_of(cuts, at), wanted[at])
+
+        read, run = input_splits.over(self._spark, self._pairs, FOUR, slice_)
+        read = read if read is not None else input_splits.partitions(self._spark, 1)
+        sliced = read.mapInArrow(run, _SLICED).repartition(slices, "slice").sortWithinPartitions("slice")
         done = f"bases-{self._name}"
-        self._output.tables(self._spark, done, {"bases": _BASES, "cyclic": _CYCLIC}, every, kernel)
+        self._output.tables(self._spark, done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
         bases = str(self._output.staged(done) / "bases")
         circular = self._spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
 
-        def read() -> Iterator[tuple[list[Base], Numbers]]:
+        def read_() -> Iterator[tuple[list[Base], Numbers]]:
             return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
 
-        knowledge = put_together(read, [(process, seq) for process, seq, _ in asked])
+        knowledge = put_together(read_, [(process, seq) for process, seq, _ in asked])
         return knowledge, [(row.process, row.seq) for row in circular.collect()]
 
 
@@ -229,34 +234,27 @@ def _pairs_of(batch: pa.RecordBatch) -> Pairs:
     return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
 
 
-def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The pairs by the slice of their reception; receiver -1: by that of a sending that leaves it."""
+def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
+    """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
     import pyarrow as pa
 
     part = _pairs_of(batch)
     slices = cutting.slice_of(cuts, part.receiver, part.received)
     leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
-    slices = np.concatenate((slices, leaving[0]))
-    columns = [
-        np.concatenate((column, more))
-        for column, more in zip((getattr(part, name) for name in FOUR), leaving[1:], strict=True)
-    ]
-    for at in np.unique(slices).tolist():
-        chosen = slices == at
-        arrays = [pa.array(column[chosen]) for column in columns]
-        yield f"pairs/{at}", pa.RecordBatch.from_arrays(arrays, schema=rows.arrow_schema(_SLICED))
+    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
+    arrays = [pa.array(np.concatenate(both)) for both in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.arrow_schema(_SLICED))
 
 
 def scanned_slice(
-    folder: str, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
+    table: pa.Table, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The bases of a slice that is staged in `folder`, and its receptions on cycles.
+    """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
 
     Memory: the pairs of the slice and their vectors.
     """
     import pyarrow as pa
 
-    table = _slice(folder, slice_, _SLICED)
     every = Pairs(*(table.column(name).to_numpy() for name in FOUR))
     inside = every.receiver >= 0
     leaving = every[~inside]
@@ -281,20 +279,14 @@ def scanned_slice(
 
 
 def bases_of(folder: str, slice_: int) -> list[Base]:
-    """The bases of a slice that are staged in `folder`."""
-    found = []
-    columns = (column.to_pylist() for column in _slice(folder, slice_, _BASES).columns)
-    for process, seq, others, seqs in zip(*columns, strict=True):
-        found.append(Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True))))
-    return found
-
-
-def _slice(folder: str, slice_: int, columns: str) -> pa.Table:
-    """What is staged of a slice; nothing where it has none."""
+    """The bases of a slice that are staged in `folder`; none where it has none."""
     import pyarrow.parquet as pq
 
-    schema = rows.arrow_schema(columns)
+    found = []
     try:
-        return pq.read_table(f"{folder}/{slice_}", columns=schema.names, partitioning=None)
+        table = pq.read_table(f"{folder}/{slice_}", columns=rows.arrow_names(_BASES), partitioning=None)
     except FileNotFoundError:
-        return schema.empty_table()
+        return []
+    for process, seq, others, seqs in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        found.append(Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True))))
+    return found

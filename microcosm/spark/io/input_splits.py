@@ -7,12 +7,11 @@ a row that goes from Spark's reader through Java to Python costs several times w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from io import RawIOBase
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
+
+HERE = 1 << 20
+"""A single task over so many bytes is done in this process."""
 
 PARQUET = ".parquet"
 LINES = (".jsonl", ".ndjson")
@@ -143,24 +145,17 @@ def partition_of(path: Path) -> dict[str, str]:
     return {name: unquote(value) for name, _, value in said if value != "__HIVE_DEFAULT_PARTITION__"}
 
 
-def tasks(paths: Iterable[Path], cut: Callable[[Path], list[list[Piece]] | None]) -> list[list[Piece]]:
-    """What each task reads, in the order of the files; several small ones together.
-
-    `cut` gives the pieces of a file, each for a task of its own; None: it is read whole.
-    """
+def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
+    """What each task reads, given the pieces of each file: one, or several small files in their order."""
     found: list[list[Piece]] = []
     room = 0
-    for path in paths:
-        size = path.stat().st_size
-        cuts = cut(path) or [[Piece(str(path))]]
-        if len(cuts) > 1:
-            found += cuts
-            room = 0
-        elif room < size or not found:
-            found += cuts
-            room = LARGEST - size
+    for cuts in files:
+        size = 0 if len(cuts) > 1 else Path(cuts[0].path).stat().st_size
+        if len(cuts) > 1 or room < size or not found:
+            found += [[piece] for piece in cuts]
+            room = LARGEST - size if len(cuts) == 1 else 0
         else:
-            found[-1] += cuts[0]
+            found[-1] += cuts
             room -= size
     return found
 
@@ -172,12 +167,20 @@ def has_cuts(path: Path) -> bool:
     return is_utf8(head) and not is_packed(head)
 
 
-def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
-    """Tasks that each read some whole lines of a file. Cost: a large file is read once, to number them."""
-    tasks: list[list[Piece]] = []
+def cut(path: Path, lines: bool) -> list[Piece]:
+    """A file in pieces, each for a task: by row groups, by `lines` where it is made of such, or whole."""
+    if path.suffix == PARQUET:
+        return by_row_groups(path)
+    return by_lines(path) if lines else [Piece(str(path))]
+
+
+def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
+    """Pieces of whole lines. Cost: a large file is read once, to number them."""
+    largest = LARGEST if largest is None else largest
+    found: list[Piece] = []
     size = path.stat().st_size
     if size <= largest:
-        return [[Piece(str(path), 0, size)]]
+        return [Piece(str(path), 0, size)]
     start = at = line = lines = 0
     with path.open("rb") as stream:
         while block := stream.read(largest):
@@ -186,43 +189,70 @@ def by_lines(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
                 end = block.find(b"\n") + 1
             if end and at + len(block) - start >= largest:
                 lines += block.count(b"\n", 0, end)
-                tasks.append([Piece(str(path), start, at + end, line)])
+                found.append(Piece(str(path), start, at + end, line))
                 start, line, lines = at + end, line + lines, block.count(b"\n", end)
             else:
                 lines += block.count(b"\n")
             at += len(block)
-    if at > start or not tasks:
-        tasks.append([Piece(str(path), start, at, line)])
-    return tasks
+    if at > start or not found:
+        found.append(Piece(str(path), start, at, line))
+    return found
 
 
-def by_row_groups(path: Path, largest: int = LARGEST) -> list[list[Piece]]:
-    """Tasks that each read some row groups of a Parquet file; of one that cannot be read, all of it."""
+def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
+    """Row groups of a Parquet file in pieces; one that cannot be read is a piece."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    largest = LARGEST if largest is None else largest
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError):
-        return [[Piece(str(path))]]  # the task says what is wrong with it
-    tasks: list[list[Piece]] = []
+        return [Piece(str(path))]  # the task says what is wrong with it
+    found: list[Piece] = []
     start = rows = size = line = 0
     for group in range(metadata.num_row_groups):
         described = metadata.row_group(group)
         rows, size = rows + described.num_rows, size + described.total_byte_size
         if size >= largest or group == metadata.num_row_groups - 1:
-            tasks.append([Piece(str(path), start, group + 1, line)])
+            found.append(Piece(str(path), start, group + 1, line))
             start, line, size = group + 1, rows, 0
-    return tasks or [[Piece(str(path))]]
+    return found or [Piece(str(path))]
+
+
+def may_have(piece: Piece, traces: Set[object]) -> bool:
+    """Whether rows of some traces may be in a piece, by what Parquet says of its row groups."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if Path(piece.path).suffix != PARQUET or piece.stop is None:
+        return True
+    try:
+        described = pq.read_metadata(piece.path)
+        at = described.schema.to_arrow_schema().names.index("trace")
+        groups = [described.row_group(group).column(at) for group in range(piece.start, piece.stop)]
+    except (pa.ArrowException, OSError, ValueError):  # which reading it says
+        return True
+    if any(group.path_in_schema != "trace" or not group.is_stats_set for group in groups):
+        return True
+    ends = [group.statistics for group in groups]
+    if not all(end.has_min_max and isinstance(end.min, str) and end.null_count == 0 for end in ends):
+        return True  # a row without a trace may be of one that its folder names
+    return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))
+
+
+def is_small(paths: Iterable[str | Path]) -> bool:
+    """Whether files for one task are so small that this process is done before a task would begin."""
+    return sum(Path(path).stat().st_size for path in paths) <= HERE
 
 
 def work(
     spark: SparkSession,
     tasks: Sequence[Sequence[Piece]],
     read: Callable[[int, Piece], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
     """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
-    piece, given its number."""
+    piece, given its number. No table: the one task is for this process."""
     numbered: list[list[tuple[int, Piece]]] = []
     count = 0
     for task in tasks:
@@ -235,7 +265,34 @@ def work(
                 for number, piece in numbered[at]:
                     yield from read(number, piece)
 
-    return spark.range(0, len(numbered), 1, max(1, len(numbered))), kernel
+    here = len(tasks) == 1 and is_small({piece.path for piece in tasks[0]})
+    return None if here else partitions(spark, len(numbered)), kernel
+
+
+def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
+    """So many lines as rows; None unless each is a JSON object with columns of the schema alone, none null.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    >>> json_rows(b'{"a": 1}\\n{"b": "x"}', 2, schema).to_pylist()
+    [{'a': 1, 'b': None}, {'a': None, 'b': 'x'}]
+    >>> json_rows(b'{"a": 1, "c": 2}', 1, schema), json_rows(b'{"a": null}', 1, schema)
+    (None, None)
+    """
+    import pyarrow as pa
+    from pyarrow import json
+
+    # The reader takes objects wherever lines end; after a brace no other can go on within one.
+    if block[:1] != b"{" or block[-1:] != b"}" or block.count(b"}\n{") != count - 1 or b"null" in block:
+        return None
+    whole = json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    alone = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        table = json.read_json(pa.BufferReader(block), whole, alone)
+        table.validate(full=True)  # the reader takes any bytes for text
+    except pa.ArrowException:
+        return None
+    return table.combine_chunks().to_batches()[0] if table.num_rows == count else None
 
 
 _BATCH = 1 << 16
@@ -246,8 +303,8 @@ def over(
     folder: Path,
     columns: Sequence[str],
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
-) -> tuple[DataFrame, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task over the files of a folder, and what a task makes of it.
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table, as of `work`, with a partition for each task over the files of a folder, and what it makes.
 
     `kernel` is given the columns of some row groups, and called once in each task.
     """
@@ -255,20 +312,27 @@ def over(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
         asked = [at for batch in batches for at in batch.column(0).to_pylist()]
-        return kernel(_read([piece for at in asked for piece in groups[at]], own))
+        return kernel(_read([groups[at] for at in asked], own))
 
-    return partitions(spark, len(groups)), run
+    here = len(groups) == 1 and is_small([groups[0].path])
+    return None if here else partitions(spark, len(groups)), run
 
 
-def row_groups(folder: Path) -> list[list[Piece]]:
+def row_groups(folder: Path) -> list[Piece]:
     """What each task over the files of a folder reads."""
-    parts = sorted(folder.glob("*.parquet"))
-    return list(chain.from_iterable(by_row_groups(path) for path in parts))
+    return [piece for path in sorted(folder.glob("*.parquet")) for piece in by_row_groups(path)]
 
 
 def partitions(spark: SparkSession, count: int) -> DataFrame:
     """The numbers below `count`, each in a partition of its own."""
     return spark.range(0, count, 1, max(1, count))
+
+
+def first() -> Iterator[pa.RecordBatch]:
+    """What a task finds in the first of `partitions`."""
+    import pyarrow as pa
+
+    yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
 def _read(asked: Sequence[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -1,16 +1,18 @@
 """What is read of the inputs of `spark extract`: events, irregularities, and how large each trace is.
 
-Rows of Parquet that are plainly events go from column to column; all others through the readers of
-`microcosm.traces`. No Spark here.
+Rows of Parquet and lines of JSON that are plainly events go from column to column; all others through the
+readers of `microcosm.traces`. No Spark here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from microcosm.errors import TextError
 from microcosm.spark.io import events as rows
@@ -47,19 +49,18 @@ _BATCH = 1 << 14
 _ROWS = 1 << 32
 """More rows than a piece has."""
 
-_COLUMNS = {"trace", "process", "seq", "kind", "message", "to", "label"}
-"""Of Parquet: the columns that are taken as they are."""
+_COLUMNS = (
+    "trace string, process string, seq long, kind string, message string, to array<string>, label string"
+)
+"""What a plain event has."""
+_TAKEN = frozenset(rows.arrow_names(_COLUMNS))
+_LINES = 1 << 18
+"""Bytes of lines, more or less, that are looked at together."""
 
 
-def tasks(paths: Sequence[Path], own: Set[Path]) -> list[list[pieces.Piece]]:
-    """What each task reads; `own` are the files whose lines or rows stand for themselves."""
-
-    def cut(path: Path) -> list[list[pieces.Piece]] | None:
-        if path.suffix == pieces.PARQUET:
-            return pieces.by_row_groups(path, pieces.LARGEST)
-        return pieces.by_lines(path, pieces.LARGEST) if path in own and pieces.has_cuts(path) else None
-
-    return pieces.tasks(paths, cut)
+def cut(path: Path, own: Set[Path]) -> list[pieces.Piece]:
+    """A file in pieces, each for a task; `own` are the files whose lines or rows stand for themselves."""
+    return pieces.cut(path, path.suffix != pieces.PARQUET and path in own and pieces.has_cuts(path))
 
 
 def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -71,8 +72,10 @@ def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[s
     begin = number * _ROWS
     if Path(piece.path).suffix == pieces.PARQUET:
         groups = _by_columns(piece, reading)
-    else:
+    elif piece.stop is None:
         groups = iter([rows.rows(piece, reading)])
+    else:
+        groups = _by_lines(piece, reading)
     for group in groups:
         if isinstance(group, pa.RecordBatch):
             at = pa.array(range(begin, begin + group.num_rows), pa.int64())
@@ -133,6 +136,33 @@ def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
     yield report_rows(report, bad)
 
 
+def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
+    """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
+    import pyarrow as pa
+
+    schema = rows.arrow_schema(_COLUMNS)
+    named = reading.named.get(piece.path)
+    begin, line = piece.start, piece.line
+    with piece.stream() as stream:
+        lines = BufferedReader(cast(RawIOBase, stream))
+        while block := lines.read(_LINES):
+            block += lines.readline(_LINES)
+            here = pieces.Piece(piece.path, begin, begin + len(block), line)
+            begin, line = begin + len(block), line + block.count(b"\n")
+            if len(block) == 2 * _LINES and block[-1:] != b"\n":  # a line longer than that
+                yield rows.rows(replace(here, stop=piece.stop), reading)
+                return
+            batch = pieces.json_rows(
+                block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema
+            )
+            try:
+                if batch is None:
+                    raise TextError("says more of an event")
+                yield _as_event(batch, piece.path, here.line, named)
+            except (TextError, pa.ArrowException):
+                yield rows.rows(here, reading)
+
+
 def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) -> pa.RecordBatch:
     """The rows of a batch as events. Raises `TextError` where one is not, `ArrowException` for odd types."""
     import pyarrow as pa
@@ -145,7 +175,7 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
         if column.null_count < count and name not in ("file", "line")
     }
-    if not {"process", "seq", "kind"} <= given.keys() <= _COLUMNS:
+    if not {"process", "seq", "kind"} <= given.keys() <= _TAKEN:
         raise TextError("says more of an event", file=file)
     batch.validate(full=True)  # Parquet may have any bytes for text
     for name in ("process", "kind", "trace", "message", "label"):

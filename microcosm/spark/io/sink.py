@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from microcosm import files
+from microcosm.spark.io.input_splits import first
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,18 +42,21 @@ Kernel = Callable[[Iterator["pa.RecordBatch"]], Iterator[tuple[str, "pa.RecordBa
 _TOLD = "table string, file string, rows long, filled string"
 
 
-def write(table: DataFrame, kernel: Kernel, tables: Mapping[str, pa.Schema], folder: Path) -> None:
+def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schema], folder: Path) -> None:
     """Write the `tables` that a kernel makes of a DataFrame, each into a folder of its name in `folder`.
 
-    The kernel is called once for each partition. Beside the tables stands what `filled` reads.
+    The kernel is called once for each partition; without a DataFrame in this process, as for the first of
+    `input_splits.partitions`. Beside the tables stands what `filled` reads.
     """
     attempt = folder.with_name(f"{folder.name}.{uuid4().hex}")
     schemas = {name: schema.with_metadata({"schema": SCHEMA}) for name, schema in tables.items()}
+    here = table is None
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        _settle()
+        if not here:
+            _settle()
         writing: dict[str, _Writing] = {}
         for name, batch in kernel(batches):
             if name not in writing:
@@ -65,7 +69,10 @@ def write(table: DataFrame, kernel: Kernel, tables: Mapping[str, pa.Schema], fol
             yield pa.RecordBatch.from_pylist(told, schema=schema)
 
     try:
-        told = table.mapInArrow(run, _TOLD).collect()
+        if table is not None:
+            told = [row.asDict() for row in table.mapInArrow(run, _TOLD).collect()]
+        else:
+            told = [row for batch in run(first()) for row in batch.to_pylist()]
         _keep(attempt, schemas, told)
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(attempt, folder)
@@ -106,18 +113,18 @@ def link(sources: Sequence[Path], folder: Path) -> None:
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[Any]) -> None:
+def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[dict[str, Any]]) -> None:
     """Leave the files that were told of, one without rows where a table has none, and mark the folder."""
     import pyarrow.parquet as pq
 
     columns: dict[str, set[str]] = {name: set() for name in schemas}
     for row in told:
-        columns[row.table.partition("/")[0]].update(json.loads(row.filled))
-    kept = {attempt / row.table / row.file for row in told}
+        columns[row["table"].partition("/")[0]].update(json.loads(row["filled"]))
+    kept = {attempt / row["table"] / row["file"] for row in told}
     for path in attempt.rglob("*.parquet"):
         if path not in kept:
             path.unlink()
-    for name in schemas.keys() - {row.table.partition("/")[0] for row in told}:
+    for name in schemas.keys() - {row["table"].partition("/")[0] for row in told}:
         (attempt / name).mkdir(parents=True, exist_ok=True)
         pq.write_table(schemas[name].empty_table(), attempt / name / "part-none.parquet")
     files.write_text(attempt / WHOLE, json.dumps({name: sorted(found) for name, found in columns.items()}))

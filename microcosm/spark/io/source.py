@@ -1,7 +1,8 @@
 """Traces in text as a data source: `spark.read.format("microcosm")` and `spark.readStream` of a folder.
 
-Each file is a partition. What is odd about a file, up to its not being readable at all, is a row with
-`reported`; no file and no line ends a job. A stream takes new files, and of files in the own format what
+What is odd about a file, up to its not being readable at all, is a row with `reported`; no file and no line
+ends a job. Conditions on `trace` are pushed down: Spark is not handed rows of other traces, and row groups
+of Parquet without those asked for are not read. A stream takes new files, and of files in the own format what
 is appended; others must be put in place whole.
 """
 
@@ -9,19 +10,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import reading
-from microcosm.spark.io.events import EVENT, REPORTED, Reading, arrow_schema, rows
+from microcosm.spark.io.events import EVENT, REPORTED, Reading, arrow_schema
 from microcosm.traces import reading as formats
 from microcosm.traces.text.lines import LINE_LIMIT
 
@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 if TYPE_CHECKING or find_spec("pyspark") is not None:
-    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamReader,
+        EqualTo,
+        Filter,
+        In,
+        InputPartition,
+    )
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 else:  # the rest of the package goes without
     DataSource = DataSourceReader = InputPartition = SupportsTriggerAvailableNow = object
@@ -42,7 +50,7 @@ ARRIVED = "arrived timestamp"
 """A column of streams that may be asked for: when the batch was planned that a row came with."""
 
 _OPTIONS = ("format", "pattern", "path")
-_BATCH = 4096
+_PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 _BLOCK = 8 << 20
 _WHOLE = -1
 """In the place of lines read: a file that is read at once."""
@@ -53,7 +61,8 @@ _APART = 10
 
 
 def register(spark: SparkSession) -> None:
-    """Let the session read `format("microcosm")`."""
+    """Let the session read `format("microcosm")`, and hand conditions to sources in Python."""
+    spark.conf.set(_PUSH_DOWN, "true")
     spark.dataSource.register(TraceSource)
 
 
@@ -61,7 +70,8 @@ class TraceSource(DataSource):
     """Traces of the formats of `microcosm.traces`; options `format` and `pattern` as in `extract`.
 
     The path is a file or a folder. Events that name no trace are, in a folder, of one named after the
-    file. The columns are `COLUMNS`, of which a schema may ask for some. Raises `ValueError` for options.
+    file, as in `extract`; a file is one partition or more. The columns are `COLUMNS`, of which a schema may
+    ask for some. Raises `ValueError` for options.
     """
 
     @classmethod
@@ -91,11 +101,6 @@ class Asked:
         """The files that are there now. Raises `TextError`."""
         return pieces.expand([self.path])
 
-    def reading(self, file: str) -> Reading:
-        """How a file is read; those of a folder name a trace."""
-        named = {} if file == self.path else {file: Path(file).stem}
-        return Reading(self.format, self.pattern, named)
-
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
         if path.suffix == pieces.PARQUET or not reading.is_own(path, self.format, self.pattern):
@@ -121,26 +126,48 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
 
 
 class _Part(InputPartition):
-    """A piece of a file, and when the batch was planned that it is in (milliseconds; None: no stream)."""
+    """A piece of a file, how it is read, and when the batch was planned (milliseconds; None: no stream)."""
 
-    def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
+    def __init__(self, piece: pieces.Piece, how: Reading, arrived: int | None = None) -> None:
         super().__init__(piece.path)
         self.piece = piece
+        self.how = how
         self.arrived = arrived
 
 
 class TraceReader(DataSourceReader):
-    """Reads the files that are there when the job is planned."""
+    """Reads the files that are there when the job is planned; of the `traces`, where Spark asks for some."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self._traces: frozenset[object] | None = None
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        """Take what tells which traces are asked for; the rest is Spark's."""
+        for each in filters:
+            if isinstance(each, EqualTo | In) and each.attribute == ("trace",):
+                some = frozenset(each.value if isinstance(each, In) else (each.value,))
+                self._traces = some if self._traces is None else self._traces & some
+            else:
+                yield each
 
     def partitions(self) -> list[_Part]:
-        return [_Part(pieces.Piece(str(path))) for path in self._asked.files()]
+        asked, paths = self._asked, self._asked.files()
+        own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
+        named = reading.names_of_traces([asked.path], paths, own)
+        parts = []
+        for path in paths:
+            name = str(path)
+            of_it, whole = {name: named[name]} if name in named else {}, {name} if path in own else ()
+            how = Reading(asked.format, asked.pattern, of_it, frozenset(whole))
+            for some in reading.cut(path, own):
+                if self._traces is None or pieces.may_have(some, self._traces):
+                    parts.append(_Part(some, how))
+        return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition)
+        return _batches(self._asked.columns, partition, self._traces)
 
 
 class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -201,16 +228,18 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
+            named = {} if name == self._asked.path else {name: Path(name).stem}
+            how = Reading(self._asked.format, self._asked.pattern, named)
             if reached["lines"] == _WHOLE:
-                parts.append(_Part(pieces.Piece(name), end["at"]))
+                parts.append(_Part(pieces.Piece(name), how, end["at"]))
             elif reached["since"][0] < reached["bytes"]:
                 first, line = reached["since"]
-                parts.append(_Part(pieces.Piece(name, first, reached["bytes"], line), end["at"]))
+                parts.append(_Part(pieces.Piece(name, first, reached["bytes"], line), how, end["at"]))
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition)
+        return _batches(self._asked.columns, partition, None)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is to be done: files are not deleted."""
@@ -278,13 +307,24 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
     return stop, lines
 
 
-def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
+def _batches(
+    columns: Sequence[str], part: _Part, traces: frozenset[object] | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, of some traces (None: of all, and what is odd)."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
-    schema = pa.schema([full[name] for name in asked.columns])
-    arrived = None if part.arrived is None else part.arrived * 1000
-    found = rows(part.piece, asked.reading(part.piece.path))
-    while batch := list(islice(found, _BATCH)):
-        yield pa.RecordBatch.from_pylist([{**row, "arrived": arrived} for row in batch], schema=schema)
+    schema = pa.schema([full[name] for name in columns])
+    arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
+    wanted = pa.array([each for each in traces or () if isinstance(each, str)], pa.string())
+    for name, found in reading.read(0, part.piece, part.how):
+        if name == "sizes" or (name == "odd" and traces is not None):
+            continue
+        batch = found if traces is None else found.filter(pc.is_in(found.column("trace"), wanted))
+        there = dict(zip(batch.schema.names, batch.columns, strict=True))
+        there["arrived"] = pa.repeat(arrived, batch.num_rows)
+        made = [there.get(each.name, pa.nulls(batch.num_rows, each.type)) for each in schema]
+        if batch.num_rows:
+            yield pa.RecordBatch.from_arrays(made, schema=schema)

@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -25,6 +26,7 @@ from microcosm.errors import TextError
 from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.input_splits import local_path
+from microcosm.spark.io.odd import MaxBad, bad_of
 from microcosm.spark.io.sink import SCHEMA, WHOLE
 
 if TYPE_CHECKING:
@@ -41,6 +43,15 @@ _REPLACING = ".replacing.json"
 """The same names while tables are put in the places of others."""
 
 _STAGED = ".staged-"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job made: a summary, the first of what is odd, with places, and the seconds of its stages."""
+
+    summary: dict[str, Any]
+    faults: list[str]
+    stages: dict[str, float]
 
 
 class Output:
@@ -105,23 +116,27 @@ class Output:
                 said = "stands where a table is to be, and no job has put it there"
                 raise TextError(said, file=str(self.folder / others[0]), hint=_ELSEWHERE)
 
-    def committed(self) -> dict[str, Any] | None:
-        """The summary of the same job, if it was committed here."""
+    def committed(self, strict: bool, max_bad: MaxBad | None) -> Outcome | None:
+        """What the same job made, if it was committed here and need not be asked again whether it may be."""
         try:
             manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            return dict(manifest["summary"]) if manifest["identity"] == self._identity else None
+            if manifest["identity"] != self._identity:
+                return None
+            summary = dict(manifest["summary"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        reported = summary["reported"]
+        again = (strict and reported) or (max_bad is not None and bad_of(reported))
+        return None if again else Outcome(summary, [], {})
 
     def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
         """A table as it was staged, now or by an earlier run."""
         folder = self.staged(name)
-        begin = time.monotonic()
-        if not (folder / WHOLE).is_file():
-            writer = versioned(table()).write.mode("overwrite")
-            with stage(name, folder):
-                writer.parquet(str(folder))
-        self.stages[name] = round(time.monotonic() - begin, 3)
+        with self._timed(name):
+            if not (folder / WHOLE).is_file():
+                writer = versioned(table()).write.mode("overwrite")
+                with stage(name, folder):
+                    writer.parquet(str(folder))
         return spark.read.parquet(str(folder))
 
     def tables(
@@ -129,20 +144,25 @@ class Output:
         spark: SparkSession,
         name: str,
         schemas: Mapping[str, str],
-        table: DataFrame,
+        table: DataFrame | None,
         kernel: sink.Kernel,
     ) -> dict[str, DataFrame]:
-        """Tables that a kernel makes of another, as they were staged, now or by an earlier run."""
+        """Tables that a kernel makes of another (`sink.write`), as they were staged, now or earlier."""
         folder = self.staged(name)
-        begin = time.monotonic()
-        if not (folder / WHOLE).is_file():
-            with stage(name, folder):
-                kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
-                sink.write(table, kernel, kinds, folder)
-        self.stages[name] = round(time.monotonic() - begin, 3)
+        with self._timed(name):
+            if not (folder / WHOLE).is_file():
+                with stage(name, folder):
+                    kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
+                    sink.write(table, kernel, kinds, folder)
         return {
             each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
         }
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        begin = time.monotonic()
+        yield
+        self.stages[name] = round(time.monotonic() - begin, 3)
 
     def put(self, name: str, table: pa.Table) -> Path:
         """Stage a table that is here; where it is."""
@@ -163,10 +183,9 @@ class Output:
     def gather(self, name: str, sources: Sequence[Path]) -> int:
         """Stage the rows of several tables as one, without copying them; how many there are."""
         folder = self.staged(name)
-        begin = time.monotonic()
-        if not (folder / WHOLE).is_file():
-            sink.link(sources, folder)
-        self.stages[name] = round(time.monotonic() - begin, 3)
+        with self._timed(name):
+            if not (folder / WHOLE).is_file():
+                sink.link(sources, folder)
         return rows(folder)
 
     def staged(self, name: str) -> Path:
@@ -176,11 +195,10 @@ class Output:
     def remembered(self, name: str, value: Callable[[], Any]) -> Any:
         """A JSON value that later stages depend on, as this or an earlier run found it."""
         file = self._staged / f"{name}.json"
-        begin = time.monotonic()
-        if not file.is_file():
-            self._staged.mkdir(exist_ok=True)
-            files.write_text(file, json.dumps(value()))
-        self.stages[name] = round(time.monotonic() - begin, 3)
+        with self._timed(name):
+            if not file.is_file():
+                self._staged.mkdir(exist_ok=True)
+                files.write_text(file, json.dumps(value()))
         return json.loads(file.read_text(encoding="utf-8"))
 
     def commit(self, summary: Mapping[str, object]) -> None:

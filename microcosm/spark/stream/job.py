@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
-from microcosm.spark.io.events import EVENT, REPORTED, Row
+from microcosm.spark.io.events import EDGES, EVENT, FRONTIERS, NAMED, REPORTED, Row, arrow_names
 from microcosm.spark.io.input_splits import expand, local_path
 from microcosm.spark.io.odd import told as irregularities
 from microcosm.spark.io.sink import SCHEMA
-from microcosm.spark.io.staging import refuse_within, versioned
+from microcosm.spark.io.staging import Outcome, refuse_within, versioned
 from microcosm.spark.session import NoSpark, require_streams
 from microcosm.spark.stream.kernel import StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
@@ -36,15 +36,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(staging.LOGGER)
 
 
-def _names(columns: str, *but: str) -> list[str]:
-    return [name for column in columns.split(", ") if (name := column.split(" ")[0]) not in but]
-
-
 TABLES = {
-    "events": ["trace", "id", *_names(EVENT, "trace", "name")],
-    "edges": ["trace", "left", "relation", "right", "source"],
-    "frontiers": ["trace", "process", "last", "knows"],
-    "reported": [*_names(REPORTED), "trace", "file", "line"],
+    "events": arrow_names(NAMED),
+    "edges": arrow_names(EDGES),
+    "frontiers": arrow_names(FRONTIERS),
+    "reported": [*arrow_names(REPORTED), "trace", "file", "line"],
 }
 """The columns of each table; beside them, `batch` is the name of a folder."""
 
@@ -87,39 +83,39 @@ class Asked:
     keep: int = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """What is in the tables now, over all runs; `faults` are the first irregularities of each kind."""
-
-    summary: dict[str, Any]
-    faults: list[str]
-    stages: dict[str, float]
-
-
 def stream(
     spark: SparkSession,
     path: str,
     out: str,
     checkpoint: str,
     asked: Asked | None = None,
-) -> Streamed:
-    """Follow the traces in a file or folder.
+) -> Outcome:
+    """Follow the traces in a file or folder (`follow`). Raises `TextError` for one that is not there."""
+    asked = asked if asked is not None else Asked()
+    expand([path])
+    refuse_within([path], out, TABLES)
+    source.register(spark)
+    reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
+    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
+        if option is not None:
+            reader = reader.option(name, option)
+    return follow(spark, reader.load(str(local_path(path).absolute())), out, checkpoint, asked)
+
+
+def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, asked: Asked) -> Outcome:
+    """Follow the traces whose rows, with the columns of the source, come in a stream.
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
     Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
-    for an input that is not there, and where `out` belongs to another stream.
+    where `out` belongs to another stream. What it returns is of all runs.
     """
-    asked = asked if asked is not None else Asked()
     require_streams()
-    expand([path])
-    refuse_within([path], out, TABLES)
     folder, kept = local_path(out), local_path(checkpoint)
     _check_owner(folder, kept)
-    source.register(spark)
     begin = time.monotonic()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _follow(spark, path, folder, kept, asked)
+            _run(spark, rows, folder, kept, asked)
             break
         except MicrocosmError as error:
             if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
@@ -128,12 +124,12 @@ def stream(
     followed = time.monotonic()
     summary, faults = _summary(spark, folder)
     stages = {"follow": round(followed - begin, 3), "count": round(time.monotonic() - followed, 3)}
-    return Streamed(summary, faults, stages)
+    return Outcome(summary, faults, stages)
 
 
-def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> None:
+def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> None:
     """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
-    query = _start(spark, path, out, checkpoint, asked)
+    query = _start(spark, rows, out, checkpoint, asked)
     try:
         _write_owner(out, query.id)
         _wait(query, out)
@@ -142,18 +138,15 @@ def _follow(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: 
             query.stop()
 
 
-def _start(spark: SparkSession, path: str, out: Path, checkpoint: Path, asked: Asked) -> Any:
+def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> Any:
     from pyspark.errors import PySparkException
 
     for name, value in STATE.items():
         spark.conf.set(name, value)
-    reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
-    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
-        if option is not None:
-            reader = reader.option(name, option)
-    rows = reader.load(str(local_path(path).absolute())).withWatermark("arrived", "0 seconds")
-    told = rows.groupBy("trace").transformWithState(
-        processor(asked.wait, asked.keep), TOLD, "append", "eventTime"
+    told = (
+        rows.withWatermark("arrived", "0 seconds")
+        .groupBy("trace")
+        .transformWithState(processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
@@ -274,7 +267,7 @@ TOLD = (
 )
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
-_NAMES = [column.split(" ")[0] for column in TOLD.split(", ")]
+_NAMES = arrow_names(TOLD)
 _MAPS = ("clock", "knows")
 
 

@@ -1,0 +1,41 @@
+"""Some stories of `tests.replica.operated`: journals that are lost, and restored while others go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from microcosm.replica.network.let_go import LettingGo
+from tests.replica import operated
+from tests.replica.operated import story
+
+pytest.importorskip("cryptography")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_holds_holds_and_what_is_lost_is_named(seed: int, tmp_path: Path) -> None:
+    world = story(seed, tmp_path)
+    assert world.quiet()
+    assert world.judge() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
+    world = story(seed, tmp_path, seconds=40.0)
+    assert world.quiet()
+    assert world.judge() == []
+
+
+def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fact that nobody has, one that ought to be gone, and messages that nobody named."""
+    monkeypatch.setattr(LettingGo, "__call__", lambda *given: None)
+    monkeypatch.setattr(operated, "undelivered", lambda *given: [])
+    monkeypatch.setattr(operated, "whereabouts", lambda replica, name: (name, "abc".index(name)))
+    world = story(3, tmp_path)
+    dot = next(dot for dot, fact in world.adds.items() if world.nodes["a"].replica.is_given(fact))
+    world.adds[dot] = "x999 < y999"
+    found = world.judge()
+    for wrong in ("lacks x999", "which was removed", "nobody was told"):
+        assert any(wrong in each for each in found), wrong

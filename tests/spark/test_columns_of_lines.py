@@ -1,0 +1,102 @@
+"""Lines that are read as columns say what the reader of one line says; all others are left to it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from microcosm.spark.io import events, reading
+from microcosm.spark.io.input_splits import Piece
+
+TEXT = st.one_of(
+    st.sampled_from(("p", "q", "a:b", "ü", "t/p", "\0", "a\nb", "\U0001f600")), st.text(max_size=3)
+)
+PLAIN = st.fixed_dictionaries(
+    {
+        "process": TEXT,
+        "seq": st.integers(0, 5),
+        "kind": st.sampled_from(("internal", "send", "receive", "odd")),
+    },
+    optional={
+        "trace": TEXT,
+        "message": TEXT,
+        "label": TEXT,
+        "to": st.lists(TEXT, max_size=2),
+        "attributes": st.just({"a": 1}),
+    },
+)
+ODD = st.sampled_from(
+    (
+        b'{"process": "p", "seq": 1, "kind": "internal", "kind": "send"}',
+        b'{"process": "p", "seq": 1, "kind": "internal"}{"process": "p", "seq": 2, "kind": "internal"}',
+        b'{"process": "p", "seq": 1, "kind": "internal"} ',
+        b'{"process": "p", "seq": 1, "kind": "internal"}\r',
+        b'\xef\xbb\xbf{"process": "p", "seq": 1, "kind": "internal"}',
+        b'{"process": "\xff", "seq": 1, "kind": "internal"}',
+        b'{"process": "\\ud800", "seq": 1, "kind": "internal"}',
+        b'{"process": "\\ud83d\\ude00", "seq": 1, "kind": "internal"}',
+        b'{"process": "p", "seq": 1, "kind": "internal", "label": null}',
+        b'{"process": "p", "seq": 1, "kind": "internal", "to": [null]}',
+        b'{"process": "p", "seq": 1.0, "kind": "internal"}',
+        b'{"process": "p", "seq": 1e0, "kind": "internal"}',
+        b'{"process": "p", "seq": 01, "kind": "internal"}',
+        b'{"process": "p", "seq": true, "kind": "internal"}',
+        b'{"process": "p", "seq": "1", "kind": "internal"}',
+        b'{"process": "p", "seq": 9223372036854775807, "kind": "internal"}',
+        b'{"process": "p", "seq": 9223372036854775808, "kind": "internal"}',
+        b'{"process": "p", "kind": "internal"}',
+        b'{"process": "p", "seq": 1, "kind": "internal"',
+        b'"kind": "internal", "process": "p", "seq": 1}',
+        b"{}",
+        b"[]",
+        b"",
+        b" ",
+        b"x" * 300,
+    )
+)
+WRITTEN = st.builds(lambda each, escaped: json.dumps(each, ensure_ascii=escaped), PLAIN, st.booleans())
+LINES = st.one_of(WRITTEN.map(lambda text: text.encode("utf-8", "replace")), ODD)
+
+
+def said(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """The events, and the kinds of what is odd."""
+    good = [{**row, "to": row["to"] or None} for row in rows if "reported" not in row]
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if "reported" in row:
+            counts[row["reported"]] += row["count"]
+    return good, counts
+
+
+@given(st.lists(LINES, min_size=1, max_size=12), st.booleans(), st.integers(40, 400))
+@example([b'{"process": "p", "seq": 1, "kind": "internal", "to": ["q", "q"]}'], True, 100)
+def test_blocks_of_lines_are_what_their_lines_are(lines: list[bytes], ended: bool, size: int) -> None:
+    schema = events.arrow_schema(events.EVENT)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "log.jsonl"
+        file.write_bytes(b"\n".join(lines) + b"\n" * ended)
+        piece = Piece(str(file), 0, file.stat().st_size)
+        how = reading.Reading(None, None, {str(file): "t"})
+        one_by_one = list(events.rows(piece, how))
+        together: list[dict[str, Any]] = []
+        with patch.object(reading, "_LINES", size):
+            for name, batch in reading.read(0, piece, how):
+                if name != "sizes":
+                    together += [
+                        {key: value for key, value in row.items() if key not in ("at", "trace")}
+                        if name == "odd"
+                        else {key: value for key, value in row.items() if key != "at"}
+                        for row in batch.to_pylist()
+                    ]
+    good, odd = said(one_by_one)
+    found, found_odd = said(together)
+    assert found == pa.Table.from_pylist(good, schema=schema).to_pylist()
+    assert found_odd == odd

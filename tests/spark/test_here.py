@@ -1,0 +1,50 @@
+"""A small job is done in this process, where its tables are those that tasks of Spark's make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcosm.spark.bisim.job import bisim
+from microcosm.spark.extract import job, routes
+from microcosm.spark.extract.job import Asked
+from microcosm.spark.io import input_splits
+from microcosm.traces.formats.jsonl import line_of
+from tests.spark.conftest import table
+from tests.spark.test_extract import traces
+
+pytestmark = pytest.mark.spark
+
+
+def no_tasks(*_: Any) -> None:
+    raise AssertionError("a task of Spark's")
+
+
+def test_a_small_log_needs_no_task(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, traces(8, count=4, steps=40))), encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(routes, "MOST", 0)  # sizes are counted by Spark, and traces gathered by it
+        expected = job.extract(spark, [str(log)], str(tmp_path / "spark"), Asked())
+    monkeypatch.setattr(input_splits, "HERE", 1 << 20)
+    monkeypatch.setattr(input_splits, "partitions", no_tasks)
+    found = job.extract(spark, [str(log)], str(tmp_path / "here"), Asked())
+    assert found.summary == expected.summary
+    for name in job.TABLES:
+        assert table(tmp_path / "here", name) == table(tmp_path / "spark", name)
+
+
+def test_a_small_table_needs_no_task(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": str(at), "external": [["a", "<", f"b{at % 3}"]]} for at in range(9)]
+    log = tmp_path / "table.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": 1}]), encoding="utf-8")
+    expected = bisim(spark, str(log), str(tmp_path / "spark"))
+    monkeypatch.setattr(input_splits, "HERE", 1 << 20)
+    monkeypatch.setattr(input_splits, "partitions", no_tasks)
+    assert bisim(spark, str(log), str(tmp_path / "here")).summary == expected.summary
+    assert expected.summary["classes"] == 3
+    for name in ("classes", "reported"):
+        assert table(tmp_path / "here", name) == table(tmp_path / "spark", name)
