@@ -297,10 +297,13 @@ def test_of_three_one_is_restored_and_all_are_told_what_is_lost(tmp_path: Path, 
         await b.until(lambda: any(each["event"] == "lost" for each in b.told))
         (told,) = (each for each in b.told if each["event"] == "lost")
         assert (told["member"], told["messages"]) == ("c", unacknowledged["b"])
+        assert {"schema": "microcosm/1", "event": "evicted", "member": "c"} in b.told
         assert (await b.ask("status"))["lost"] == {"c": unacknowledged["b"]}
+        assert "c, at 127.0.0.1:" in run("replica", "status", "b.journal").out
         assert ", ".join(unacknowledged["b"]) in run("replica", "status", "b.journal").out
         assert (await b.ask("replace", name="c"))["lost"] == unacknowledged["b"]
-        assert (await b.ask("status"))["lost"] == {}
+        status = await b.ask("status")
+        assert status["lost"] == status["gone"] == {}
         again = (await b.ask("send", to="c", payload="again"))["message"]
         await c.until(lambda: any(each.get("message") == again for each in c.told))
         await same(a, b, c)

@@ -104,17 +104,15 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.let_go import taken, whereabouts
+    from microcosm.replica.network.let_go import gone
 
     with network_of(path) as (replica, durable):
-        gone = whereabouts(replica, name)
-        if name in durable.process.membership.named or gone is None:
+        where = gone(replica, durable.process).get(name)
+        if where is None:
             old = durable.process.membership.of(name)
-            gone = old.host, old.port
-            lost = _evicted(replica, durable, name)
-        else:
-            lost = taken(replica, durable, name)
-        host, port = gone if address is None else endpoint_of(address)
+            where = old.host, old.port
+        host, port = where if address is None else endpoint_of(address)
+        lost = _evicted(replica, durable, name)
         if author is not None:
             replica.sign()
             replica.trust(name, author)
@@ -129,12 +127,13 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged."""
-    from microcosm.replica.network.let_go import taken
+    from microcosm.replica.network.let_go import gone, taken
     from microcosm.replica.network.shared import Stating
 
     stating = Stating(replica, durable)
     stating.follow()
-    durable.evict(name)
+    if name not in gone(replica, durable.process):
+        durable.evict(name)
     replica.settle_divergences(name)
     stating.follow()
     durable.flush()
