@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from microcosm import tuning
 from microcosm.cli import exits, options, output
 from microcosm.cli.completing import VARIABLE, answered
 from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
@@ -137,7 +139,7 @@ class Commands(TyperGroup):
 def loaded(name: str) -> Any:
     """The command of a name, with the options that it shares with others."""
     part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name].module}").app
-    one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None)
+    one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None, add_completion=False)
     one.callback()(lambda: None)  # or typer would take a single command for the whole program
     if name in GROUPS:
         one.add_typer(part, name=name)
@@ -215,6 +217,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: of this process) and return its exit code; never raises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     output.prepare(machine="--json" in arguments)
+    usual = gc.get_threshold()
+    gc.set_threshold(tuning.COLLECTED_EVERY, *usual[1:])
     try:
         code = _run(arguments)
         _warn_of_the_other()
@@ -223,6 +227,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = exits.failure(error, NAME)
         output.tell_warnings()
     finally:
+        gc.set_threshold(*usual)
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code
 

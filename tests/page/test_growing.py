@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from microcosm.cli.session.behind import VERSIONS, SessionBehind
 from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
 from tests.page.talking import AtOnce, behind, written
 
@@ -125,7 +126,11 @@ def test_what_is_supposed_stays_and_the_log_is_followed_again_when_it_is_taken_b
     grown(220)
     assert "pieces" in grown(240)
     known = who.session.known
-    pair = next((a, b) for a, b in combinations(known.events, 2) if known.online(a, b).value not in "<>")
+    pair = next(
+        (a, b)
+        for a, b in combinations(known.events, 2)
+        if known.online(a, b) not in (Relation.BEFORE, Relation.AFTER)
+    )
     who.answer(f"suppose {pair[0]} < {pair[1]}")
     assert "pieces" not in grown(260)
     assert who.session.known.online(*pair).value == "<"

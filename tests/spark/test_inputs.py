@@ -80,7 +80,7 @@ def test_microcosms_and_questions_are_read_by_uris(
     assert bisim(spark, f"{uri}/x", str(tmp_path / "classes")).summary["microcosms"] == 1
     assert [row["file"] for row in table(tmp_path / "classes", "reported")] == [f"{uri}/x/two.mc"]
     asked = tmp_path / "q.ask"
-    asked.write_text('event p = process "p"\nnever p < p\n', encoding="utf-8")
+    asked.write_text('event p where process = "p"\nnever p < p\n', encoding="utf-8")
     out = str(tmp_path / "answers")
     made = questions.check(spark, [f"{uri}/*.jsonl"], str(asked), out)
     assert made.summary["files"] == 2

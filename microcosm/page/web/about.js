@@ -23,7 +23,7 @@ async function showWhatIf() {
     const {sign} = whatif, told = await answers.whatIf(a, sign, b), wanted = `${model.name(a)} ${sign} ${model.name(b)}`;
     if (app.state.whatif !== whatif) return;
     if (!told) box.append(dim(`What would follow of ${wanted} is not in this page.`), copyButton('command', () => lineFor(`what if ${stated(a, sign, b)}`)));
-    else if (!told.possible) box.append(dim(`${wanted} cannot be.`, 'odd'), told.derivation ? proofTree(told.derivation, openLeaf) : '');
+    else if (!told.possible) box.append(dim(`${wanted} cannot be.`, 'odd'), told.derivation ? proofTree(told.derivation, openLeaf) : refutedBy(a, b));
     else {
         box.append(dim(`${numbered(told.count ?? told.follows.length, 'pair')} decided further, were ${wanted} so.`, ''),
             listOf(informative(told.follows), ([x, y, left]) => pairButton(x, left.join(' or '), y), {class: 'found'}));

@@ -148,7 +148,7 @@ async function showChosen() {
     }
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);
     if (mine !== turn) return;
-    showChips(chips, why, sign, may);
+    showChips(chips, why, sign, may, actions);
     if (found) {
         why.append(part('Why', proofTree(found, openLeaf)));
         actions.append(copyButton('proof', () => proofJson(a, sign, b, found)));
@@ -172,7 +172,8 @@ function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @typ
 }
 
 /** The three chips: what may be, and struck through what may not. */
-function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may) {
+function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may, /** @type {any} */ actions) {
+    const {a, b} = app.state;
     const left = may?.possible ?? (SIGNS[sign][3] || sign === '<>' ? null : [sign]);
     if (!left) return box.append(dim('What may be is not in this page.'));
     box.append(dim('May be'), ...['<', '||', '>'].map((one) => {
@@ -181,6 +182,12 @@ function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {st
         return proof ? button(one, () => why.replaceChildren(part(`Why not ${word}`, proofTree(proof, openLeaf))), {class: name, 'aria-label': `not ${word}: why`})
             : el('s', {class: name}, el('span', {'aria-hidden': true, text: one}), el('span', {class: 'unseen', text: `not ${word}`}));
     }));
+    if (may && ['<', '||', '>'].some((one) => !left.includes(one) && !may.derivations?.[`!${one}`])) actions.append(refutedBy(a, b));
+}
+
+/** The command that has what the page has not: why something cannot be, derived or as a certificate of a solver. */
+function refutedBy(/** @type {number} */ a, /** @type {number} */ b) {
+    return copyButton('refutation', () => commandFor('offline --certificate OUT', a, b));
 }
 
 /** Shows the line of the log that a leaf names, below its tree, and looks at its event. */

@@ -45,6 +45,8 @@ _PLACES = "place long, step long"
 _BATCH = 1024
 _PLACED = 1 << 20
 """So many places of events tasks tell of together, evenly spread."""
+_MOVES = 1 << 20
+"""More entries of cuts than so many, of all tasks, Spark puts together before they are told."""
 
 Asked = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
@@ -80,12 +82,20 @@ class Slices:
         made = self._output.remembered(f"cuts-{self._name}", found)
         return np.array(made, dtype=np.int64).reshape(len(self._numbers), -1)
 
-    def _ask(self, folder: Path, columns: Sequence[str], kernel: Any, schema: str) -> list[Any]:
-        """All rows that tasks over the files of a folder find."""
+    def _ask(
+        self, folder: Path, columns: Sequence[str], kernel: Any, schema: str, size: int = 0
+    ) -> list[Any]:
+        """All rows that tasks over the files of a folder find; a task at most `size` of `_MOVED`."""
+        from pyspark.sql import functions as F
+
         table, run = input_splits.over(self._spark, folder, columns, kernel)
         if table is None:
             return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
-        return list(table.mapInArrow(run, schema).collect())
+        found = table.mapInArrow(run, schema)
+        if size * len(input_splits.row_groups(folder)) > _MOVES:
+            least = F.expr("if(process is null, sum(position), min(position)) position")
+            found = found.groupBy("process", "cut").agg(least)
+        return list(found.collect())
 
     def _by_lines(self, slices: int) -> Numbers:
         """Where the cuts are if the places of events in the log are their order."""
@@ -116,7 +126,7 @@ class Slices:
                     np.minimum.at(found[:, cut], process[behind], seq[behind])
             yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
 
-        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED)
+        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
         return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
 
     def _lowered(self, cuts: Numbers, changes: list[Any]) -> Numbers:
@@ -157,7 +167,7 @@ class Slices:
             columns = [every, pa.array(range(len(sizes)), pa.int64()), pa.array(sizes)]
             yield pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(_MOVED))
 
-        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED)]
+        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])]
 
     def _sample(self, step: int) -> Pairs:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
