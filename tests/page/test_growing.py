@@ -168,3 +168,15 @@ def test_what_goes_wrong_leaves_the_session_as_it_was(
     log.write_text("".join(lines[:260]), encoding="utf-8")
     following.look(who, AtOnce())
     assert who.contents()["head"]["counts"]["events"] == 260
+
+
+def test_of_one_line_little_is_sent(tmp_path: Path) -> None:
+    log, lines = tmp_path / "run.jsonl", [*written(2000, 3, 5)]
+    log.write_text("".join(lines[:1900]), encoding="utf-8")
+    who, following = behind(log), Following([str(log)], HOW)
+    for end in (1950, 1951):
+        version = str(who.version)
+        log.write_text("".join(lines[:end]), encoding="utf-8")
+        following.look(who, AtOnce())
+    pieces = who.contents(version)["pieces"]
+    assert sum(len(text) for listed in pieces.values() for _, _, text in listed) < 300

@@ -128,7 +128,7 @@ function drawMissing(/** @type {Pen} */ pen, /** @type {View} */ view) {
     const {colours: {gap, paper}, k} = view;
     inView(view, scene.marks, k < 5 ? 3 / k : 0, (event, lane) => {
         const kind = model.kind[event], x = px(view, event), y = py(view, event), tall = scene.rows.tall[lane], r = min(11, tall * 0.42);
-        if (k < 5) {
+        if (k < 5 && kind & 44) {
             const mark = () => kind & 32 ? zigzag(pen, x, y, r) : disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
             stroked(pen, paper, 4, mark);
             return stroked(pen, gap, 1.5, mark);

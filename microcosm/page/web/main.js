@@ -106,6 +106,7 @@ function frameLanes() {
     const focused = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     const lanes = shown.filter((lane) => y[lane] - y0 > -20 && y[lane] - y0 < height + 20);
     box.classList.toggle('small', unit < 18);
+    box.classList.toggle('roomy', unit > 64);
     while (box.children.length > lanes.length) box.lastChild.remove();
     while (box.children.length < lanes.length) box.append(el('span'));
     lanes.forEach((lane, at) => {
