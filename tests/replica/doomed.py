@@ -124,6 +124,9 @@ class Application:
         self.tell(f"serving {node.address[1]}")
         made = 0
         while node.fault is None:
+            if node.divergences():
+                self.tell("diverged")
+                await asyncio.sleep(0.05)
             if made == self.most or quiet.exists():
                 standing = "idle" if not node.blocked() else "busy"
                 digest = node.replica.digest()
