@@ -7,10 +7,10 @@ by its name in the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pred, literal
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred, body
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
@@ -18,9 +18,6 @@ from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
-    BasePredicate,
-    Given,
-    In,
     Judged,
     Judgement,
     MostAccurate,
@@ -116,27 +113,18 @@ class _Asker:
             yield from self.lines(lower, left, right, depth + 1)
 
     def _holds(self, premise: Premise, at: dict[str, int], lowered: Body) -> bool:
-        memo = self._memo
-        match premise:
-            case Judged() | Given() | In() | BasePredicate():
-                source, events = literal(premise)
-                places = [at[event] for event in events if event in at]
-                if len(places) < len(events):
-                    return False
-                if len(places) == 1:
-                    return bool(memo.subset(source) >> places[0] & 1)
-                return memo.relation(source).holds(*places)
-            case Not(inner):
-                return not self._holds(inner, at, lowered)
-            case MostAccurate(of):
-                return not any(self._holds(more, at, lowered) for more in finer(of))
-            case NoneWith():
-                patterns = [p for p in lowered.instance.premises if isinstance(p, NoneWith)]
-                none = lowered.nones[patterns.index(premise)]
-                env = {n: at[name] for n, name in enumerate(lowered.variables) if name in at}
-                needed = {v for v in none.mentioned() if v in env}
-                return not Join(none, sorted(needed), None, memo).solve(env, 0)
-        return True
+        """Whether a premise holds of some events, as deduction reads it; none holds of an event not found."""
+        if isinstance(premise, NoneWith):
+            patterns = [p for p in lowered.instance.premises if isinstance(p, NoneWith)]
+            none = lowered.nones[patterns.index(premise)]
+            env = {n: at[name] for n, name in enumerate(lowered.variables) if name in at}
+            needed = {v for v in none.mentioned() if v in env}
+            return not Join(none, sorted(needed), None, self._memo).solve(env, 0)
+        alone = body(replace(lowered.instance, premises=(premise,)))
+        env = {n: at[name] for n, name in enumerate(alone.variables) if name in at}
+        if len(env) < len(alone.variables):
+            return isinstance(premise, Not | MostAccurate)
+        return bool(Join(alone, env, None, self._memo).solve(env, 0))
 
     def _nearest_fit(self, lowered: Body, env: dict[int, int]) -> dict[int, int]:
         """Values for the intermediate events under which the most literals hold."""

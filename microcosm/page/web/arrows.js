@@ -123,7 +123,7 @@ function drawGivens(/** @type {Pen} */ pen) {
 function drawMissing(/** @type {Pen} */ pen) {
     inView(scene.marks, view.k < 5 ? 3 / view.k : 0, (event, lane) => {
         const kind = model.kind[event], x = px(event), y = py(event), tall = scene.tall[lane], r = min(11, tall * 0.42);
-        if (view.k < 5) {
+        if (view.k < 5 && kind & 44) {
             const mark = () => kind & 32 ? zigzag(pen, x, y, r) : disc(pen, x, y + (kind & 8 ? -r : r) * 0.8, 2.5);
             stroked(pen, scene.colours.paper, 4, mark);
             return stroked(pen, scene.colours.gap, 1.5, mark);

@@ -253,7 +253,7 @@ function drawRings(/** @type {Pen} */ pen) {
     }
 }
 
-/** Names beside their events: on the side that no arrow of theirs takes, and cut where the next name begins. */
+/** Names beside their events: on the side that no arrow of theirs takes, and cut in the middle where the next name begins. */
 function drawNames(/** @type {Pen} */ pen) {
     const size = scene.unit > 30 ? 12 : 10, close = scene.unit < 52;
     if (scene.unit < 16) return;
@@ -268,7 +268,8 @@ function drawNames(/** @type {Pen} */ pen) {
         const fits = min(close ? view.k - 10 : max(view.k * 1.7, 64), 2 * (room(side) - 6));
         if (fits < 18) return;
         if (wide > fits) {
-            name = Array.from(name).slice(0, max(1, floor(name.length * (fits - 8) / wide))).join('') + '…';
+            const letters = Array.from(name), kept = max(1, floor(letters.length * (fits - 8) / wide)), end = floor(kept / 2);
+            name = [...letters.slice(0, kept - end), '…', ...letters.slice(letters.length - end)].join('');
             wide = pen.measureText(name).width;
         }
         const [rim, colour] = chosen(event) ? [9.5, scene.colours.ink] : [view.r, scene.colours.dim];

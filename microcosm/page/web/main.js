@@ -107,6 +107,7 @@ function frameLanes() {
     const focused = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     const lanes = scene.shown.filter((lane) => scene.y[lane] - y0 > -20 && scene.y[lane] - y0 < height + 20);
     box.classList.toggle('small', scene.unit < 18);
+    box.classList.toggle('roomy', scene.unit > 64);
     while (box.children.length > lanes.length) box.lastChild.remove();
     while (box.children.length < lanes.length) box.append(el('span'));
     lanes.forEach((lane, at) => {
