@@ -122,11 +122,9 @@ class Application:
             on_deliver=self._deliver,
         )
         self.tell(f"serving {node.address[1]}")
+        watching = asyncio.create_task(self._watch())
         made = 0
         while node.fault is None:
-            if node.divergences():
-                self.tell("diverged")
-                await asyncio.sleep(0.05)
             if made == self.most or quiet.exists():
                 standing = "idle" if not node.blocked() else "busy"
                 digest = node.replica.digest()
@@ -136,7 +134,15 @@ class Application:
                 continue
             made += 1
             await self._make(made, [*others])
+        watching.cancel()
         raise ReplicaError(f"{self.name} stopped: {node.fault}")
+
+    async def _watch(self) -> None:
+        """Say so while it says that it diverged."""
+        while True:
+            await asyncio.sleep(0.1)
+            if self.node.divergences():
+                self.tell("diverged")
 
     async def _make(self, made: int, others: list[str]) -> None:
         node = self.node
