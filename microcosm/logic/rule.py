@@ -220,7 +220,7 @@ def _forward(said: Pair, binding: dict[str, Relation]) -> Pair:
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         assert isinstance(relation, Relation)
         return replace(said, left=said.right, relation=relation.converse, right=said.left)
-    return replace(said, relation=relation)
+    return said if relation is said.relation else replace(said, relation=relation)
 
 
 def finer(of: Judged) -> Iterator[Judged]:
