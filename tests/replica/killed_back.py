@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 
 from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.replica import Replica
 from tests.replica.killed import GENERATION, NAMES, PATIENCE, Pair
 
@@ -134,6 +135,8 @@ class Back(Pair):
                 replica = Replica(store)
                 digests.add(replica.digest())
                 events |= {*replica.events}
+                doubted = map(decode, replica._disputed())  # what it will say again
+                events |= {each.event for each in doubted if isinstance(each, Append)}
                 for dot, evolution in replica._state.ledger.held.items():
                     if meant.setdefault(dot, evolution) != evolution:
                         found.append(f"{dot} is {evolution} at {name}, and {meant[dot]} elsewhere")
@@ -179,7 +182,7 @@ def run(kills: int, seed: int) -> Counter[str]:
             finally:
                 pair.close()
             wrong = pair.judge()
-            assert wrong == [], wrong[:10]
+            assert wrong == [], (wrong[:10], pair.lives, pair.lost, pair.put_back, pair.renewed)
             counts += Counter(put_back=pair.put_back, renewed=pair.renewed)
             for name in NAMES:
                 counts["acknowledged"] += sum(line.startswith("local") for line in pair.diary(name))
