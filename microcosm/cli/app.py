@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import get_annotations
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -206,10 +207,16 @@ def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
         _share(part, shared)
 
 
+def _read(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its annotations as they are meant; typer would work each out four times."""
+    function.__annotations__ = get_annotations(function, eval_str=True)
+    return function
+
+
 def _options_of(function: Callable[..., None]) -> Sequence[Any]:
     """The options that a function declares."""
     only = typer.Typer(add_completion=False)
-    only.command()(function)
+    only.command()(_read(function))
     return tuple(typer.main.get_command(only).params)
 
 

@@ -20,12 +20,14 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
+    InProfile,
     Instance,
     Judged,
     Judgement,
     MostAccurate,
     NoneWith,
     Not,
+    Positive,
     Premise,
     Term,
     finer,
@@ -238,6 +240,20 @@ def judged(judgement: Judgement, relation: Term) -> LiteralSource:
     )
 
 
+def literal(premise: Positive) -> tuple[LiteralSource, tuple[str, ...]]:
+    """What a premise reads, and the events of which it says so. Cost: constant."""
+    match premise:
+        case Judged(judgement, left, relation, right):
+            return judged(judgement, relation), (left, right)
+        case Given(left, relation, right):
+            assert isinstance(relation, Relation)
+            return LiteralSource("given", None, relation), (left, right)
+        case In(event):
+            return LiteralSource("in"), (event,)
+        case BasePredicate(name, events):
+            return LiteralSource("base", name=name), events
+
+
 def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:
     ones: list[EventLiteral] = []
     pairs: list[PairLiteral] = []
@@ -246,37 +262,29 @@ def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: 
     def number(name: str) -> int:
         return numbers.setdefault(name, max(RIGHT, *numbers.values()) + 1)
 
-    def positive(premise: Premise, sign: bool) -> None:
-        match premise:
-            case Judged(judgement, left, relation, right):
-                pairs.append(PairLiteral(judged(judgement, relation), number(left), number(right), sign))
-            case Given(left, relation, right):
-                assert isinstance(relation, Relation)
-                pairs.append(
-                    PairLiteral(LiteralSource("given", None, relation), number(left), number(right), sign)
-                )
-            case In(event):
-                ones.append(EventLiteral(LiteralSource("in"), number(event), sign))
-            case BasePredicate(name, (event,)):
-                ones.append(EventLiteral(LiteralSource("base", name=name), number(event), sign))
-            case BasePredicate(name, (left, right)):
-                pairs.append(PairLiteral(LiteralSource("base", name=name), number(left), number(right), sign))
+    def add(premise: Positive, sign: bool) -> None:
+        source, events = literal(premise)
+        match [number(event) for event in events]:
+            case [event]:
+                ones.append(EventLiteral(source, event, sign))
+            case [left, right]:
+                pairs.append(PairLiteral(source, left, right, sign))
             case _:
                 raise AssertionError(f"no literal: {premise}")
 
     for premise in premises:
         match premise:
             case Not(inner):
-                positive(inner, False)
+                add(inner, False)
             case MostAccurate(of):
                 for more in finer(of):
-                    positive(more, False)
+                    add(more, False)
             case NoneWith() | Incompatible():
                 pass
-            case Assume():
-                raise AssertionError("assumptions are searched, not saturated")
+            case Assume() | InProfile():
+                raise AssertionError(f"no literal: {premise}")
             case _:
-                positive(premise, True)
+                add(premise, True)
     for premise in premises:
         if isinstance(premise, NoneWith):  # last, so that its own variables take numbers of their own
             inside = {name: at for name, at in numbers.items() if name != premise.event}

@@ -117,12 +117,13 @@ class Engine:
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
 
-    def holds(self, judgement: Judgement, a: str, relation: Relation, b: str) -> bool:
-        """Whether `a R b` is judged. Cost: a bit test once the predicate's rows are known."""
+    def holds(self, judgement: Judgement, a: str, relation: Relation | None, b: str) -> bool:
+        """Whether `a R b` is judged; None: any R. Cost: a bit test once the predicate's rows are known."""
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self.locate(a, b)
-        return a != b and memo.judged((judgement, relation)).holds(x, y)
+        judged = memo.any_of(judgement) if relation is None else memo.judged((judgement, relation))
+        return a != b and judged.holds(x, y)
 
     def verdict(self, a: str, b: str) -> Relation:
         """The online verdict on two distinct events (Definition 3.1), the most accurate of several.

@@ -3,6 +3,9 @@
 A transitive chain is a shortest path over what is given, nested in balance. Any other goal is searched
 breadth first through the rules that conclude it, so that the fewest recursive steps win; where that
 takes too long, the order in which saturation found the pairs leads to a derivation without a search.
+
+Whether a goal holds at all is found by a search of its own (`backward_search`): over sets of goals, and
+without the way to each, it takes a fourth of the time of this one among 100 events and a tenth among 300.
 """
 
 from __future__ import annotations

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from microcosm.logic.rule import ABSENT, ASSUME
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.logic.derivation import Conclusion, Derivation
-
-ABSENT, ASSUME = "absent", "assume"
-"""The rule names of leaves: of a negative premise, and of what is assumed."""
 
 
 class Signs(NamedTuple):

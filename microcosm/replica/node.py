@@ -160,13 +160,19 @@ class ReplicaNode:
         self.transport.flush()
         return self._taken(name)
 
-    def replace(self, name: str, address: Address | None = None) -> list[str]:
+    def replace(self, name: str, address: Address | None = None, incarnation: int | None = None) -> list[str]:
         """Let a member in that has begun another incarnation: evict the old one, and add it again.
 
-        Where another member has evicted it, and this one heard of it, it is only added. What `evict` gives.
+        Where another member has evicted it, and this one heard of it, it is only added. Where it is known as
+        `incarnation` already, it is left as it is. What `evict` gives.
         """
-        where = self.gone().get(name) or self.where(name)
-        lost = self.evict(name)
+        member = self._carrier.durable.process.membership.named.get(name)
+        if member is not None and incarnation is not None and member.incarnation == incarnation:
+            lost = self._taken(name)
+            where = member.host, member.port
+        else:
+            where = self.gone().get(name) or self.where(name)
+            lost = self.evict(name)
         self.add_member(name, address or where)
         return lost
 

@@ -22,7 +22,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import write_mc
 from tests import drat
 from tests.notation import mc
-from tests.page.talking import AtOnce, behind, written
+from tests.page.talking import at_once, behind, written
 from tests.queries.test_offline import OPEN_CHORD
 
 pytestmark = pytest.mark.browser
@@ -238,7 +238,7 @@ def test_a_log_that_grows_sends_what_is_new_and_is_seen_as_the_whole(
     tab.on("response", lambda told: asked.append(told.text()) if "columns" in told.url else None)
     for end in (300, 301, 355, 400):
         log.write_text("".join(lines[:end]), encoding="utf-8")
-        following.look(who, AtOnce())
+        following.look(who, at_once)
         tab.wait_for_selector(f"#counts:has-text('{end} events')", timeout=5000)
         tab.wait_for_timeout(300)
         [other] = tabs(who, 1)

@@ -93,7 +93,8 @@ class Operated(World):
                 return
             durable = node.endpoint.durable
             where = self.nodes[name].address
-            if name not in gone(node.replica, durable.process):
+            member = durable.process.membership.named.get(name)
+            if member is not None and member.incarnation != self.nodes[name].incarnation:
                 node.endpoint.evict(name, self.now)
             self.named |= {(message, name) for message in taken(node.replica, durable, name)}
             node.replica.settle_divergences(name)

@@ -15,7 +15,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.proof_json import from_the_leaves
-from microcosm.logic.proof_tree import ABSENT, ASCII, PAPER, Fold, Signs, tree_lines
+from microcosm.logic.proof_tree import ASCII, PAPER, Fold, Signs, tree_lines
+from microcosm.logic.rule import ABSENT
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default

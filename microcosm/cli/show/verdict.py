@@ -16,7 +16,8 @@ from microcosm.cli import exits, output
 from microcosm.cli.show.proofs import Provenance
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.proof_tree import ABSENT, is_transitive, links
+from microcosm.logic.proof_tree import is_transitive, links
+from microcosm.logic.rule import ABSENT
 from microcosm.text.names import quote
 
 Words = Callable[[str], str]

@@ -181,7 +181,7 @@ def exchanged(
 
     meets = F.col("kind").isin(list(MESSAGE_KINDS)) & F.col("message").isNotNull() & ~F.col("twice")
     ends = chains.where(meets).select(*rows.arrow_names(ENDS))
-    together = ends.repartition(-(-events // TOGETHER), "message").sortWithinPartitions("message")
+    together = ends.repartition(max(1, -(-events // TOGETHER)), "message").sortWithinPartitions("message")
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
