@@ -1,9 +1,10 @@
 """Claim: a page of a million events of 64 processes takes half a minute to write, and opens in seconds.
 
-Logs of 64 processes that send to one another. What is measured is to read one, to write the page of what was
-read, and, where there are Playwright and a Chromium, the time to the first picture;
-of the smaller log also how soon `view` answers a page. Beside the case stand the bytes of the file, and the
-heap of the page. "Slope" is the exponent between the two sizes, of writing.
+Logs of 64 processes that send to one another. What is measured is to read one, to write the page of what
+was read, and, where there are Playwright and a Chromium, the time to the first picture; of the smaller log
+also how soon `view` answers a page, and what a hundred more lines cost of a log that is followed: read on,
+and read whole. Beside the case stand the bytes of the file, and the heap of the page. "Slope" is the
+exponent between the two sizes, of writing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 from benchmarks.measure import Line
 from microcosm import Microcosm
 from microcosm.cli.session.behind import SessionBehind
-from microcosm.cli.session.following import reread
+from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.turns import Turns
@@ -57,6 +58,7 @@ def run(quick: bool = False) -> list[Line]:
             lines += opened(out, case, 1 if quick else 3)
             if size == sizes[0]:
                 lines += viewed(path, case, 40 if quick else 400)
+                lines += followed(path, case)
             del known
     slope = log(seconds[1] / seconds[0]) / log(sizes[1] / sizes[0])
     return [*lines[:-1], replace(lines[-1], case=f"{lines[-1].case} (slope {slope:.2f})")]
@@ -118,6 +120,31 @@ def viewed(log: Path, case: str, asked: int) -> Iterator[Line]:
             yield Line(
                 NAME, case, f"{subject}, p{share}", spent, spent / seconds[len(seconds) // 2], len(seconds)
             )
+
+
+def followed(log: Path, case: str, rounds: int = 5) -> Iterator[Line]:
+    """What a hundred more lines of a log cost `view`, until the page could be sent them, by the median.
+
+    The first growth of a log is read whole; it and the second, which makes ready to add, are not counted.
+    """
+    text = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    how, first = How(read_rules()), len(text) - 100 * (rounds + 2)
+    log.write_text("".join(text[:first]), encoding="utf-8")
+    behind, following = SessionBehind(reread([str(log)], how), how), Following([str(log)], how)
+    spent, whole = list[float](), list[float]()
+    for at in range(rounds + 2):
+        version = str(behind.version)
+        log.write_text("".join(text[: first + 100 * (at + 1)]), encoding="utf-8")
+        began = process_time()
+        following.look(behind, lambda work: work())
+        behind.contents(version)
+        between = process_time()
+        SessionBehind(reread([str(log)], how), how).contents()
+        spent.append(between - began)
+        whole.append(process_time() - between)
+    one, other = sorted(spent[2:])[rounds // 2], sorted(whole[2:])[rounds // 2]
+    yield Line(NAME, case, "100 lines more, read on", one, 1.0, rounds)
+    yield Line(NAME, case, "100 lines more, read whole", other, other / one, rounds)
 
 
 def _answered(address: str, pairs: list[list[str]]) -> tuple[list[float], list[float]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -135,7 +134,7 @@ def put_aside() -> None:
     if not sys.stdin.buffer.seekable():
         from io import BytesIO, TextIOWrapper
         from shutil import copyfileobj
-        from tempfile import TemporaryFile
+        from tempfile import TemporaryFile  # here, as most commands write no file
 
         stream = sys.stdin.buffer
         with explaining(display_name(STDIN)):
@@ -192,7 +191,9 @@ def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
 def _replacing(path: AnyPath, encoding: str | None = None, newline: str | None = None) -> Iterator[IO[Any]]:
     target = Path(path)
     try:
-        descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        from tempfile import mkstemp
+
+        descriptor, beside = mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
         raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
     try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import get_annotations
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
+from microcosm import tuning
 from microcosm.cli import exits, options, output
 from microcosm.cli.completing import VARIABLE, answered
 from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
@@ -137,7 +140,7 @@ class Commands(TyperGroup):
 def loaded(name: str) -> Any:
     """The command of a name, with the options that it shares with others."""
     part: typer.Typer = import_module(f"microcosm.cli.{COMMANDS[name].module}").app
-    one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None)
+    one = typer.Typer(context_settings=SETTINGS, rich_markup_mode=None, add_completion=False)
     one.callback()(lambda: None)  # or typer would take a single command for the whole program
     if name in GROUPS:
         one.add_typer(part, name=name)
@@ -204,10 +207,16 @@ def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
         _share(part, shared)
 
 
+def _read(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its annotations as they are meant; typer would work each out four times."""
+    function.__annotations__ = get_annotations(function, eval_str=True)
+    return function
+
+
 def _options_of(function: Callable[..., None]) -> Sequence[Any]:
     """The options that a function declares."""
     only = typer.Typer(add_completion=False)
-    only.command()(function)
+    only.command()(_read(function))
     return tuple(typer.main.get_command(only).params)
 
 
@@ -215,6 +224,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: of this process) and return its exit code; never raises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     output.prepare(machine="--json" in arguments)
+    usual = gc.get_threshold()
+    gc.set_threshold(tuning.COLLECTED_EVERY, *usual[1:])
     try:
         code = _run(arguments)
         _warn_of_the_other()
@@ -223,6 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = exits.failure(error, NAME)
         output.tell_warnings()
     finally:
+        gc.set_threshold(*usual)
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code
 

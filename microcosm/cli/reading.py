@@ -32,7 +32,7 @@ UNASKED = ("isolated-event",)
 
 _SIGN = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
 _EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME})"
-_QUESTION = re.compile(rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*")
+_QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 
 def rulebook(directory: str | None) -> RuleBook:
@@ -192,7 +192,9 @@ def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]
 
 def asks_in_one_word(arguments: Sequence[str]) -> bool:
     """Whether the last of some arguments is `A < B`, behind files."""
-    return len(arguments) > 1 and _is_file(arguments[-2]) and _QUESTION.fullmatch(arguments[-1]) is not None
+    return (
+        len(arguments) > 1 and _is_file(arguments[-2]) and re.fullmatch(_QUESTION, arguments[-1]) is not None
+    )
 
 
 def _is_file(argument: str) -> bool:
@@ -220,7 +222,7 @@ def distinct(left: str, right: str) -> None:
 
 def question(text: str) -> Correspondence:
     """`A < B` as it is asked on the command line; `?` may be asked too, names are quoted as in files."""
-    found = _QUESTION.fullmatch(text)
+    found = re.fullmatch(_QUESTION, text)
     if found is None:
         raise UsageError(f"cannot read {text!r}: write two events and a relation, such as 'a < b'")
     left, sign, right = found.groups()

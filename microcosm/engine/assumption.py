@@ -7,9 +7,9 @@ form are refused: the search would not find what they conclude.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from microcosm.engine.body import Body, body
 from microcosm.errors import RuleError
@@ -18,8 +18,7 @@ from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Ju
 from microcosm.logic.rulebook import RuleBook
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An instance of a rule that assumes, without its two contradicting premises.
 
     `turned` says that what is assumed relates the right event of the conclusion to the left one.
@@ -31,8 +30,7 @@ class Assumption:
     guard: Body
 
 
-@dataclass(frozen=True)
-class Assumptions:
+class Assumptions(NamedTuple):
     """All that the rules may assume.
 
     `clashes` holds, for each relation, those that exclude it: of the pair as it is, or (False) turned.
@@ -52,13 +50,15 @@ def assumptions(rules: RuleBook) -> Assumptions:
     (['Cntrd', 'Up-Cntrd'], 8)
     """
     found: dict[object, Assumption] = {}
-    clashes: dict[Rule, dict[Relation, dict[tuple[Relation, bool], None]]] = {}
+    clashes: dict[str, dict[Relation, dict[tuple[Relation, bool], None]]] = {}
     for instance in rules.instances:
         if not any(isinstance(p, Assume) for p in instance.premises):
             continue
         assumption, one, other = _read(instance)
-        found.setdefault((assumption.instance.rule, *_key(assumption)), assumption)
-        excluding = clashes.setdefault(instance.rule, {})
+        guarded, name = assumption.instance, instance.rule.name
+        key = name, assumption.assumed, assumption.turned, guarded.conclusion, guarded.premises
+        found.setdefault(key, assumption)
+        excluding = clashes.setdefault(name, {})
         straight = (one.left, one.right) == (other.left, other.right)
         for mine, theirs in ((one.relation, other.relation), (other.relation, one.relation)):
             assert isinstance(mine, Relation) and isinstance(theirs, Relation)  # noqa: PT018
@@ -67,14 +67,11 @@ def assumptions(rules: RuleBook) -> Assumptions:
                 excluding[mine][theirs, not straight] = None
     first = next(iter(clashes), None)
     known = {} if first is None else clashes[first]
-    for rule, excluding in clashes.items():
+    for name, excluding in clashes.items():
         if first is not None and excluding != known:
-            _refuse(rule, f"{rule.name} takes other judgements for a contradiction than {first.name} does")
+            (rule,) = rules.named(name)
+            _refuse(rule, f"{name} takes other judgements for a contradiction than {first} does")
     return Assumptions(tuple(found.values()), {r: tuple(others) for r, others in known.items()})
-
-
-def _key(assumption: Assumption) -> tuple[object, ...]:
-    return (assumption.assumed, assumption.turned, assumption.instance.conclusion, assumption.guard.instance)
 
 
 def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:

@@ -32,7 +32,7 @@ Climb = list[Ends]
 class BackwardSearch:
     """A goal is a pair; the goals (x, y) for many x and one y are searched together, as a set of x.
 
-    Cost of a question: some row operations for each event that is met; the answer is remembered.
+    Cost of a question: some row operations for each event that is met.
     """
 
     def __init__(self, rules: Sequence[TableRule], scope: RelationScope) -> None:
@@ -44,7 +44,6 @@ class BackwardSearch:
         """How many events all searches have met since the ground changed."""
         self.searches = 0
         """How many of them there were."""
-        self._decided: dict[Ends, bool] = {}
         self._trails: dict[Ends, Climb] = {}
         self._listed: dict[int, dict[int, list[int]] | None] = {}
         for rule in rules:
@@ -62,7 +61,6 @@ class BackwardSearch:
     def forget(self) -> None:
         """The ground changed."""
         self.steps = self.searches = 0
-        self._decided.clear()
         self._trails.clear()
         self._listed.clear()
         self._reach.forget()
@@ -73,17 +71,7 @@ class BackwardSearch:
         return [pair[::-1] for pair in self._trails.get((b, a), ())] if trail is None else trail
 
     def decide(self, a: int, b: int, limit: float) -> bool | None:
-        """Whether the pair holds, which is remembered; None when over `limit` events were met on the way."""
-        pair = (a, b) if a < b else (b, a)
-        answer = self._decided.get(pair)
-        if answer is None:
-            answer = self._search(a, b, limit)
-            if answer is not None and len(self._decided) < tuning.ANSWERS_KEPT:
-                self._decided[pair] = answer
-        return answer
-
-    def _search(self, a: int, b: int, limit: float) -> bool | None:
-        """Whether a pair that was not asked about before holds; None when over `limit` events were met.
+        """Whether the pair holds; None when over `limit` events were met on the way.
 
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """

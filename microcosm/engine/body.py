@@ -11,7 +11,6 @@ induction on derivations).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from microcosm.givens.relation import Relation
@@ -21,12 +20,14 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
+    InProfile,
     Instance,
     Judged,
     Judgement,
     MostAccurate,
     NoneWith,
     Not,
+    Positive,
     Premise,
     Term,
     finer,
@@ -55,8 +56,7 @@ class LiteralSource(NamedTuple):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class PairLiteral:
+class PairLiteral(NamedTuple):
     """A literal over two variables."""
 
     source: LiteralSource
@@ -75,8 +75,7 @@ class PairLiteral:
         return self.source.pred
 
 
-@dataclass(frozen=True, slots=True)
-class EventLiteral:
+class EventLiteral(NamedTuple):
     """A literal over one variable."""
 
     source: LiteralSource
@@ -84,8 +83,7 @@ class EventLiteral:
     positive: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """The premises of an instance; `nones` are patterns that must have no solution (`no e in M with …`).
 
     `mirrored` says that the roles of left and right were swapped. Cost of each method: linear in the
@@ -110,16 +108,14 @@ class Body:
         reads = set(self.reads(recursive))
         ones = [o.variable in (LEFT, RIGHT) for o in self.ones]
         pairs = [p.ends == {LEFT, RIGHT} and p not in reads for p in self.pairs]
-        here = replace(
-            self,
+        here = self._replace(
             ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if kept),
             pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if kept),
             nones=(),
         )
         if all(ones) and all(pairs) and not self.nones:
             return here, None
-        rest = replace(
-            self,
+        rest = self._replace(
             ones=tuple(o for o, kept in zip(self.ones, ones, strict=True) if not kept),
             pairs=tuple(p for p, kept in zip(self.pairs, pairs, strict=True) if not kept),
         )
@@ -127,7 +123,7 @@ class Body:
 
     def without(self, read: PairLiteral) -> Body:
         """The same premises but one."""
-        return replace(self, pairs=tuple(p for p in self.pairs if p is not read))
+        return self._replace(pairs=tuple(p for p in self.pairs if p is not read))
 
     def mentioned(self) -> Iterator[int]:
         """Every variable of a literal, repeats included."""
@@ -156,19 +152,18 @@ class Body:
         swap = {LEFT: RIGHT, RIGHT: LEFT}
 
         def turn(p: PairLiteral) -> PairLiteral:
-            return replace(p, left=swap.get(p.left, p.left), right=swap.get(p.right, p.right))
+            return p._replace(left=swap.get(p.left, p.left), right=swap.get(p.right, p.right))
 
         def turned(body: Body) -> Body:
-            return replace(
-                body,
-                ones=tuple(replace(o, variable=swap.get(o.variable, o.variable)) for o in body.ones),
+            return body._replace(
+                ones=tuple(o._replace(variable=swap.get(o.variable, o.variable)) for o in body.ones),
                 pairs=tuple(
                     p if p.source.kind == "any" and p.ends == {LEFT, RIGHT} else turn(p) for p in body.pairs
                 ),
                 nones=tuple(turned(n) for n in body.nones),
             )
 
-        return replace(turned(self), mirrored=not self.mirrored)
+        return turned(self)._replace(mirrored=not self.mirrored)
 
     def shape(self, symmetric: Iterable[Pred]) -> frozenset[object]:
         """The premises as a set, the ends of symmetric literals unordered: equal shapes, equal meaning."""
@@ -214,11 +209,11 @@ def _union(one: Body, other: Body) -> Body | None:
     if len(differ) != 1:
         return None
     p, q = one.pairs[differ[0]], other.pairs[differ[0]]
-    if not p.positive or replace(p, source=q.source) != q:
+    if not p.positive or p._replace(source=q.source) != q:
         return None
     parts = tuple(dict.fromkeys((*(p.source.parts or (p.source,)), *(q.source.parts or (q.source,)))))
-    union = replace(p, source=LiteralSource("union", parts=parts))
-    return replace(one, pairs=tuple(union if n == differ[0] else pair for n, pair in enumerate(one.pairs)))
+    union = p._replace(source=LiteralSource("union", parts=parts))
+    return one._replace(pairs=tuple(union if n == differ[0] else pair for n, pair in enumerate(one.pairs)))
 
 
 def body(instance: Instance) -> Body:
@@ -245,6 +240,20 @@ def judged(judgement: Judgement, relation: Term) -> LiteralSource:
     )
 
 
+def literal(premise: Positive) -> tuple[LiteralSource, tuple[str, ...]]:
+    """What a premise reads, and the events of which it says so. Cost: constant."""
+    match premise:
+        case Judged(judgement, left, relation, right):
+            return judged(judgement, relation), (left, right)
+        case Given(left, relation, right):
+            assert isinstance(relation, Relation)
+            return LiteralSource("given", None, relation), (left, right)
+        case In(event):
+            return LiteralSource("in"), (event,)
+        case BasePredicate(name, events):
+            return LiteralSource("base", name=name), events
+
+
 def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: dict[str, int]) -> Body:
     ones: list[EventLiteral] = []
     pairs: list[PairLiteral] = []
@@ -253,37 +262,29 @@ def _body(instance: Instance, head: Pred, premises: Iterable[Premise], numbers: 
     def number(name: str) -> int:
         return numbers.setdefault(name, max(RIGHT, *numbers.values()) + 1)
 
-    def positive(premise: Premise, sign: bool) -> None:
-        match premise:
-            case Judged(judgement, left, relation, right):
-                pairs.append(PairLiteral(judged(judgement, relation), number(left), number(right), sign))
-            case Given(left, relation, right):
-                assert isinstance(relation, Relation)
-                pairs.append(
-                    PairLiteral(LiteralSource("given", None, relation), number(left), number(right), sign)
-                )
-            case In(event):
-                ones.append(EventLiteral(LiteralSource("in"), number(event), sign))
-            case BasePredicate(name, (event,)):
-                ones.append(EventLiteral(LiteralSource("base", name=name), number(event), sign))
-            case BasePredicate(name, (left, right)):
-                pairs.append(PairLiteral(LiteralSource("base", name=name), number(left), number(right), sign))
+    def add(premise: Positive, sign: bool) -> None:
+        source, events = literal(premise)
+        match [number(event) for event in events]:
+            case [event]:
+                ones.append(EventLiteral(source, event, sign))
+            case [left, right]:
+                pairs.append(PairLiteral(source, left, right, sign))
             case _:
                 raise AssertionError(f"no literal: {premise}")
 
     for premise in premises:
         match premise:
             case Not(inner):
-                positive(inner, False)
+                add(inner, False)
             case MostAccurate(of):
                 for more in finer(of):
-                    positive(more, False)
+                    add(more, False)
             case NoneWith() | Incompatible():
                 pass
-            case Assume():
-                raise AssertionError("assumptions are searched, not saturated")
+            case Assume() | InProfile():
+                raise AssertionError(f"no literal: {premise}")
             case _:
-                positive(premise, True)
+                add(premise, True)
     for premise in premises:
         if isinstance(premise, NoneWith):  # last, so that its own variables take numbers of their own
             inside = {name: at for name, at in numbers.items() if name != premise.event}

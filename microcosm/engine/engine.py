@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource, Pred
 from microcosm.engine.ground import Ground, Processes, Universe
-from microcosm.engine.lowering import ONLINE, Program, compile_rules, initial
+from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
 from microcosm.engine.relations import RowRelation, all_rows
@@ -33,14 +33,7 @@ from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
 
-VERDICTS = (
-    Relation.BEFORE,
-    Relation.AFTER,
-    Relation.CONCURRENT,
-    Relation.RELATED,
-    Relation.UNKNOWN,
-    Relation.SILENT,
-)
+VERDICTS = (Relation.BEFORE, Relation.AFTER, *ONLINE_ORDER[1:], Relation.SILENT)
 """All that an online question may be answered with, the most accurate first."""
 
 _BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
@@ -48,8 +41,7 @@ _SILENT = Relation.SILENT
 _GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(NamedTuple):
     """Two relations judged initially of one pair that exclude each other; `>` does not occur."""
 
     left: str
@@ -125,12 +117,13 @@ class Engine:
         at = self.universe.position.get(event, -1)
         return at >= 0 and bool(self.universe.named >> at & 1)
 
-    def holds(self, judgement: Judgement, a: str, relation: Relation, b: str) -> bool:
-        """Whether `a R b` is judged. Cost: a bit test once the predicate's rows are known."""
+    def holds(self, judgement: Judgement, a: str, relation: Relation | None, b: str) -> bool:
+        """Whether `a R b` is judged; None: any R. Cost: a bit test once the predicate's rows are known."""
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self.locate(a, b)
-        return a != b and memo.judged((judgement, relation)).holds(x, y)
+        judged = memo.any_of(judgement) if relation is None else memo.judged((judgement, relation))
+        return a != b and judged.holds(x, y)
 
     def verdict(self, a: str, b: str) -> Relation:
         """The online verdict on two distinct events (Definition 3.1), the most accurate of several.
@@ -350,7 +343,7 @@ class Engine:
             plan = self.program.of[pred]
             if plan.plain and plan.bodies[pred]:
                 order.grow(len(self.universe))
-                watched = pred == _BEFORE and self._may_clash()
+                watched = pred == _BEFORE and self._plain and _CONCURRENT in self.memo.program.of
                 known = order.future(a) if watched else 0
                 try:
                     order.add(a, b)
@@ -362,10 +355,6 @@ class Engine:
                 if watched and not known >> b & 1:
                     changed = (order.future(b) | 1 << b) & ~known
         return changed
-
-    def _may_clash(self) -> bool:
-        """Whether a new `a < b` can exclude anything: some rule may judge events concurrent."""
-        return self._plain and _CONCURRENT in self.memo.program.of
 
     def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
         """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain as joined
 from itertools import compress, count, repeat
 from operator import attrgetter, lt
+from typing import NamedTuple
 
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT
@@ -31,8 +31,7 @@ Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedEvents:
+class NumberedEvents(NamedTuple):
     """The position of each named event, in their order, and what is stated of them by their positions."""
 
     position: dict[str, int]

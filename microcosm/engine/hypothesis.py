@@ -15,9 +15,8 @@ from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.proof_steps import Env, Steps
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import CLASH, CONTRADICTION, Conclusion, Derivation
-from microcosm.logic.proof_tree import ASSUME
-from microcosm.logic.rule import Judgement
+from microcosm.logic.derivation import Conclusion, Derivation
+from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judgement
 from microcosm.order.bits import bits, from_positions
 
 Fact = tuple[Relation, int, int]

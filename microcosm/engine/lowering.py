@@ -126,7 +126,7 @@ def _without(b: Body, empty: Set[LiteralSource]) -> Body:
     named = {LEFT, RIGHT, *(o.variable for o in b.ones), *(v for p in kept for v in p.ends)}
     # A proof names every event of the rule: what stands only where something is denied is looked for, too.
     pairs = tuple(p for p in b.pairs if p in kept or not p.ends <= named)
-    return replace(b, pairs=pairs, nones=tuple(_without(none, empty) for none in nones))
+    return b._replace(pairs=pairs, nones=tuple(_without(none, empty) for none in nones))
 
 
 def _is_order(rules: RuleBook, pred: Pred) -> bool:

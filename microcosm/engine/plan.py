@@ -11,9 +11,10 @@ Shapes are recognised by the form of the rules, never by their names:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, Pred, body, merged
 from microcosm.givens.relation import Relation
@@ -80,8 +81,7 @@ class Plan:
         return True
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """Predicates that are evaluated together, on their way through the passes to a plan.
 
     `below` are the symmetric predicates of lower strata; `ordered` says that an order may be kept.
@@ -123,7 +123,7 @@ def take_out_symmetry(draft: Draft) -> Draft:
     """
     bodies = {pred: tuple(b for b in found if not is_symmetry(b)) for pred, found in draft.bodies.items()}
     symmetric = frozenset(pred for pred, found in bodies.items() if len(found) < len(draft.bodies[pred]))
-    return replace(draft, bodies=bodies, symmetric=symmetric)
+    return draft._replace(bodies=bodies, symmetric=symmetric)
 
 
 def keep_order(draft: Draft) -> Draft:
@@ -144,7 +144,7 @@ def keep_order(draft: Draft) -> Draft:
     if not transitive or not all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
         return draft
     plain = all(_is_given_before(b) for b in others)
-    return replace(draft, shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
+    return draft._replace(shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
 
 
 def find_converses(draft: Draft) -> Draft:
@@ -164,7 +164,7 @@ def find_converses(draft: Draft) -> Draft:
             shapes = {b.shape(draft.below) for b in bodies}
             if all(b.mirror().shape(draft.below) in shapes for b in bodies):
                 found.add(pred)
-    return replace(draft, symmetric=frozenset(found))
+    return draft._replace(symmetric=frozenset(found))
 
 
 def add_mirrors(draft: Draft) -> Draft:
@@ -182,7 +182,7 @@ def add_mirrors(draft: Draft) -> Draft:
         shapes = {b.shape(unordered) for b in bodies[pred]}
         mirrors = tuple(m for b in bodies[pred] if (m := b.mirror()).shape(unordered) not in shapes)
         bodies[pred] += mirrors
-    return replace(draft, bodies=bodies)
+    return draft._replace(bodies=bodies)
 
 
 def choose_shape(draft: Draft) -> Draft:
@@ -196,7 +196,7 @@ def choose_shape(draft: Draft) -> Draft:
     if draft.shape is not None:
         return draft
     pointwise = all(b.pointwise for found in draft.bodies.values() for b in found)
-    return replace(draft, shape=PlanShape.VIEW if pointwise and not draft.reads_itself else PlanShape.TABLE)
+    return draft._replace(shape=PlanShape.VIEW if pointwise and not draft.reads_itself else PlanShape.TABLE)
 
 
 def unite_sources(draft: Draft) -> Draft:
@@ -212,7 +212,7 @@ def unite_sources(draft: Draft) -> Draft:
     if draft.shape is PlanShape.CLOSURE:
         return draft
     bodies = {pred: tuple(_merged(found, draft.bodies)) for pred, found in draft.bodies.items()}
-    return replace(draft, bodies=bodies)
+    return draft._replace(bodies=bodies)
 
 
 PASSES = (take_out_symmetry, keep_order, find_converses, add_mirrors, choose_shape, unite_sources)

@@ -3,14 +3,17 @@
 A transitive chain is a shortest path over what is given, nested in balance. Any other goal is searched
 breadth first through the rules that conclude it, so that the fewest recursive steps win; where that
 takes too long, the order in which saturation found the pairs leads to a derivation without a search.
+
+Whether a goal holds at all is found by a search of its own (`backward_search`): over sets of goals, and
+without the way to each, it takes a fourth of the time of this one among 100 events and a tenth among 300.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Climb
@@ -203,8 +206,7 @@ class Prover:
         return derivation
 
 
-@dataclass(frozen=True)
-class _Further:
+class _Further(NamedTuple):
     """A recursive rule at a goal: the values for which all but its recursive premise hold."""
 
     rule: Body
@@ -230,8 +232,7 @@ class _Further:
         return _Way((self.read.pred, env[self.read.left], env[self.read.right]), parent, self, env)
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """How the search came to a goal."""
 
     goal: Goal

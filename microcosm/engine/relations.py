@@ -270,16 +270,14 @@ class GivenRelation(PairRelation):
             row = row_of(group)
             for at in group:
                 self._groups.setdefault(at, []).append(row & ~(1 << at))
+        self.compressed = len(self._chain) > 2 or clocks is not None or bool(self._groups)
+        """Whether pairs are given beyond those of the cover."""
 
     def append(self, at: int) -> None:
         """Lengthen the chain."""
         self._rank[at] = len(self._chain)
         self._chain.append(at)
-
-    @property
-    def compressed(self) -> bool:
-        """Whether pairs are given beyond those of the cover."""
-        return len(self._chain) > 2 or self._clocks is not None or bool(self._groups)
+        self.compressed = self.compressed or len(self._chain) > 2
 
     def last(self) -> int | None:
         """The last event of the chain."""

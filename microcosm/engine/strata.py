@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.engine.body import Pred
@@ -35,8 +35,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.happens_before import components
 
 
-@dataclass(frozen=True, slots=True)
-class Stratum:
+class Stratum(NamedTuple):
     """Predicates that depend on each other, and the instances that conclude them."""
 
     preds: frozenset[Pred]
@@ -45,8 +44,7 @@ class Stratum:
     """Whether some instance has a premise in `preds`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(NamedTuple):
     """`instance` concludes something from `premise`, or from its absence."""
 
     instance: Instance

@@ -16,7 +16,7 @@ from math import inf
 from typing import Protocol
 
 from microcosm import tuning
-from microcosm.engine.backward_search import BackwardSearch, Climb
+from microcosm.engine.backward_search import BackwardSearch, Climb, Ends
 from microcosm.engine.body import LEFT, RIGHT, LiteralSource, PairLiteral, Pred
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.plan import Plan
@@ -115,6 +115,8 @@ class Table:
         self.pred = pred
         self.tables = tables
         self._settled, self._number = tables.settled, tables.preds.index(pred)
+        self._decided: dict[Ends, bool] = {}
+        """What searches said of pairs, the lesser position first: only symmetric predicates are searched."""
 
     @cached_property
     def _search(self) -> BackwardSearch | None:
@@ -130,6 +132,10 @@ class Table:
     def holds(self, a: int, b: int) -> bool:
         if self._settled:  # the fast path
             return self._settled[self._number][a] >> b & 1 == 1
+        pair = (a, b) if a < b else (b, a)
+        answer = self._decided.get(pair)
+        if answer is not None:
+            return answer
         if a == b:
             return False
         search = self._search
@@ -140,6 +146,8 @@ class Table:
             if search.searches <= events or limit is inf:
                 answer = search.decide(a, b, limit - search.steps)
                 if answer is not None:
+                    if len(self._decided) < tuning.ANSWERS_KEPT:
+                        self._decided[pair] = answer
                     return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
 
@@ -154,6 +162,7 @@ class Table:
     def forget(self) -> None:
         """Drop what was remembered."""
         self.tables.forget()
+        self._decided.clear()
         if (search := self.__dict__.get("_search")) is not None:
             search.forget()
 

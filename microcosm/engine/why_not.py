@@ -7,10 +7,10 @@ by its name in the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, Pred
+from microcosm.engine.body import LEFT, RIGHT, Body, Pred, body
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
@@ -18,9 +18,6 @@ from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
-    BasePredicate,
-    Given,
-    In,
     Judged,
     Judgement,
     MostAccurate,
@@ -116,38 +113,18 @@ class _Asker:
             yield from self.lines(lower, left, right, depth + 1)
 
     def _holds(self, premise: Premise, at: dict[str, int], lowered: Body) -> bool:
-        memo = self._memo
-        match premise:
-            case Judged(judgement, left, relation, right):
-                if left not in at or right not in at:
-                    return False
-                if isinstance(relation, Relation):
-                    return memo.judged((judgement, relation)).holds(at[left], at[right])
-                return memo.any_of(judgement).holds(at[left], at[right])
-            case Given(left, Relation() as relation, right):
-                given = memo.relation(LiteralSource("given", None, relation))
-                return left in at and right in at and given.holds(at[left], at[right])
-            case In(event):
-                return event in at and bool(memo.subset(LiteralSource("in")) >> at[event] & 1)
-            case BasePredicate(name, (event,)):
-                return event in at and bool(memo.subset(LiteralSource("base", name=name)) >> at[event] & 1)
-            case BasePredicate(name, (left, right)):
-                return (
-                    left in at
-                    and right in at
-                    and memo.relation(LiteralSource("base", name=name)).holds(at[left], at[right])
-                )
-            case Not(inner):
-                return not self._holds(inner, at, lowered)
-            case MostAccurate(of):
-                return not any(self._holds(more, at, lowered) for more in finer(of))
-            case NoneWith():
-                patterns = [p for p in lowered.instance.premises if isinstance(p, NoneWith)]
-                none = lowered.nones[patterns.index(premise)]
-                env = {n: at[name] for n, name in enumerate(lowered.variables) if name in at}
-                needed = {v for v in none.mentioned() if v in env}
-                return not Join(none, sorted(needed), None, memo).solve(env, 0)
-        return True
+        """Whether a premise holds of some events, as deduction reads it; none holds of an event not found."""
+        if isinstance(premise, NoneWith):
+            patterns = [p for p in lowered.instance.premises if isinstance(p, NoneWith)]
+            none = lowered.nones[patterns.index(premise)]
+            env = {n: at[name] for n, name in enumerate(lowered.variables) if name in at}
+            needed = {v for v in none.mentioned() if v in env}
+            return not Join(none, sorted(needed), None, self._memo).solve(env, 0)
+        alone = body(replace(lowered.instance, premises=(premise,)))
+        env = {n: at[name] for n, name in enumerate(alone.variables) if name in at}
+        if len(env) < len(alone.variables):
+            return isinstance(premise, Not | MostAccurate)
+        return bool(Join(alone, env, None, self._memo).solve(env, 0))
 
     def _nearest_fit(self, lowered: Body, env: dict[int, int]) -> dict[int, int]:
         """Values for the intermediate events under which the most literals hold."""

@@ -24,9 +24,8 @@ itself is not answered. Nor is what it receives twice: which of the two came fir
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Set
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.givens.clock import between, too_late
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Why a fact is given: the kind of given and where it came from."""
 
     kind: Literal["internal", "external", "clocks", "token"]

@@ -6,8 +6,7 @@ A new kind is a field of `Givens`, an entry here, a statement in `text` with its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Facts, Message
@@ -17,8 +16,7 @@ Groups = dict[str, tuple[str, ...]]
 """Events by the name of their token or process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """What can be done with all that is given of one kind.
 
     `copied` makes a container of its own of the same members, `without` one of what is left without some

@@ -43,9 +43,6 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.absence import Search
 from microcosm.kernel.node import (
-    ASSUME,
-    CLASH,
-    CONTRADICTION,
     EVIDENCE,
     JUDGEMENTS,
     NodeLine,
@@ -61,7 +58,7 @@ from microcosm.kernel.node import (
 )
 from microcosm.kernel.pattern import StepPattern, kernel_rules
 from microcosm.kernel.plan import Binding, RulePlans
-from microcosm.logic.rule import ANY, Given, In, Judged, NoneWith, Not, Premise
+from microcosm.logic.rule import ANY, ASSUME, CLASH, CONTRADICTION, Given, In, Judged, NoneWith, Not, Premise
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

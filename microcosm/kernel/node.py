@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.plan import Binding
-from microcosm.logic.rule import Judgement, incompatible
+from microcosm.logic.rule import ABSENT, ASSUME, CLASH, CONTRADICTION, Judgement, incompatible
 from microcosm.text.names import quote
 
 JUDGEMENTS = {judgement.value: judgement for judgement in Judgement}
@@ -20,12 +20,6 @@ SIGNS = ("<", "||", "<>", "?", "!<", "!||", "!<>")
 
 DENIALS = (*SIGNS, "_", "in-both", "not-in", "none")
 """The relations of leaves `absent`: `_` is any relation in either direction."""
-
-ASSUME = "assume"
-"""The leaf that a rule with an assumption discharges."""
-
-CLASH, CONTRADICTION = "Clash", "contradiction"
-"""The step from two judgements that no world has both of, and its relation."""
 
 _NODE = frozenset(("rule", "conclusion", "premises"))
 EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
@@ -109,8 +103,8 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if not isinstance(said, dict):
         fail(path, "`conclusion` is an object")
     _exactly(said, _CONCLUSION, frozenset(), path, "`conclusion`")
-    absent = rule == "absent"
-    if rule in ("absent", ASSUME) and (premises or len(node) > len(_NODE)):
+    absent = rule == ABSENT
+    if rule in (ABSENT, ASSUME) and (premises or len(node) > len(_NODE)):
         what = "a negative premise" if absent else "an assumption"
         fail(path, f"{what} is a leaf: it has no premises and shows nothing")
     if "source" in node and (premises or not isinstance(node["source"], dict)):

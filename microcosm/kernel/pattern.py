@@ -13,10 +13,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.node import CONTRADICTION, JUDGEMENTS, NodeLine
+from microcosm.kernel.node import JUDGEMENTS, NodeLine
 from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, variables
 from microcosm.logic.rule import (
     ANY,
+    CONTRADICTION,
     Assume,
     Given,
     In,

@@ -11,11 +11,7 @@ from typing import Any
 
 from microcosm.errors import Undefined, readable
 from microcosm.givens.relation import Relation
-from microcosm.logic.proof_tree import ABSENT, tree_lines
-from microcosm.logic.rule import Judgement
-
-CLASH, CONTRADICTION = "Clash", "contradiction"
-"""The step from two judgements that exclude each other, and its relation."""
+from microcosm.logic.rule import ABSENT, Judgement
 
 
 def read_judgement(said: Judgement | str) -> Judgement:
@@ -97,10 +93,12 @@ class Derivation:
         return done[id(self)]
 
     def __str__(self) -> str:
+        from microcosm.logic.proof_tree import tree_lines
+
         return "\n".join(tree_lines(self))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{'<br>'.join(readable(line) for line in tree_lines(self))}</pre>"
+        return f"<pre>{'<br>'.join(map(readable, str(self).splitlines()))}</pre>"
 
 
 def absent(judgement: Judgement, left: str, right: str, relation: str = "_") -> Derivation:

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from microcosm.logic.rule import ABSENT, ASSUME
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.logic.derivation import Conclusion, Derivation
 
-ABSENT, ASSUME = "absent", "assume"
-"""The rule names of leaves: of a negative premise, and of what is assumed."""
 
-
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(NamedTuple):
     """The characters that proofs are drawn with."""
 
     tee: str
@@ -66,15 +62,17 @@ class Look(Protocol):
     def bold(self, text: str) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
 class _Plain:
-    signs: Signs = PAPER
+    signs = PAPER
     columns: int | None = None
 
     def dim(self, text: str) -> str:
         return text
 
     bold = dim
+
+
+_PLAIN = _Plain()
 
 
 SourceOf: TypeAlias = "Callable[[Derivation], str]"
@@ -94,8 +92,7 @@ LINKS_DRAWN = (20, 5)
 """Of a chain that is folded so many links are drawn at its beginning, and so many at its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """How chains are shortened: the links of a run are one line, and `more` says how to see the rest."""
 
     run: Run
@@ -104,7 +101,7 @@ class Fold:
 
 def tree_lines(
     derivation: Derivation,
-    look: Look = _Plain(),
+    look: Look = _PLAIN,
     source: SourceOf | None = None,
     *,
     words: Callable[[str], str] = quote,
@@ -164,8 +161,7 @@ def conclusion_text(
     return f"{signs[conclusion.judgement.value]} {left} {conclusion.relation} {right}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Folded:
+class _Folded(NamedTuple):
     """Some links of a chain on one line."""
 
     ends: tuple[str, str] | None

@@ -32,6 +32,12 @@ class Judgement(Enum):
         return {"initial": "⊢₀", "online": "⊢", "offline": "⊩"}[self.value]
 
 
+ABSENT, ASSUME = "absent", "assume"
+"""What leaves of a derivation have for the name of a rule: a negative premise, and what is assumed."""
+
+CLASH, CONTRADICTION = "Clash", "contradiction"
+"""The step from two judgements that no world has both of, and its relation."""
+
 ANY = "_"
 """The wildcard relation: some relation holds, in one direction or the other."""
 
@@ -214,7 +220,7 @@ def _forward(said: Pair, binding: dict[str, Relation]) -> Pair:
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         assert isinstance(relation, Relation)
         return replace(said, left=said.right, relation=relation.converse, right=said.left)
-    return replace(said, relation=relation)
+    return said if relation is said.relation else replace(said, relation=relation)
 
 
 def finer(of: Judged) -> Iterator[Judged]:

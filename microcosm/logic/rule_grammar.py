@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from microcosm.errors import MicrocosmError
 
@@ -55,8 +54,7 @@ class Token(str):
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """What stands for a rule of the grammar, `data`: its tokens but for those that are always the same."""
 
     data: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, count
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, between
@@ -41,11 +41,13 @@ class ClockRows:
             by_execution.setdefault(self._clock[chain[0]].execution, []).append(process)
         self._together = by_execution
         """The processes of each execution."""
-        for chain in self._chains.values():
-            chain.sort(key=lambda at: self._clock[at].own)  # stable: as stated where equal
+        self._own: dict[str, list[int]] = {}
+        for process, chain in self._chains.items():
+            own = {at: self._clock[at].own for at in chain}
+            chain.sort(key=own.__getitem__)  # stable: as stated where equal
+            self._own[process] = [*map(own.__getitem__, chain)]
         self._rank = {at: rank for chain in self._chains.values() for rank, at in enumerate(chain)}
-        self._own = {p: [self._clock[at].own for at in chain] for p, chain in self._chains.items()}
-        self._ticked_last = {p: self._reach_ends(chain) for p, chain in self._chains.items()}
+        self._ticked_last = {p: self._reach_ends(p) for p in self._chains}
         self._prefixes: dict[str, list[int]] = {}
         self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
         self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
@@ -161,14 +163,11 @@ class ClockRows:
                 row |= self._where(other, process, own, above=False)
         return row
 
-    def _reach_ends(self, chain: list[int]) -> dict[int, int]:
+    def _reach_ends(self, process: str) -> dict[int, int]:
         """For each own component, the length of the chain's prefix that ends at its last ticked event."""
-        ends: dict[int, int] = {}
-        for rank, at in enumerate(chain):
-            clock = self._clock[at]
-            if clock.ticked and clock.own > 0:
-                ends[clock.own] = rank + 1
-        return ends
+        chain, clock = self._chains[process], self._clock
+        numbered = zip(self._own[process], chain, count(1))
+        return {own: end for own, at, end in numbered if own > 0 and clock[at].ticked}
 
     def _reached(self, process: str, seen: int) -> int:
         """How many events of `process`, from the first, end at the last one that `seen` has reached."""

@@ -172,6 +172,11 @@ def cycle(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[
 
     Cost: linear.
     """
+    return sorted({computation.message[event] for event in cycle_path(computation, extra, beyond)})
+
+
+def cycle_path(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[int]:
+    """The cycle itself, as a path from an event to the same one (`shortest`). Cost: linear."""
     waiting = sort(computation, extra, beyond)[1]
     count = len(computation)
     before: dict[int, int] = {}
@@ -184,7 +189,7 @@ def cycle(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[
         start = before[start]
     found = shortest(computation, start, [start], along(computation, extra))
     assert found is not None
-    return sorted({computation.message[event] for event in found})
+    return found
 
 
 def steps_cycle(computation: Computation) -> list[int]:

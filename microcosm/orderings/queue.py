@@ -11,6 +11,10 @@ bounded pattern exists.
 The relation is worked out backwards: `later[e][q]` counts the last events of peer q that are e itself or
 ⊲-after e. The send of m is ready when all that follows it is done and, for each peer q, the send
 answered by the earliest reception of q that is ⊲-after a reception of m.
+
+That takes a number for each event and peer. Where these are too many, an execution is laid out along the
+derived edges found so far, again and again (`Rounds`). Wherever the head of the queue cannot be received, it
+waits for a reception of a message that was sent later: a derived edge that was not known yet.
 """
 
 from __future__ import annotations
@@ -18,20 +22,37 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from microcosm.orderings.closures import AddedEdges, along, shortest
+from microcosm.errors import MicrocosmError
+from microcosm.orderings.closures import AddedEdges, along, cycle_path, mailbox_edges, shortest
 from microcosm.orderings.computation import Computation, parse, predecessors
+
+VECTORS = 1 << 24
+"""More numbers than these, a hundred megabytes, are not kept where rounds tell the answer."""
+
+ROUNDS, STEPS = 100, 64
+"""So many rounds are made at most, with so many steps back for each event on average."""
 
 
 def queue_execution(computation: Computation) -> list[int] | None:
     """A causally equivalent execution that is Fifo n-n, or None.
 
-    Cost: O(events × peers), and as much again for each derived edge that is kept.
+    Cost: O(events × peers), and as much again for each derived edge that is kept; where these are many, and
+    mostly some dozen rounds are enough, linear for each.
 
     >>> queue_execution(parse("s1 r2|s2 r1")), queue_execution(parse("s1 r2|s2 s3|r3 s4|r4 r1"))
     ([2, 0, 1, 3], None)
     """
+    if _many(computation):
+        try:
+            return Rounds(computation).execution()
+        except Unsettled:
+            pass
     derived = DerivedOrder(computation).run()
     return None if derived is None else _schedule(computation, derived)
+
+
+def _many(computation: Computation) -> bool:
+    return len(computation) * len(computation.chains) > VECTORS
 
 
 class DerivedOrder:
@@ -176,11 +197,145 @@ def _schedule(computation: Computation, derived: AddedEdges) -> list[int]:
     return order
 
 
+class Unsettled(MicrocosmError):
+    """After so many rounds it was not known whether there is an execution."""
+
+
+class Rounds:
+    """Derived edges found by laying out executions; `found` says of each in which round, from 0.
+
+    Cost: linear in the events, and the derived edges that are found.
+    """
+
+    def __init__(self, computation: Computation) -> None:
+        self._of = computation
+        self._edges = mailbox_edges(computation)
+        self._before: AddedEdges = {}
+        self.found: dict[tuple[int, int], int] = {}
+        for a, later in self._edges.items():
+            for b in later:
+                self._before.setdefault(b, []).append(a)
+                self.found[a, b] = 0
+
+    def execution(self) -> list[int] | None:
+        """An execution that is Fifo n-n, None where there is none. Raises `Unsettled`. Cost: see `ROUNDS`."""
+        for number in range(1, ROUNDS):
+            order, missing = self._laid_out()
+            if len(order) < len(self._of):
+                return None
+            if not missing:
+                return order
+            for a, b in missing:
+                self._edges.setdefault(a, []).append(b)
+                self._before.setdefault(b, []).append(a)
+                self.found[a, b] = number
+        raise Unsettled("it takes too many rounds to tell whether one queue can carry all messages")
+
+    def cycle(self) -> list[int]:
+        """As `queue_cycle`; `execution` was None. Cost: a shortest path for each derived edge."""
+        way = cycle_path(self._of, self._edges)
+        messages = {self._of.message[event] for event in way}
+        reasons = dict.fromkeys(pair for pair in pairwise(way) if pair in self.found)
+        waiting = [*reasons]
+        while waiting:
+            way = self._reason(*waiting.pop())
+            messages.update(self._of.message[event] for event in way)
+            more = [pair for pair in pairwise(way) if pair in self.found and pair not in reasons]
+            reasons.update(dict.fromkeys(more))
+            waiting += more
+        return sorted(messages)
+
+    def _reason(self, a: int, b: int) -> list[int]:
+        """Why a derived edge is one: a path between receptions, along edges that were found before it."""
+        receptions, message, found = self._of.receptions, self._of.message, self.found
+        number, jumps = found[a, b], along(self._of, self._edges)
+
+        def earlier(event: int) -> list[int]:
+            return [target for target in jumps(event) if found.get((event, target), -1) < number]
+
+        ways = (shortest(self._of, r, receptions[message[b]], earlier) for r in receptions[message[a]])
+        return next(way for way in ways if way is not None)
+
+    def _laid_out(self) -> tuple[list[int], set[tuple[int, int]]]:
+        """An execution along the edges, as far as they have no cycle, and the edges that it lacks."""
+        of = self._of
+        send, message = of.send, of.message
+        waiting = predecessors(of, self._edges)
+        sends = [event for event, count in enumerate(waiting) if not count]
+        left = [*map(len, of.receptions)]
+        ready: dict[int, list[int]] = {}
+        queue: list[int] = []
+        head = 0
+        placed = bytearray(len(of))
+        order: list[int] = []
+        lacking: set[tuple[int, int]] = set()
+        self._steps = STEPS * len(of)
+        while True:
+            if sends:
+                event = sends.pop()
+                m = message[event]
+                after = [*of.successors(event), *self._edges.get(event, ())]
+                if left[m]:
+                    queue.append(m)
+            else:
+                while head < len(queue) and not left[queue[head]]:
+                    head += 1
+                if head == len(queue):
+                    return order, lacking
+                m = queue[head]
+                if not ready.get(m):
+                    at = next(r for r in of.receptions[m] if not placed[r])
+                    first = self._awaited(at, waiting, placed)
+                    if first is None:
+                        return order, lacking
+                    lacking.add((send[message[first]], send[m]))
+                    m = message[first]
+                    ready[m].remove(first)
+                    event = first
+                else:
+                    event = ready[m].pop()
+                left[m] -= 1
+                after = of.successors(event)
+            placed[event] = 1
+            order.append(event)
+            for target in after:
+                waiting[target] -= 1
+                if not waiting[target]:
+                    if of.sends(target):
+                        sends.append(target)
+                    else:
+                        ready.setdefault(message[target], []).append(target)
+
+    def _awaited(self, event: int, waiting: list[int], placed: bytearray) -> int | None:
+        """An event before this one that waits for none; None where the edges run in a cycle."""
+        of = self._of
+        seen: set[int] = set()
+        while waiting[event]:
+            if event in seen:
+                return None
+            seen.add(event)
+            self._steps -= 1
+            if self._steps < 0:
+                raise Unsettled("it takes too many steps to tell whether one queue can carry all messages")
+            sending = of.send[of.message[event]]
+            earlier = [event - 1] if of.index[event] else []
+            earlier += self._before.get(event, ()) if sending == event else (sending,)
+            event = next(e for e in earlier if not placed[e])
+        return event
+
+
 def queue_cycle(computation: Computation) -> list[int]:
     """Messages of a short cycle of ⊲, with those that justify its derived edges; there must be one.
 
     Cost: that of the derivation, and of a shortest path for each derived edge.
     """
+    if _many(computation):
+        rounds = Rounds(computation)
+        try:
+            assert rounds.execution() is None
+            return rounds.cycle()
+        except Unsettled:
+            pass
     derivation = DerivedOrder(computation)
     assert derivation.run() is None
     blocked, peer, message = derivation.blocked, computation.peer, computation.message

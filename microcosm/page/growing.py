@@ -26,7 +26,7 @@ from microcosm.traces.growing import Growth
 from microcosm.traces.report import Report
 
 Parts = Mapping[str, Sequence[bytes]]
-"""The bytes of each column, in as many parts as there are chains, or in one."""
+"""The bytes of each column, in one part or in one or two for each chain."""
 
 Piece = tuple[int, int, str]
 """From where on in a column, how many bytes go, and what comes in their place, in base64."""
@@ -74,14 +74,18 @@ class _Chain:
 
 
 def _joined(runs: Iterable[_Steps], shifts: Iterable[int]) -> list[bytes]:
-    """The parts of a column of steps, whose values are shifted by so much on each chain."""
-    found, last = [], 0
+    """A column of steps, whose values are shifted by so much on each chain; two parts for each.
+
+    The first part is what the chain before it may change.
+    """
+    found: list[bytes] = []
+    last = 0
     for run, shift in zip(runs, shifts, strict=True):
-        part = bytes(run.empty)
-        if run.first is not None:
-            part += leb(zigzag(run.first + shift - last)) + bytes(run.body)
+        if run.first is None:
+            found += (bytes(run.empty), b"")
+        else:
+            found += (bytes(run.empty) + leb(zigzag(run.first + shift - last)), bytes(run.body))
             last = run.last + shift
-        found.append(part)
     return found
 
 

@@ -14,10 +14,11 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from hmac import compare_digest
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -31,6 +32,8 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.exact import json_text
 from microcosm.page.turns import TookTooLong, Turns
 from microcosm.page.write import shell
+
+Result = TypeVar("Result")
 
 MOST_BYTES = 64 << 10
 """A request may have so many bytes."""
@@ -81,6 +84,17 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
         "X-Content-Type-Options": "nosniff",
     }
 
+    async def heard(request: Request, promise: Future[Result]) -> Result:
+        """What was promised; nothing is done for whoever is gone. Raises `ClientDisconnect`."""
+        done: asyncio.Future[Any] = asyncio.wrap_future(promise)
+        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(request))
+        await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
+        gone.cancel()
+        if not done.done():
+            turns.drop(promise)
+            raise ClientDisconnect
+        return cast(Result, done.result())
+
     async def root(request: Request) -> Response:
         return HTMLResponse(page)
 
@@ -98,9 +112,11 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
             return {**answer, "version": behind.version} if behind.version != before else answer
 
         try:
-            return _json(await asyncio.wrap_future(turns.put(answered, behind.recover)))
+            return _json(await heard(request, turns.put(answered, behind.recover)))
         except TookTooLong as late:
             return _json({"schema": "microcosm/1", "line": said, "error": str(late)})
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
 
     async def columns(request: Request) -> Response:
         since = request.query_params.get("since", "")
@@ -113,9 +129,11 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
             ).encode()
 
         try:
-            return Response(await asyncio.wrap_future(turns.put(packed)), media_type="application/json")
+            return Response(await heard(request, turns.put(packed)), media_type="application/json")
         except MicrocosmError as error:
             return _refused(409, str(error))
+        except ClientDisconnect:
+            return Response(status_code=499)
 
     async def events(request: Request) -> Response:
         async def stream() -> AsyncIterator[str]:
@@ -175,6 +193,12 @@ class _Guard:
                 401, "open the address that `view` printed: its token is missing here, or is another"
             )
         return None
+
+
+async def _gone(request: Request) -> None:
+    """Wait until whoever asked is gone; the body of the request is read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _body(request: Request) -> Any:

@@ -11,8 +11,10 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from math import inf
 from queue import SimpleQueue
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
+from time import monotonic
 from typing import Any, TypeVar
 
 from microcosm.errors import MicrocosmError, Undefined
@@ -27,6 +29,10 @@ class TookTooLong(MicrocosmError):
     """A piece of work was ended: it took longer than the limit."""
 
 
+class NobodyWaits(MicrocosmError):
+    """A piece of work was ended: whoever asked for it is gone."""
+
+
 class _Alarm(KeyboardInterrupt):
     """What ends it, from outside, as an interrupt does."""
 
@@ -38,18 +44,30 @@ class Turns:
         self.limit = limit
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any], Callable[[], None] | None] | None]
         self._waiting = SimpleQueue()
-        self._armed = False
+        self._running: Future[Any] | None = None
+        """The answer at hand, as long as it may be ended."""
+        self._dropped: Future[Any] | None = None
+        self._ends = 0.0
+        self._listening, self._heard = Lock(), False
+        """Whether an alarm is heard: only what `run` does is ended."""
         self.over = False
         """Whether nothing more will be done, so that nobody need wait."""
 
     def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
-        """Have some work done in its turn. With `recover` it has the limit; ended by that, it is called.
-
-        What waits for it may give up: work that has not begun is then not done.
+        """Have some work done in its turn. With `recover` it has the limit, and may be dropped; ended so, it
+        is called.
         """
         promise: Future[Result] = Future()
         self._waiting.put((promise, work, recover))
         return promise
+
+    def drop(self, promise: Future[Any]) -> None:
+        """Do some work no further, for nobody waits for it: it is not begun, or ended if it has `recover`."""
+        if not promise.cancel():
+            with self._listening:
+                self._dropped = promise
+                if self._heard and self._running is promise:
+                    signal.pthread_kill(main_thread().ident or 0, signal.SIGALRM)
 
     def close(self) -> None:
         """Have `run` return when what was put so far is done."""
@@ -70,24 +88,26 @@ class Turns:
             if not promise.set_running_or_notify_cancel():
                 continue
             try:
-                promise.set_result(self._limited(work) if recover is not None else work())
+                promise.set_result(self._limited(work, promise) if recover is not None else work())
             except _Alarm:
                 if recover is not None:
                     recover()
-                promise.set_exception(TookTooLong(f"took too long: more than {self.limit:g} seconds"))
+                late = TookTooLong(f"took too long: more than {self.limit:g} seconds")
+                promise.set_exception(NobodyWaits() if self._dropped is promise else late)
             except Exception as error:
                 promise.set_exception(error)
 
-    def _limited(self, work: Callable[[], Result]) -> Result:
+    def _limited(self, work: Callable[[], Result], promise: Future[Any]) -> Result:
         """The result of some work. Raises `_Alarm`."""
-        if not self.limit or not hasattr(signal, "setitimer"):
+        if not self._heard:
             return work()
         try:
-            self._armed = True
+            self._ends = monotonic() + self.limit if self.limit else inf
+            self._running = promise
             signal.setitimer(signal.ITIMER_REAL, self.limit)
             return work()
         finally:
-            self._armed = False  # from here on the alarm does nothing, should it come
+            self._running = None  # from here on the alarm does nothing, should it come
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     @contextmanager
@@ -95,7 +115,8 @@ class Turns:
         """While inside, the alarm ends what has the limit. Raises `Undefined` but in the main thread."""
 
         def ring(number: int, frame: object) -> None:
-            if self._armed:
+            running = self._running
+            if running is not None and (running is self._dropped or monotonic() >= self._ends):
                 raise _Alarm
 
         if current_thread() is not main_thread():
@@ -106,7 +127,10 @@ class Turns:
             yield
             return
         before = signal.signal(signal.SIGALRM, ring)
+        self._heard = True
         try:
             yield
         finally:
+            with self._listening:
+                self._heard = False
             signal.signal(signal.SIGALRM, before)

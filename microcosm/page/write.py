@@ -15,6 +15,7 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files as resources
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
@@ -39,16 +40,16 @@ SCRIPTS = (
     "model",
     "verdicts",
     "why",
-    "signs",
     "place",
+    "draw",
     "two",
     "arrows",
-    "draw",
+    "signs",
     "scale",
     "search",
     "answers",
-    "whatif",
     "proof",
+    "whatif",
     "panel",
     "about",
     "list",
@@ -242,7 +243,7 @@ def _contents(
         said = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
         raise TooLarge(f"{said}, and here are {len(model):,}")
     asked = [(_number(model, known, a), _number(model, known, b)) for a, b in pairs]
-    head = head_of(model, title=title or known.name or ", ".join(map(display_name, files)) or "microcosm")
+    head = head_of(model, title=title or known.name or _named(files) or "microcosm")
     head["from"] = list(files)
     head["pairs"] = knowledge.asked(asked)
     columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
@@ -256,6 +257,11 @@ def _contents(
     if proofs != "none" and asked:
         columns.append(knowledge.proofs(asked))
     return model, head, columns
+
+
+def _named(files: Sequence[str]) -> str:
+    """What a page of some files is called: a single one by its own name, without where it is."""
+    return Path(files[0]).name if len(files) == 1 else ", ".join(map(display_name, files))
 
 
 def _number(model: PageModel, known: Microcosm, name: str) -> int:

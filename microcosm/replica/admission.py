@@ -128,10 +128,7 @@ class Admitting(Authored):
                 except Malformed as error:
                     self._blame(peer, f"what cannot be read: {error}")
                     continue
-                before = Dot(*segment.stream, segment.first - 1)
-                if before in linked:
-                    self._bridge(linked.run_at(before))
-                proof = self._admit_segment(peer, segment, contents)
+                proof = self._admit_segment(peer, segment, contents, linked)
                 if proof is not None:
                     yield Heads((), (proof.written(),), answer=False)
             self.take(self._loose(peer, supply.evolutions))
@@ -184,7 +181,9 @@ class Admitting(Authored):
         self.begin_anew(peer, dot)
         return True
 
-    def _admit_segment(self, peer: str, segment: Segment, contents: dict[int, bytes]) -> ForkProof | None:
+    def _admit_segment(
+        self, peer: str, segment: Segment, contents: dict[int, bytes], linked: Dots
+    ) -> ForkProof | None:
         """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
         name, stream, state = segment.stream[0], segment.stream, self._state
         if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
@@ -213,26 +212,28 @@ class Admitting(Authored):
             if stream == self.stream:
                 if not self._divided(peer, number):
                     return None
-                return self._admit_segment(peer, segment, contents)
+                return self._admit_segment(peer, segment, contents, linked)
             one, two = (self._whole(each) for each in (segment, other))
             proof = ForkProof(one, two)
             if number < state.ledger.closed.get(stream, number + 1):
                 self._keep_proof(proof, cut=peer != name)
                 return proof
-        if self._connects(segment) or name not in state.given_up:
+        if self._connects(segment, linked) or name not in state.given_up:
             self._take_part(peer, segment, contents, same)
         return None
 
-    def _connects(self, segment: Segment) -> bool:
-        """Whether a segment, which contradicts none beside it, follows what is known of its chain."""
-        known = self._state.chains.connected(segment.stream)
-        return segment.first - 1 <= known or segment.last < segment.first
+    def _connects(self, segment: Segment, linked: Dots) -> bool:
+        """Whether a segment, which contradicts none beside it, follows what is known of its chain.
 
-    def _bridge(self, run: DotRun) -> None:
-        """Somebody knows, and cannot prove any more, that a run is of one chain with what is around it."""
-        stream = (run.replica, run.incarnation)
-        if run.first - 1 <= self._state.chains.connected(stream) < run.end - 1:
-            self._write("connect", packb([*stream, run.end - 1]))
+        `linked` is what the peer knows, and cannot prove any more, to be of one chain with what is around it.
+        """
+        known, before = self._state.chains.connected(segment.stream), segment.first - 1
+        if before <= known or segment.last < segment.first:
+            return True
+        if Dots([DotRun(*segment.stream, known + 1, segment.first)]) - linked:
+            return False
+        self._write("connect", packb([*segment.stream, before]))
+        return True
 
     def _rank(self, peer: str, segment: Segment) -> int | None:
         """From where its key would be known, 0 if that is one's own; None if it is not the author's."""

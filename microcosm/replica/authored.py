@@ -19,7 +19,7 @@ from microcosm.replica.core import fit
 from microcosm.replica.epochs import DISPUTED, Epochs
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import BLOCK, Segment, block_of, leaf
+from microcosm.replica.ledger.chain import BLOCK, UNSIGNED, Segment, block_of, leaf
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
@@ -123,13 +123,23 @@ class Authored(Epochs):
         super().settle_divergences(peer)
 
     def _dispute(self, run: DotRun) -> None:
-        """What this replica itself has said in doubtful numbers is said again under others."""
+        """What this replica itself has said in doubtful numbers is said again under others.
+
+        Not so what it has of another copy of its journal, which signed it: that may have come after or
+        before, and may say it itself.
+        """
         if run.replica == self.name and run.first < run.end:
             held = self._state.ledger.held
-            own = [held[dot] for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first]
+            dots = (dot for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first)
+            own = [held[dot] for dot in dots if self._is_own(dot)]
             if own:
                 said = [evolutions.encode(each) for each in own]
                 self._write(DISPUTED, packb([*self._disputed(), *said]))
+
+    def _is_own(self, dot: Dot) -> bool:
+        """Whether this journal itself has said what a dot of its name is."""
+        segment = self._state.chains.of(dot)
+        return segment is None or segment.signature == UNSIGNED
 
     # -- the side of an exchange -----------------------------------------------------------------------
 

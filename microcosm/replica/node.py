@@ -28,7 +28,7 @@ from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
-from microcosm.replica.network.let_go import lost, taken, undelivered, whereabouts
+from microcosm.replica.network.let_go import gone, lost, taken, undelivered
 from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked, divergences
@@ -153,23 +153,32 @@ class ReplicaNode:
 
         The messages to it that it has not acknowledged: they are lost, unless they are sent again.
         """
+        if name in self.gone():
+            return self._taken(name)
         self.transport.evict(name)
         self.replica.settle_divergences(name)
         self.transport.flush()
         return self._taken(name)
 
-    def replace(self, name: str, address: Address | None = None) -> list[str]:
+    def replace(self, name: str, address: Address | None = None, incarnation: int | None = None) -> list[str]:
         """Let a member in that has begun another incarnation: evict the old one, and add it again.
 
-        Where another member has evicted it, and this one heard of it, it is only added. What `evict` gives.
+        Where another member has evicted it, and this one heard of it, it is only added. Where it is known as
+        `incarnation` already, it is left as it is. What `evict` gives.
         """
-        where = whereabouts(self.replica, name)
-        if name in self.members or where is None:
-            where, lost = self.where(name), self.evict(name)
-        else:
+        member = self._carrier.durable.process.membership.named.get(name)
+        if member is not None and incarnation is not None and member.incarnation == incarnation:
             lost = self._taken(name)
+            where = member.host, member.port
+        else:
+            where = self.gone().get(name) or self.where(name)
+            lost = self.evict(name)
         self.add_member(name, address or where)
         return lost
+
+    def gone(self) -> dict[str, Address]:
+        """Members that another one has evicted, and where they were; `replace` lets them in again."""
+        return gone(self.replica, self._carrier.durable.process)
 
     def lost(self) -> dict[str, list[str]]:
         """By the member: messages to it that it has not acknowledged, and that are not sent any more.
@@ -311,6 +320,7 @@ class ReplicaNode:
             "over quota": {} if self.replica.quotas is None else dict(self.replica.quotas.over),
             "divergences": self.divergences(),
             "lost": self.lost(),
+            "gone": self.gone(),
             "commits": commits,
             "exchanges": dict(self._carrier.said),
             "malformed": self._carrier.malformed,

@@ -29,7 +29,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Decided, Deliver, Outbox, facts_of
+from microcosm.replica.core import Decided, Deliver, Outbox, facts_of, fit
 from microcosm.replica.epochs import Epochs
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
@@ -113,7 +113,7 @@ class Questions(Epochs):
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.
         """
-        self.known.online(a, b)
+        self.known.online(fit(a), fit(b))
         self.subscriptions.add(a, b, tell, accurate)
         if not self._depth:
             self.subscriptions.settle(self.known)

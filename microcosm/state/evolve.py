@@ -23,7 +23,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent
-from microcosm.logic.rule import ANY, Instance, Judged, Judgement, MostAccurate, Not, finer
+from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
@@ -154,7 +154,10 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
 
 
 def contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
-    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated."""
+    """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated.
+
+    Cost: that of the derivations, if anything is; `strict`, two rows for each event with a `<>`.
+    """
     if clash is not None:
         return _of_clash(clash, Prover(engine, givens))
     superseded = engine.superseded() if strict else None
@@ -257,7 +260,8 @@ def _premises(
                     return None
                 found.append(derivation)
             case Not(Judged(judgement, left, relation, right)):
-                if _holds(past, judgement, names[left], relation, names[right]):
+                which = relation if isinstance(relation, Relation) else None
+                if past.holds(judgement, names[left], which, names[right]):
                     return None
                 found.append(absent(judgement, names[left], names[right], str(relation)))
             case MostAccurate(of):
@@ -271,17 +275,6 @@ def _premises(
 def _fact(judged: Judged, names: dict[str, str]) -> tuple[str, Relation, str]:
     assert isinstance(judged.relation, Relation)
     return names[judged.left], judged.relation, names[judged.right]
-
-
-def _holds(past: Engine, judgement: Judgement, a: str, relation: Relation | str, b: str) -> bool:
-    if relation != ANY:
-        assert isinstance(relation, Relation)
-        return past.holds(judgement, a, relation, b)
-    return any(
-        past.holds(judgement, *ends)
-        for r in (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
-        for ends in ((a, r, b), (b, r, a))
-    )
 
 
 def _refused(message: str, other: Derivation) -> Contradiction:

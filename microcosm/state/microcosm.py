@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from microcosm import files
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.why_not import WhyNot, why_not
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
@@ -23,11 +22,8 @@ from microcosm.givens.relation import Correspondence, Relation, read_relation
 from microcosm.logic.derivation import Derivation, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.queries import hasse as graphs
-from microcosm.queries.batch import VerdictTable, events_to_arrow
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
-from microcosm.state.merge import merged
 from microcosm.state.prepared import Prepared
 from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
 from microcosm.text.names import quote
@@ -38,6 +34,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from microcosm.engine.why_not import WhyNot
+    from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Offline
@@ -141,7 +139,9 @@ class Microcosm:
         The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
         `Contradiction`.
         """
-        return cls(graphs.from_networkx(graph), strict=strict, rules=rules)
+        from microcosm.queries.hasse import from_networkx
+
+        return cls(from_networkx(graph), strict=strict, rules=rules)
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
@@ -178,7 +178,9 @@ class Microcosm:
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        return graphs.to_networkx(self._givens)
+        from microcosm.queries.hasse import to_networkx
+
+        return to_networkx(self._givens)
 
     def to_arrow(self) -> pyarrow.Table:
         """The verdicts of `table` as columns `left`, `right` and `verdict`. Raises `MissingLibrary`."""
@@ -202,6 +204,8 @@ class Microcosm:
 
     def events_to_arrow(self) -> pyarrow.Table:
         """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
+        from microcosm.queries.batch import events_to_arrow
+
         return events_to_arrow(self._givens.events)
 
     @property
@@ -311,11 +315,9 @@ class Microcosm:
         """
         verdict = self.online(a, b, must_exist=must_exist)
         self._asked = a, b
-        return (
-            None
-            if verdict is Relation.SILENT
-            else self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
-        )
+        if verdict is Relation.SILENT:
+            return None
+        return self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -338,6 +340,8 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
+        from microcosm.engine.why_not import why_not
+
         return why_not(self._engine, a, _judged(relation), b, words)
 
     def table(self) -> VerdictTable:
@@ -345,6 +349,8 @@ class Microcosm:
 
         Valid until the next change. Cost: one saturation, then a bit test a pair and verdict.
         """
+        from microcosm.queries.batch import VerdictTable
+
         return VerdictTable(self._engine, self.events)
 
     @property
@@ -418,12 +424,16 @@ class Microcosm:
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
+        from microcosm.queries.hasse import longest_chain
+
         self.require(*(name for name in (first, last) if name is not None))
-        return graphs.longest_chain(self._engine, first, last)
+        return longest_chain(self._engine, first, last)
 
     def hasse(self) -> networkx.DiGraph[str]:
         """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        return graphs.hasse(self._engine, self._givens)
+        from microcosm.queries.hasse import hasse
+
+        return hasse(self._engine, self._givens)
 
     # -- what cannot be, what must be and what may be ------------------------------------------------------
 
@@ -604,6 +614,8 @@ class Microcosm:
         >>> alice.online("ask", "granted")
         Relation.BEFORE
         """
+        from microcosm.state.merge import merged
+
         givens, unjoined = merged([self._givens, *(other.givens for other in others)], join)
         self._replace(givens)
         return unjoined

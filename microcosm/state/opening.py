@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from microcosm import files
 from microcosm.errors import NotComplete, TextError
@@ -29,8 +29,7 @@ SURE = 32 << 10
 """What begins with so many characters of a log is not read whole to see whether it is a microcosm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """What a microcosm is made of: the `content` of one microcosm file, or (None) the files of one log.
 
     `fault` is what keeps it from being read: it is raised when it is asked what is in it.

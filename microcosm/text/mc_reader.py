@@ -1,7 +1,7 @@
 """Microcosm files: text to givens, and the doors to everything else about their text.
 
 A document is JSON if its first character that is no blank is `{`, and else a list of statements, one
-a line. Plain lines take the fast lane; the grammar is loaded only for what the lane does not know.
+a line. Plain lines take the fast lane; the other readers are loaded only for what the lane does not know.
 
 What may be said once only: the name, the clock and the stamp of an event, the events of a token. A
 second `internal` line continues the chain of the first. A correspondence given twice keeps the source
@@ -30,10 +30,8 @@ from microcosm.text import statement as st
 from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.short_cut import WORD, Unusual, names_of, text_of
+from microcosm.text.short_cut import WORD, Unusual, names_of, short_cut, text_of
 from microcosm.text.statement import BadStatement, Statement, facts_of, line_of, stated
-from microcosm.text.statement_reader import read_statement
-from microcosm.text.told_lines import BEGINNINGS, read_events, read_messages
 from microcosm.text.words import OPERAND, PLAIN, SIGN, STRING, shown, unquote
 from microcosm.tuning import gc_paused
 
@@ -49,6 +47,9 @@ __all__ = [
     "write_mc",
 ]
 
+
+BEGINNINGS = ("send ", "receive ", "event ")
+"""What the first line of a run of messages, or of what a log says of its events, begins with."""
 
 _is_json = re.compile(r"\s*+\{").match
 
@@ -152,6 +153,8 @@ class _McReader:
     def _read_told(self, text: str, at: int) -> tuple[int, int]:
         """Take in the messages, or what is said of events, on the lines from a place on: up to where, and
         how many lines that is; none where they are to be read one by one."""
+        from microcosm.text.told_lines import read_events, read_messages
+
         if (messages := read_messages(text, at)) is not None:
             end, columns = messages
             if self.told is None and not self.givens.messages:
@@ -263,7 +266,14 @@ def _first_time(name: str, stated: Container[str], what: str) -> None:
 
 def _statement(line: str, file: str | None, number: int | None, source: str | None) -> Statement | None:
     """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
+    said = line.lstrip()
+    if not said or said[0] == "#":
+        return None
     try:
+        if "event" not in line and (found := short_cut(line, source)) is not None:
+            return found
+        from microcosm.text.statement_reader import read_statement
+
         return read_statement(line, source)
     except BadStatement as fault:
         raise _located(fault, line, file, number) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from sys import intern
 
 from microcosm.errors import MicrocosmError
@@ -19,6 +20,7 @@ from microcosm.text.statement import (
     JOINS,
     Clocked,
     Messaged,
+    OwnName,
     Stamped,
     Statement,
     correspondences,
@@ -43,17 +45,19 @@ _COUNT = r"[0-9]++"
 _PLAIN_ENTRY = rf"\s*+(?!-)[\w.@/-]++(?<!-)\s*+:\s*+{_COUNT}\s*+"
 _PROCESS = rf"{STRING}|(?>{NAME}(?=\s*+:))"
 _ENTRY = rf"\s*+(?:{_PROCESS})\s*+:\s*+{_COUNT}\s*+"
-_entries = re.compile(rf"({_PROCESS})\s*+:\s*+({_COUNT})").findall
-_clock_line = re.compile(
+_CLOCK_LINE = (
     rf"\s*clock{_WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
     rf"(?:((?:{_PLAIN_ENTRY},)*+{_PLAIN_ENTRY}|\s*+(?=\}}))|((?:{_ENTRY},)*+{_ENTRY}))"
     rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({OPERAND}))?{_LINE_END}"
-).match
+)
 _REAL = rf"-?{_COUNT}(?:\.{_COUNT})?(?:[eE][-+]?{_COUNT})?"
-_stamp_line = re.compile(
+_STAMP_LINE = (
     rf"\s*stamp{_WORD_END}({OPERAND})\s*=\s*"
     rf"(?:(-?{_COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){_LINE_END}"
-).match
+)
+_PROCESS_COUNT = rf"({_PROCESS})\s*+:\s*+({_COUNT})"
+_compiled = cache(re.compile)
+"""Patterns that few microcosms need: compiled when a line does."""
 _is_plain = re.compile(NAME).fullmatch
 
 
@@ -69,7 +73,7 @@ def short_cut(line: str, source: str | None = None) -> Statement | None:
 
 
 def _common(line: str, source: str | None) -> Statement | None:
-    if "{" in line and (match := _clock_line(line)) is not None:
+    if "{" in line and (match := _compiled(_CLOCK_LINE).match(line)) is not None:
         return _clocked(*match.groups())
     words = WORD.findall(line)
     if words and words[-1].startswith("#"):
@@ -92,7 +96,9 @@ def _common(line: str, source: str | None) -> Statement | None:
             Message("send" if first == "send" else "receive", event, message, intern(process), (*receivers,))
         )
     if first == "stamp":
-        return None if (match := _stamp_line(line)) is None else _stamped(*match.groups())
+        return None if (match := _compiled(_STAMP_LINE).match(line)) is None else _stamped(*match.groups())
+    if first == "name" and len(words) == 2:
+        return OwnName(names_of(words[1:])[0])
     if first in KEYWORDS:
         return None
     if words[-2] == "from":
@@ -153,7 +159,7 @@ def _clocked(
         parts = "".join(plain.split()).replace(",", ":").split(":") if ":" in plain else []
         names, counts = parts[0::2], parts[1::2]
     else:
-        names, counts = zip(*_entries(body), strict=True)
+        names, counts = zip(*_compiled(_PROCESS_COUNT).findall(body), strict=True)
     if plain is None and '"' in body:
         names = names_of(names)
     elif not KEYWORDS.isdisjoint(names):

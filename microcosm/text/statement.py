@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import eq
+from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock, Stamp
@@ -76,82 +76,71 @@ def member_of(file: str | None, field: str, index: int) -> str:
     return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnName:
+class OwnName(NamedTuple):
     """`name phone`: the microcosm's own name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Internal:
+class Internal(NamedTuple):
     """`internal e1 < e2`: these events come next in the internal chain."""
 
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Correspondences:
+class Correspondences(NamedTuple):
     """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; none says `>`."""
 
     facts: tuple[Correspondence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(NamedTuple):
     """`stamp e = 5` or `stamp e = [10.0, 12.5]`."""
 
     event: str
     stamp: Stamp
 
 
-@dataclass(frozen=True, slots=True)
-class Clocked:
+class Clocked(NamedTuple):
     """`clock e = p {p: 3, q: 1}`."""
 
     event: str
     clock: Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Messaged:
+class Messaged(NamedTuple):
     """`send e = m1 p -> q, r` or `receive f = m1 q`."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(NamedTuple):
     """`ordering causal`, `ordering causal interior`: the string that `Givens.orderings` keeps."""
 
     ordering: str
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """`complete`: nothing that happened is missing from the log; or nothing of some processes."""
 
     processes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`token lock = a, b`: these events are under one mutual exclusion."""
 
     name: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(NamedTuple):
     """`process alice = a, b`: these events are of one process."""
 
     process: str
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """`event e process p "log in" at a.log:3`: what a log says of an event."""
 
     row: EventRow

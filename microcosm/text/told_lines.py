@@ -15,9 +15,6 @@ from microcosm.text.event_line import KINDS
 from microcosm.text.names import KEYWORDS
 from microcosm.text.words import PLAIN
 
-BEGINNINGS = ("send ", "receive ", "event ")
-"""What the first line of such a run begins with."""
-
 _TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
 """A text in double quotes that stands for itself."""
 

@@ -180,8 +180,11 @@ class LogColumns:
             return False
         columns = [*zip(*found, strict=True)]
         traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
-        if not self.is_of(traces) or (len(self.traces) > 1 and not self._several):
-            return False
+        self.traces.update(dict.fromkeys(traces))
+        if len(self.traces) > 1 and (
+            not self._several or "" in self.traces or any("/" in trace for trace in {*traces})
+        ):
+            return False  # one without a name beside others; or names may begin with that of another
         return ("\\" not in text or _are_texts(columns[_LABEL])) and self.extend(traces, columns)
 
     def own(self) -> None:
@@ -202,14 +205,6 @@ class LogColumns:
             told = zip(origins[at:], receipts[at:], strict=True)
             found += [(a, b, f"message {self._message[b]}") for a, b in told]
         return sorted(found, key=itemgetter(1))
-
-    def is_of(self, traces: Sequence[str]) -> bool:
-        """Hear of which executions some more events are; whether none is without a name beside others.
-
-        Nor may a `/` be in one, or names that begin with theirs might be the same.
-        """
-        self.traces.update(dict.fromkeys(traces))
-        return len(self.traces) < 2 or not ("" in self.traces or any("/" in trace for trace in {*traces}))
 
     def extend(self, traces: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""

@@ -77,6 +77,7 @@ def microcosm_of_logs(
     return found
 
 
+@gc_paused()
 def extract(
     events: Iterable[TraceEvent],
     *,
@@ -96,21 +97,9 @@ def extract(
     Raises `TextError` when no event is of that process, has that attribute, or has an interval of a clock.
     Cost: linear in the events times the entries of their clocks, plus sorting.
     """
-    report = Report() if report is None else report
-    with gc_paused():
-        return _extract(events, process, token, with_clocks, synchronous, report)
-
-
-def _extract(
-    events: Iterable[TraceEvent],
-    process: str | None,
-    token: str | None,
-    with_clocks: bool,
-    synchronous: Number | None,
-    report: Report,
-) -> Extraction:
     from microcosm.traces.execution import executions
 
+    report = Report() if report is None else report
     events = [*events]
     files = dict.fromkeys(map(attrgetter("file"), events))
     runs = executions(events, report)

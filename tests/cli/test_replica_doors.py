@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -166,6 +167,70 @@ def test_clients_of_the_socket_are_answered_and_told_each_for_itself(folder: Pat
         assert not service.path.exists()
     finally:
         service.end()
+
+
+def test_who_is_ready_and_who_only_lives(folder: Path) -> None:
+    """A journal that cannot be written: it answers, and says that it is not to be sent work."""
+    service = Service(folder).ready()
+    try:
+        client = service.client()
+        client.ask("local", event="x")
+        pid, file = service.process.pid, resource.RLIMIT_FSIZE
+        unlimited = resource.prlimit(pid, file, (8192, resource.RLIM_INFINITY))  # what it tells is less
+        assert "error" in client.ask("local", event="y")
+        until = time.monotonic() + PATIENCE
+        while json.loads(service.get("/healthz")[1])["health"] != "read-only":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert (service.get("/healthz")[0], service.get("/readyz")[0]) == (200, 503)
+        resource.prlimit(pid, file, unlimited)
+        while service.get("/readyz")[0] != 200:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    finally:
+        assert service.end() == 0, service.errors.read_text()
+
+
+def test_there_is_room_for_so_many_clients(folder: Path) -> None:
+    service = Service(folder).ready()
+    try:
+        clients = [service.client() for _ in range(64)]
+        assert "digest" in clients[-1].ask("digest")
+        one_more = service.client()
+        assert one_more.line()["error"] == "64 clients are here already"
+        clients[0].close()
+        until = time.monotonic() + PATIENCE
+        while "error" in (answer := service.client().ask("digest")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert "digest" in answer
+    finally:
+        assert service.end() == 0
+
+
+def test_keys_are_read_again_at_a_signal(folder: Path) -> None:
+    """Keys that cannot be used leave those that there are; with those of the group it is met."""
+    service = Service(folder).ready()
+    (folder / "keys").rename(folder / "keys of another group")
+    tablet = Service(folder, "--member", f"phone={service.serving['address']}", name="tablet").ready()
+    until = time.monotonic() + PATIENCE
+    try:
+        client, other = service.client(), tablet.client()
+        client.ask("member", name="tablet", address=tablet.serving["address"])
+        client.ask("local", event="of both")
+        (folder / "keys").chmod(0o644)
+        service.process.send_signal(signal.SIGHUP)
+        while "the keys stay as they were" not in service.errors.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert other.ask("events")["events"] == []
+        (folder / "keys").chmod(0o600)
+        service.process.send_signal(signal.SIGHUP)
+        while other.ask("events")["events"] != ["of both"]:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+    finally:
+        assert (service.end(), tablet.end()) == (0, 0)
 
 
 def test_a_socket_that_nobody_answers_is_replaced_and_a_file_is_not(folder: Path) -> None:

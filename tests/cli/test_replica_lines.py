@@ -291,16 +291,29 @@ def test_of_three_one_is_restored_and_all_are_told_what_is_lost(tmp_path: Path, 
         }
         for each in tmp_path.glob("c.journal*"):
             each.unlink()
-        assert run("replica", "restore", "c.backup", "c.journal").code == 0
+        restored = run("replica", "restore", "c.backup", "c.journal").out
+        said = [line for line in restored.splitlines() if "member replace" in line]
+        (number,) = {line.rpartition("--incarnation ")[2] for line in said}
+        assert [line.partition(":")[0] for line in said] == ["at a", "at b"]
         await c.start()
-        assert (await a.ask("replace", name="c"))["lost"] == unacknowledged["a"]
+        assert (await a.ask("replace", name="c", incarnation="1"))["error"]
+        replaced = await a.ask("replace", name="c", incarnation=int(number))
+        assert replaced["lost"] == unacknowledged["a"]
+        while (await a.ask("status"))["members"]["c"]["incarnation"] != int(number):
+            await asyncio.sleep(0.05)
+        replaced = await a.ask("replace", name="c", incarnation=int(number))  # once more: it stays
+        assert (replaced["members"], replaced["lost"]) == (["b", "c"], [])
         await b.until(lambda: any(each["event"] == "lost" for each in b.told))
         (told,) = (each for each in b.told if each["event"] == "lost")
         assert (told["member"], told["messages"]) == ("c", unacknowledged["b"])
+        assert {"schema": "microcosm/1", "event": "evicted", "member": "c"} in b.told
         assert (await b.ask("status"))["lost"] == {"c": unacknowledged["b"]}
+        assert "c, at 127.0.0.1:" in run("replica", "status", "b.journal").out
         assert ", ".join(unacknowledged["b"]) in run("replica", "status", "b.journal").out
-        assert (await b.ask("replace", name="c"))["lost"] == unacknowledged["b"]
-        assert (await b.ask("status"))["lost"] == {}
+        replaced = await b.ask("replace", name="c", incarnation=int(number))
+        assert replaced["lost"] == unacknowledged["b"]
+        status = await b.ask("status")
+        assert status["lost"] == status["gone"] == {}
         again = (await b.ask("send", to="c", payload="again"))["message"]
         await c.until(lambda: any(each.get("message") == again for each in c.told))
         await same(a, b, c)

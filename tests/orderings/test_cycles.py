@@ -8,6 +8,7 @@ from random import Random
 import networkx
 import pytest
 
+from microcosm.orderings import queue
 from microcosm.orderings.closures import (
     along,
     along_messages,
@@ -19,7 +20,7 @@ from microcosm.orderings.closures import (
     synchronous_execution,
 )
 from microcosm.orderings.computation import Computation, build, linear_extension
-from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.ordering import Ordering, violation
 from microcosm.orderings.queue import queue_cycle, queue_execution
 from microcosm.orderings.verdicts import classify
 from tests.orderings.notation import computation_of
@@ -82,6 +83,37 @@ def test_what_a_cycle_has_is_excluded_by_itself() -> None:
             seen["queue"] += 1
             assert queue_execution(computation.restrict(queue_cycle(computation))) is None
     assert min(seen.values()) > 50
+
+
+def test_rounds_tell_what_a_number_for_each_event_and_peer_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(5)
+    cases = [computation_of(drawn(rng, rng.randint(2, 6), 12, rng.choice((1, 1, 3)))[0]) for _ in range(600)]
+    expected = [queue_execution(computation) is not None for computation in cases]
+    monkeypatch.setattr(queue, "VECTORS", -1)
+    monkeypatch.setattr(queue.DerivedOrder, "run", lambda _: pytest.fail("rounds settle it"))
+    for computation, fits in zip(cases, expected, strict=True):
+        found = queue_execution(computation)
+        assert (found is not None) is fits
+        if found is not None:
+            assert sorted(found) == [*range(len(computation))]
+            assert violation(computation, found, Ordering.FIFO_N_N) is None
+            place = {event: at for at, event in enumerate(found)}
+            assert all(place[a] < place[b] for a in place for b in computation.successors(a))
+        else:
+            assert queue_execution(computation.restrict(queue_cycle(computation))) is None
+    assert 100 < sum(expected) < 500
+
+
+@pytest.mark.parametrize("steps", ["ROUNDS", "STEPS"])
+def test_where_rounds_do_not_settle_it_the_numbers_do(steps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(6)
+    cases = [computation_of(drawn(rng, 4, 12, 1)[0]) for _ in range(50)]
+    expected = [queue_execution(computation) for computation in cases]
+    monkeypatch.setattr(queue, "VECTORS", -1)
+    monkeypatch.setattr(queue, steps, 0)
+    for computation, found in zip(cases, expected, strict=True):
+        assert (queue_execution(computation) is None) is (found is None)
+        assert found is not None or queue_cycle(computation)
 
 
 @pytest.mark.parametrize("rungs", [1, 4])

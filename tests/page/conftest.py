@@ -24,9 +24,9 @@ from microcosm.state.microcosm import Microcosm
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
 
-SHOW = "async ([head, texts]) => window.shown(new Model(head, await unpack(head, texts, VECTORS)))"
+SHOW = "async ([head, texts]) => shown(head, await unpack(head, texts, VECTORS))"
 
-READY = "window.inside && window.inside('() => model !== null')"
+READY = "window.inside && window.inside('() => model.head !== null')"
 
 DECLARED = re.compile(r"^(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 """What the scripts declare for all of them."""
@@ -88,14 +88,22 @@ def opened_up(html: str) -> str:
     The scripts are as in any page, made shorter; tests call what is in them by the names of the sources.
     """
     script, (_, names) = scripts(), shortened(sources())
-    known = ",".join(f"{name}={names[name]}" for name in DECLARED.findall(sources()))
+    known = ",".join(f"{name}={_seen(name, names)}" for name in DECLARED.findall(sources()))
     door = f"window.inside=(script,argument)=>eval('(()=>{{const {known};return '+script+'}})()')(argument);"
-    door += f"window.shown=(fresh)=>{{{names['model']}=fresh;}};"
     assert html.count(script) == 1, "the scripts of the page as they are joined"
     html = re.sub(
         "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1
     )
     return html.replace(script, script.removesuffix(INNER) + f";{door}{INNER}")
+
+
+def _seen(name: str, names: dict[str, str]) -> str:
+    """What a name of the sources is in the page: an object may have been taken apart into its members."""
+    members = [
+        (one.removeprefix(f"{name}."), new) for one, new in names.items() if one.startswith(f"{name}.")
+    ]
+    parts = (f"get {one}(){{return {new}}},set {one}(given){{{new}=given}}" for one, new in members)
+    return f"{{{','.join(parts)}}}" if members else names[name]
 
 
 @pytest.fixture
@@ -134,7 +142,9 @@ def page_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         tab.on("request", lambda request: found.requests.append(request.url))
         tab.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
         if door:
-            tab.wait_for_function("window.inside && window.inside('() => model !== null')", timeout=30_000)
+            tab.wait_for_function(
+                "window.inside && window.inside('() => model.head !== null')", timeout=30_000
+            )
         return found
 
     yield opening

@@ -64,7 +64,7 @@ def held_to_itself(tab: Opened) -> None:
     by_pair = said(tab)
     names = list(dict.fromkeys(a for a, _ in by_pair))
     counts, cones = tab.run(COUNTS), tab.run(CONES)
-    offset = tab.run("() => [...model.chains.offset]")
+    offset = tab.run("() => [...model.offset]")
     for at, name in enumerate(names):
         signs = [by_pair[other, name] for other in names if other != name]
         assert {sign: count for sign, count in counts[at].items() if count} == {
@@ -85,7 +85,7 @@ def shown(tab: Opened, known: Microcosm, *, table: bool = False, vectors: bool =
             patch.setattr(knowledge, "TABLED", 0)
         head = tab.show(known, proofs="none")
     if not vectors:
-        tab.run("() => { model.found.vectors = null; }")
+        tab.run("() => { model.vectors = null; }")
     return head
 
 
@@ -242,13 +242,16 @@ MUTANTS = {
     "? is counted as ||": ("counts['?'] += unknown", "counts['||'] += unknown"),
     "the zig-zag is forgotten": ("number % 2 ? -(number + 1) / 2 : number / 2", "number"),
     "an event is before itself": (
-        "vectors[row[b] + place[c]] : past(b)[c]) >",
-        "vectors[row[b] + place[c]] : past(b)[c]) >=",
+        "model.vectors[model.row[b] + model.place[c]] : past(b)[c]) >",
+        "model.vectors[model.row[b] + model.place[c]] : past(b)[c]) >=",
     ),
     "what is beside is forgotten": ("counts['||'] += beside", "counts['silent'] += beside"),
     "the table is read upside down": ("turned(IN_TABLE", "(IN_TABLE"),
     "all that is apart is silent": ("if (count > far[c]) far[c] = count", "far[c] = 0"),
-    "clocks of two events are one too many": ("kind[a] & kind[b] & CLOCKED", "kind[a] & CLOCKED"),
+    "clocks of two events are one too many": (
+        "model.kind[a] & model.kind[b] & CLOCKED",
+        "model.kind[a] & CLOCKED",
+    ),
 }
 
 

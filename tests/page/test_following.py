@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
@@ -28,7 +29,8 @@ from microcosm.page.turns import Turns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import only_whole_lines, open_lines
-from tests.page.talking import Client, behind
+from tests.page.talking import Client, behind, written
+from tests.page.test_growing import put_together
 from tests.page.test_server import SLOW, SOUGHT
 
 ALBUM = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"
@@ -264,6 +266,27 @@ def test_a_log_is_read_on_as_it_grows_and_ctrl_c_ends_it(started: Started, tmp_p
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_of_a_large_log_the_page_is_sent_what_is_new(started: Started, tmp_path: Path) -> None:
+    log, lines = tmp_path / "run.jsonl", [*written(6300, 4)]
+    log.write_text("".join(lines[:6000]), encoding="utf-8")
+    client, _ = started("run.jsonl", "--follow")
+    version, columns = None, dict[str, bytes]()
+    for end, whole in ((6000, True), (6100, True), (6200, False), (6300, False)):
+        log.write_text("".join(lines[:end]), encoding="utf-8")
+        until(client, lambda head, end=end: bool(head["counts"]["events"] == end))  # type: ignore[misc]
+        told = client.http.get("/columns", params={"since": version}).json()
+        assert ("columns" in told) == whole
+        version = told["version"]
+        for name, text in told.get("columns", {}).items():
+            columns[name] = gzip.decompress(base64.b64decode(text))
+        columns |= put_together(columns, told.get("pieces", {}))
+        assert {one["name"] for one in told["head"]["columns"]} == {*columns}
+    kinds = Microcosm.read(log).events_table
+    assert kinds is not None
+    assert len(columns["kind"]) == len(kinds) == 6300
+    assert client.line("p0:1 < p0:900?")["verdict"] == "<"
 
 
 def test_ctrl_c_ends_what_is_being_computed(started: Started, tmp_path: Path) -> None:

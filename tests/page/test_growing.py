@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from microcosm.cli.session.behind import VERSIONS, SessionBehind
 from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
+from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
-from tests.page.talking import AtOnce, behind, written
+from tests.page.talking import at_once, behind, written
 
 HOW = How(read_rules())
 
@@ -79,7 +80,7 @@ def followed(log: Path, lines: list[str], cuts: list[int]) -> int:
     seen, many = {str(who.version): shown(who)[1]}, 0
     for cut in cuts[1:]:
         log.write_text("".join(lines[:cut]), encoding="utf-8")
-        following.look(who, AtOnce())
+        following.look(who, at_once)
         found = reread([str(log)], HOW)
         whole = SessionBehind(found, HOW)
         head, columns = shown(whole)
@@ -119,13 +120,17 @@ def test_what_is_supposed_stays_and_the_log_is_followed_again_when_it_is_taken_b
     def grown(end: int) -> dict[str, Any]:
         version = str(who.version)
         log.write_text("".join(lines[:end]), encoding="utf-8")
-        following.look(who, AtOnce())
+        following.look(who, at_once)
         return who.contents(version)
 
     grown(220)
     assert "pieces" in grown(240)
     known = who.session.known
-    pair = next((a, b) for a, b in combinations(known.events, 2) if known.online(a, b).value not in "<>")
+    pair = next(
+        (a, b)
+        for a, b in combinations(known.events, 2)
+        if known.online(a, b) not in (Relation.BEFORE, Relation.AFTER)
+    )
     who.answer(f"suppose {pair[0]} < {pair[1]}")
     assert "pieces" not in grown(260)
     assert who.session.known.online(*pair).value == "<"
@@ -143,7 +148,7 @@ def test_what_goes_wrong_leaves_the_session_as_it_was(
     log.write_text("".join(lines[:200]), encoding="utf-8")
     who, following = behind(log), Following([str(log)], HOW)
     log.write_text("".join(lines[:220]), encoding="utf-8")
-    following.look(who, AtOnce())
+    following.look(who, at_once)
     before, known = who.contents(), who.session.known.givens.copy()
     engine = type(who.session.known._engine)
     added, calls = engine.add, list[int]()
@@ -157,9 +162,21 @@ def test_what_goes_wrong_leaves_the_session_as_it_was(
     monkeypatch.setattr(engine, "add", fails)
     log.write_text("".join(lines[:240]), encoding="utf-8")
     with pytest.raises(RuntimeError):
-        following.look(who, AtOnce())
+        following.look(who, at_once)
     assert who.session.known.givens == known
     assert who.contents()["columns"] == before["columns"]
     log.write_text("".join(lines[:260]), encoding="utf-8")
-    following.look(who, AtOnce())
+    following.look(who, at_once)
     assert who.contents()["head"]["counts"]["events"] == 260
+
+
+def test_of_one_line_little_is_sent(tmp_path: Path) -> None:
+    log, lines = tmp_path / "run.jsonl", [*written(2000, 3, 5)]
+    log.write_text("".join(lines[:1900]), encoding="utf-8")
+    who, following = behind(log), Following([str(log)], HOW)
+    for end in (1950, 1951):
+        version = str(who.version)
+        log.write_text("".join(lines[:end]), encoding="utf-8")
+        following.look(who, at_once)
+    pieces = who.contents(version)["pieces"]
+    assert sum(len(text) for listed in pieces.values() for _, _, text in listed) < 300

@@ -194,7 +194,7 @@ def test_svg_and_png_are_saved(page_of: Any, tmp_path: Path) -> None:
     svg = ET.parse(tmp_path / "picture.svg").getroot()
     shown = page.run("""() => {
       const {width} = size(), {x0, k} = app.state;
-      return upTo(model.n).filter((i) => (scene.at.x[i] - x0) * k < width).length;
+      return upTo(model.n).filter((i) => (scene.x[i] - x0) * k < width).length;
     }""")
     assert len(svg.findall(".//*[@class='event']")) == shown == 15
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

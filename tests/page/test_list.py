@@ -60,10 +60,10 @@ def test_a_window_of_many_events(page_of: Any, long_log: Path) -> None:
     assert len(tab.tab.evaluate(ROWS)) < 60
     order = tab.run("() => Array.from(causal())")
     assert sorted(order) == list(range(EVENTS - 1))
-    edges = tab.run("() => [Array.from(model.edges.src), Array.from(model.edges.dst)]")
+    edges = tab.run("() => [Array.from(model.src), Array.from(model.dst)]")
     place = {event: at for at, event in enumerate(order)}
     assert all(place[a] < place[b] for a, b in zip(*edges, strict=True))
-    begins = {*tab.run("() => Array.from(model.chains.offset)")}
+    begins = {*tab.run("() => Array.from(model.offset)")}
     assert all(place[i] < place[i + 1] for i in range(EVENTS - 2) if i + 1 not in begins)
     grid.focus()
     press = tab.tab.keyboard.press

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from microcosm.cli.app import main
 from microcosm.cli.session.behind import SessionBehind
 from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
@@ -17,7 +19,11 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
 from microcosm.page.turns import Turns
 from microcosm.state.microcosm import Microcosm
-from tests.page.talking import AtOnce, behind, written
+from microcosm.text.mc_reader import write_mc
+from tests import drat
+from tests.notation import mc
+from tests.page.talking import at_once, behind, written
+from tests.queries.test_offline import OPEN_CHORD
 
 pytestmark = pytest.mark.browser
 
@@ -126,6 +132,30 @@ def test_a_and_b_stay_while_the_log_grows(tabs: Any, tmp_path: Path) -> None:
     assert "a=unshare&b=acl-seen" in tab.url
 
 
+def test_what_a_solver_alone_refuted_says_how_to_have_its_certificate(
+    tabs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pysat", reason="the extra `sat` is not installed")
+    monkeypatch.setattr("microcosm.tuning.ASSUMPTIONS", 1)
+    monkeypatch.setattr("microcosm.page.write.LEFT", 0)  # as of many events: the session is asked
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.mc"
+    path.write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
+    [tab] = tabs(behind(path), 1)
+    tab.evaluate(
+        "Object.defineProperty(navigator, 'clipboard',"
+        " {value: {writeText: async (text) => { window.copied = text; }}})"
+    )
+    choose(tab, "b", "e")
+    tab.click("text=Copy refutation")
+    tab.wait_for_function("window.copied")
+    command = shlex.split(tab.evaluate("window.copied"))
+    assert command[0] == "microcosm"
+    assert main([*command[1:], "--json"]) == 0
+    cnf, proof = (Path(f"OUT.{kind}").read_text(encoding="utf-8") for kind in ("cnf", "drat"))
+    assert drat.fault(cnf, proof) is None
+
+
 def test_saving_asks(tabs: Any, tmp_path: Path) -> None:
     who = behind(ALBUM)
     [tab] = tabs(who, 1)
@@ -208,7 +238,7 @@ def test_a_log_that_grows_sends_what_is_new_and_is_seen_as_the_whole(
     tab.on("response", lambda told: asked.append(told.text()) if "columns" in told.url else None)
     for end in (300, 301, 355, 400):
         log.write_text("".join(lines[:end]), encoding="utf-8")
-        following.look(who, AtOnce())
+        following.look(who, at_once)
         tab.wait_for_selector(f"#counts:has-text('{end} events')", timeout=5000)
         tab.wait_for_timeout(300)
         [other] = tabs(who, 1)

@@ -77,15 +77,16 @@ def test_no_arrow_passes_through_an_event_that_it_does_not_touch(page_of: Any) -
     page = page_of(ALBUM)
     nearest = page.run("""() => {
       frame();
-      const {width, height} = size(), view = viewNow(width, height), found = [];
-      for (let edge = 0; edge < model.edges.src.length; edge++) {
-        const [x1, y1, cx, cy, x2, y2] = curveOf(view, edge, true);
+      look();
+      const found = [];
+      for (let edge = 0; edge < model.src.length; edge++) {
+        const [x1, y1, cx, cy, x2, y2] = curveOf(edge, true);
         for (let i = 0; i < model.n; i++) {
-          if (i === model.edges.src[edge] || i === model.edges.dst[edge]) continue;
+          if (i === model.src[edge] || i === model.dst[edge]) continue;
           for (let t = 0; t <= 1; t += 0.002) {
             const s = 1 - t, x = s * s * x1 + 2 * s * t * cx + t * t * x2;
             const y = s * s * y1 + 2 * s * t * cy + t * t * y2;
-            found.push(Math.hypot(x - px(view, i), y - py(view, i)) - view.r);
+            found.push(Math.hypot(x - px(i), y - py(i)) - view.r);
           }
         }
       }
@@ -102,10 +103,10 @@ def test_an_arrow_in_the_way_is_bent(page_of: Any) -> None:
     )
     bends = page.run("() => { frame(); return [...scene.bends.values()].filter(Boolean).length; }")
     straight = page.run("""() => {
-      const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (a, edge) => {
-        const b = model.edges.dst[edge];
-        return touched(view, curve(ends(view, a, b), 0, 0), a, b);
+      look();
+      return Array.from(model.src, (a, edge) => {
+        const b = model.dst[edge];
+        return touched(curve(ends(a, b), 0, 0), a, b);
       }).filter(Boolean).length;
     }""")
     assert bends == straight
@@ -119,11 +120,11 @@ def test_what_stands_at_the_middle_of_an_arrow_is_on_no_lane(page_of: Any) -> No
     found = page.run("""() => {
       app.set({order: Int32Array.from(model.head.lanes, (_, lane) => lane)});
       frame();
-      const {width, height} = size(), view = viewNow(width, height);
-      return Array.from(model.edges.src, (_, edge) => {
-        const [, y] = middleOf(curveOf(view, edge, true));
-        const far = model.head.lanes.map((_, lane) => Math.abs(y - laneY(view, lane)));
-        return Math.min(...far) / scene.rows.unit;
+      look();
+      return Array.from(model.src, (_, edge) => {
+        const [, y] = middleOf(curveOf(edge, true));
+        const far = model.head.lanes.map((_, lane) => Math.abs(y - laneY(lane)));
+        return Math.min(...far) / scene.unit;
       });
     }""")
     assert len(found) == 4
@@ -137,8 +138,8 @@ def test_what_is_missing_is_shown_at_every_scale(page_of: Any, k: float) -> None
         """(k) => {
       app.set({k, x0: -20 / k});
       frame();
-      const pen = new Recorder();
-      drawPicture(pen, viewNow(size().width, size().height));
+      const pen = recorder();
+      drawPicture(pen);
       return pen.parts.filter((part) => part.includes(`stroke="${scene.colours.gap}"`)).length;
     }""",
         k,
@@ -160,14 +161,14 @@ def _missing(page: Any) -> None:
 
 MUTANTS: dict[str, Mutant] = {
     "past and future change their tints": (
-        "band(alone ? -2 : first, past, colours.before, past)",
-        "band(alone ? -2 : first, past, colours.after, past)",
+        "band(alone ? -2 : first, past, scene.colours.before, past)",
+        "band(alone ? -2 : first, past, scene.colours.after, past)",
         _cone,
     ),
     "past and future change their glyphs": ("event < past[chain] ? 1 :", "event < past[chain] ? 2 :", _cone),
     "the cut is one event early": (
-        "past: past > first ? between(view, past - 1,",
-        "past: past > first ? between(view, past - 2,",
+        "past: past > first ? between(past - 1,",
+        "past: past > first ? between(past - 2,",
         _cone,
     ),
     "a gap is not drawn": ("if (kind & 32) drawGap(", "if (kind & 32 && kind & 64) drawGap(", _missing),
@@ -235,7 +236,7 @@ def test_steps_without_messages_are_a_count_where_they_are_folded(page_of: Any, 
         before = [last.get(str(one["process"]), -1)]
         before += [last[str(one["message"])]] if one["kind"] == "receive" else []
         step[name] = last[str(one["process"])] = last[str(one["message"])] = max(before) + 1
-    places = page.run("(names) => names.map((name) => scene.at.x[model.find(name)])", [*kept])
+    places = page.run("(names) => names.map((name) => scene.x[model.find(name)])", [*kept])
     assert dict(zip(kept, places, strict=True)) == step
     folded = {}
     for process in "abcd":
@@ -264,8 +265,8 @@ def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, 
     page = page_of(log)
     red = """() => {
       frame();
-      const pen = new Recorder();
-      drawPicture(pen, viewNow(size().width, size().height));
+      const pen = recorder();
+      drawPicture(pen);
       return pen.parts.some((part) => part.includes(`stroke="${scene.colours.gap}"`));
     }"""
     assert not page.run(red), "on the axis of steps every arrow points to the right"
@@ -274,3 +275,17 @@ def test_an_arrow_against_the_axis_is_red_and_odd_times_are_shown(page_of: Any, 
         assert len(drawn(page).events) == 2
         assert page.run(red) or axis == "time"
     assert not page.errors
+
+
+@pytest.mark.parametrize("clocks", ["", "clock a = p {p: 1}\nclock b = q {p: 1, q: 1}\na || c"])
+def test_the_legend_names_every_sign(page_of: Any, clocks: str) -> None:
+    signs = page_of(Microcosm.parse(clocks) if clocks else ALBUM).tab.locator("#legend li")
+    words = ["before", "after", "concurrent", "related, either way", "unknown", "silent"]
+    clock = ["before, by clocks alone"] if clocks else []
+    assert [one for one in signs.all_inner_texts() if "not ordered" not in one] == [
+        *words,
+        *clock,
+        "gap",
+        "lost message",
+    ]
+    assert all(one.query_selector("svg path") for one in signs.element_handles())

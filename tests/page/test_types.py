@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.page import shorten
+from microcosm.page import scopes
+from microcosm.page.shorten import shortened
 from microcosm.page.write import scripts, sources
 
 pytestmark = pytest.mark.browser
@@ -42,8 +43,8 @@ def test_scripts_made_shorter_have_no_name_that_nothing_declares(tmp_path: Path)
 
 
 def test_the_check_sees_a_name_that_should_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shorten, "KEPT", shorten.KEPT - {"parseFloat"})
-    found = UNKNOWN.findall(checked(shorten.shortened(sources() + "\n")[0], tmp_path))
+    monkeypatch.setattr(scopes, "KEPT", scopes.KEPT - {"parseFloat"})
+    found = UNKNOWN.findall(checked(shortened(sources() + "\n")[0], tmp_path))
     assert found
     assert all("Cannot find name" in one for one in found)
 

@@ -11,6 +11,9 @@ WALL = 1_000_000.0
 
 NEVER = float("inf")
 
+LARGEST = 1200
+"""No packet has more bytes."""
+
 
 class Clockwork:
     """What happens next, and what becomes of packets; whoever has processes says what arrives means."""
@@ -50,6 +53,7 @@ class Clockwork:
     def transmit(self, sender: str, to: str, packet: bytes) -> None:
         """A packet sets out."""
         self.packets += 1
+        assert len(packet) <= LARGEST
         if frozenset((sender, to)) in self.cut:
             return
         for one in self.tamper(packet) if self.tamper else [packet]:

@@ -122,6 +122,7 @@ class Application:
             on_deliver=self._deliver,
         )
         self.tell(f"serving {node.address[1]}")
+        watching = asyncio.create_task(self._watch())
         made = 0
         while node.fault is None:
             if made == self.most or quiet.exists():
@@ -133,7 +134,15 @@ class Application:
                 continue
             made += 1
             await self._make(made, [*others])
+        watching.cancel()
         raise ReplicaError(f"{self.name} stopped: {node.fault}")
+
+    async def _watch(self) -> None:
+        """Say so while it says that it diverged."""
+        while True:
+            await asyncio.sleep(0.1)
+            if self.node.divergences():
+                self.tell("diverged")
 
     async def _make(self, made: int, others: list[str]) -> None:
         node = self.node

@@ -30,7 +30,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.exchange_messages import Supply, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import UNSIGNED, Segment, leaf
-from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
 from microcosm.replica.ledger.signing import Author
 from microcosm.replica.network.endpoint import Limits
@@ -153,7 +153,8 @@ def lies(random: Random, liar: Replica, others: Sequence[bytes] = ()) -> bytes:
     contents = [invented(random, name, number + n) for n in range(random.randint(1, 5))]
     part = signed_anew(author, stream, number, random.randbytes(24), contents)
     loose = tuple(contents) if random.random() < 0.2 else ()
-    return encode(Supply(loose, (part,)))
+    linked = (DotRun(*stream, 1, number),) if number > 1 and random.random() < 0.5 else ()
+    return encode(Supply(loose, (part,), (), linked))
 
 
 def corrupt(node: Node, rate: float = 0.3) -> None:

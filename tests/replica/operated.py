@@ -18,7 +18,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from microcosm.replica.ledger.dots import Dot, Dots
-from microcosm.replica.network.let_go import lost, taken, undelivered, whereabouts
+from microcosm.replica.network.let_go import gone, lost, taken, undelivered
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node, copied
 
@@ -38,8 +38,9 @@ class Operated(World):
         """Messages and a receiver of each."""
         self.named: set[tuple[str, str]] = set()
         """Those that somebody was told of as not delivered."""
-        self.waiting: set[str] = set()
-        """Those who are being restored."""
+        self.waiting: set[tuple[str, str]] = set()
+        """At whom the operator is to replace whom."""
+        self.at(1.0, self.look)
 
     def learn(self, node: Node) -> None:
         fact = f"x{len(self.adds)} < y{len(self.adds)}"
@@ -75,33 +76,46 @@ class Operated(World):
         if name not in self.backups or self.waiting or not node.up:
             return
         self.restores += 1
-        self.waiting = {other for other in NAMES if other != name}
+        self.waiting = {(other, name) for other in NAMES if other != name}
         assert isinstance(node.files, Files)
         self.kill(node, self.random.uniform(0.1, 2.0))
         node.files.put_back(self.backups[name][0])
         node.incarnation += 1
         self.backups.pop(name)
-        for other in [*self.waiting]:
+        for other, _ in [*self.waiting]:
             self.at(self.random.uniform(0.0, 6.0), lambda other=other: self.replace(other, name))  # type: ignore[misc]
 
     def replace(self, at: str, name: str) -> None:
         """As `ReplicaNode.replace` does; and the application reads what it answers."""
 
         def do(node: Node) -> None:
+            if (at, name) not in self.waiting:
+                return
             durable = node.endpoint.durable
-            where = whereabouts(node.replica, name)
-            if name in durable.process.membership.named or where is None:
+            where = self.nodes[name].address
+            member = durable.process.membership.named.get(name)
+            if member is not None and member.incarnation != self.nodes[name].incarnation:
                 node.endpoint.evict(name, self.now)
-                where = whereabouts(node.replica, name)
-            assert where is not None
             self.named |= {(message, name) for message in taken(node.replica, durable, name)}
             node.replica.settle_divergences(name)
             node.endpoint.add_member(name, where, self.now)
-            self.waiting.discard(at)
+            self.waiting.discard((at, name))
 
         self.act(at, do)
-        if at in self.waiting:
+        if (at, name) in self.waiting:
             self.at(0.2, lambda: self.replace(at, name))
+
+    def look(self) -> None:
+        """The operator sees who has heard that another one was evicted, and lets that in."""
+
+        def do(node: Node) -> None:
+            for name in gone(node.replica, node.endpoint.durable.process):
+                self.waiting.add((node.name, name))
+                self.replace(node.name, name)
+
+        for name in NAMES:
+            self.act(name, do)
+        self.at(1.0, self.look)
 
     def quiet(self) -> bool:
         nodes = self.nodes.values()

@@ -291,3 +291,16 @@ def test_what_was_added_unseen_survives_a_removal() -> None:
     level(one, other)
     assert one.is_given("x < y")
     assert one.digest() == other.digest()
+
+
+def test_without_stated_members_a_removal_is_remembered_for_ever() -> None:
+    stores = [Memory(), Memory()]
+    one, other = (Replica(store, name, incarnation=1) for store, name in zip(stores, "ab", strict=True))
+    one.learn("x < y")
+    level(one, other)
+    other.remove("x < y")
+    for _ in range(3):
+        level(one, other)
+        for replica in (one, other):
+            replica.compact()
+    assert [Replica(store).counts()["removals"] for store in stores] == [1, 1]

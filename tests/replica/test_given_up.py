@@ -157,3 +157,29 @@ def test_who_is_renewed_keeps_of_its_own_what_is_one_chain() -> None:
     level(a, b)
     assert a.chains() == b.chains() == {("a", 1): ["first"], ("a", 2): ["second"]}
     assert a.digest() == b.digest()
+
+
+def test_what_another_copy_said_is_not_said_again_as_ones_own() -> None:
+    a, b, c = map(signing, "abc")
+    a.local("first")
+    level(a, b)
+    other = clone(a)
+    a.local("own")
+    other.local("other 0")
+    third = clone(other)
+    other.local("other 1")
+    third.local("third 1")
+    level(other, b)
+    level(a, b)
+    assert a.online("first", "own") is Relation.BEFORE
+    assert a.chains()[("a", 1)] == ["first", "other 0", "other 1"]
+    level(third, c)
+    for _ in range(2):
+        level(b, c)
+        level(a, b)
+    assert [found.number for found in a.proofs] == [3]
+    assert a.digest() == b.digest() == c.digest()
+    assert a.chains()[("a", 1)] == ["first", "other 0"]
+    assert [a.happened(event) for event in ("own", "other 1", "third 1")] == [True, False, False]
+    assert a.online("other 0", "own") not in (Relation.BEFORE, Relation.AFTER)
+    again(a)

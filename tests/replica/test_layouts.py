@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica import exchange_messages as said
 from microcosm.replica.core import open_store
@@ -120,6 +121,15 @@ def test_exchanges(number: int, value: said.ExchangeMessage, content: Any) -> No
     assert said.decode(pack([2, number, content])) == value
     kind = column("| kind | content | says |")[number][0]
     assert kind == f"{number} `{type(value).__name__}`"
+
+
+def test_a_supply_says_what_is_linked_if_anything_is() -> None:
+    value, content = said.Supply((b"x",), ((1,),), (), (RUN,)), [[b"x"], [[1]], [], [[*RUN]]]
+    assert said.encode(value) == pack([2, 3, content])
+    assert said.decode(pack([2, 3, content])) == value
+    for bad in ([[b"x"], [[1]]], [*content, []], [[b"x"], [[1]], [], 1]):
+        with pytest.raises(Malformed):
+            said.decode(pack([2, 3, bad]))
 
 
 def test_a_packet_is_made_from_its_table() -> None:

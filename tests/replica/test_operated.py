@@ -32,7 +32,13 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
     """A fact that nobody has, one that ought to be gone, and messages that nobody named."""
     monkeypatch.setattr(LettingGo, "__call__", lambda *given: None)
     monkeypatch.setattr(operated, "undelivered", lambda *given: [])
-    monkeypatch.setattr(operated, "whereabouts", lambda replica, name: (name, "abc".index(name)))
+    unknown = {name: (name, 0) for name in "abc"}
+    monkeypatch.setattr(
+        *(operated, "gone"),
+        lambda _, process: {
+            name: at for name, at in unknown.items() if name not in {process.name, *process.membership.named}
+        },
+    )
     world = story(3, tmp_path)
     dot = next(dot for dot, fact in world.adds.items() if world.nodes["a"].replica.is_given(fact))
     world.adds[dot] = "x999 < y999"

@@ -20,7 +20,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.replica.conflicts import Conflict, quarantine
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
 
@@ -237,3 +237,20 @@ def test_what_is_set_aside_is_the_same_as_built_anew(seed: int) -> None:
         assert analogy_digest(one.known) == analogy_digest(again.known)
     assert len(one.conflicts) >= 1
     assert kept > 15
+
+
+def test_an_event_that_two_claim_stands_in_no_chain() -> None:
+    """What was given of it stays; its neighbours in both chains stay in order; it is named."""
+    one, other = (Replica(Memory(), name, incarnation=1) for name in "ab")
+    for name, replica in (("a", one), ("b", other)):
+        for event in (f"{name}1", "both", f"{name}2"):
+            replica.local(event)
+    one.learn("x < both")
+    level(one, other)
+    for replica in (one, other):
+        assert replica.twice == ["both"]
+        assert replica.chains() == {("a", 1): ["a1", "a2"], ("b", 1): ["b1", "b2"]}
+        assert replica.online("a1", "a2") is Relation.BEFORE
+        assert replica.online("a1", "both") is Relation.UNKNOWN
+        assert replica.online("x", "both") is Relation.BEFORE
+    assert one.digest() == other.digest()

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import tuning
+from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
+from microcosm.order.clock_order import ClockRows
 from microcosm.order.stamps import StampOrder
 from microcosm.worlds import sat
 from microcosm.worlds.candidate import Candidate, fault
@@ -355,3 +357,36 @@ def test_a_related_pair_among_many_stamps_costs_no_rows_of_all() -> None:
 
 def test_members_are_the_three_relations_of_a_world() -> None:
     assert MEMBERS == (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+
+ENTRIES = st.tuples(*[st.integers(0, 2)] * 3)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("pqr"), ENTRIES, st.sampled_from((None, "run")), st.booleans()), max_size=6
+    ),
+    st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8),
+)
+def test_the_checker_holds_worlds_against_clocks(
+    drawn: list[tuple[str, tuple[int, ...], str | None, bool]], edges: set[tuple[int, int]]
+) -> None:
+    """No event may come before another whose clock has not seen its process so far."""
+    size = len(drawn)
+    clocks = {
+        f"{at}": Clock(process, dict(zip("pqr", counts, strict=True)), execution=run)
+        for at, (process, counts, run, clocked) in enumerate(drawn)
+        if clocked
+    }
+    known = Constraints(size, clocks=ClockRows(clocks, {f"{at}": at for at in range(size)}))
+    upwards = sorted((a, b) for a, b in edges if a < b < size)
+    past: list[set[int]] = [set() for _ in range(size)]
+    for a, b in sorted(upwards, key=lambda edge: edge[1]):
+        past[b] |= past[a] | {a}
+    against = any(
+        clocks[f"{a}"].missed_by(clocks[f"{b}"])
+        for b in range(size)
+        for a in past[b]
+        if f"{a}" in clocks and f"{b}" in clocks and not clocks[f"{a}"].beside(clocks[f"{b}"])
+    )
+    assert (fault(known, Candidate.of(size, upwards)) is not None) is against

@@ -152,7 +152,7 @@ def restore(
     with network_of(path) as (replica, durable):
         members = [member.name for member in durable.process.members]
         gone = lost(replica)
-        incarnation = replica.stream[1]
+        incarnation = replica.known_as
         if json:
             found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
             output.emit({**found, "lost": gone})
@@ -162,7 +162,7 @@ def restore(
             output.say(output.printable(f"not known to have reached {name}: {', '.join(messages)}"))
         for name in members:
             said = f"at {name}: microcosm replica member replace JOURNAL {replica.name}"
-            output.say(output.printable(said))
+            output.say(output.printable(f"{said} --incarnation {incarnation}"))
     return exits.HOLDS
 
 

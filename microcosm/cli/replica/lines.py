@@ -249,6 +249,13 @@ def text_of(value: object) -> str:
     return value
 
 
+def number_of(value: object) -> int | None:
+    """A field that is a whole number, or is not there. Raises `TypeError`."""
+    if value is not None and type(value) is not int:
+        raise TypeError(f"{json.dumps(value)} is no whole number")
+    return value
+
+
 def letter_of(asked: Line) -> tuple[str | tuple[str, ...], bytes]:
     """To whom, and what, `send` is to send. Raises `TypeError`, `KeyError`, `ValueError`."""
     to = asked["to"]

@@ -90,13 +90,17 @@ def replace(
         str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
     ] = None,
     author: Author = None,
+    incarnation: Annotated[
+        int | None,
+        typer.Option("--incarnation", metavar="N", help="The new one: if it is known already, it stays."),
+    ] = None,
     json: options.Json = False,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
 
     That is to evict it, unless this replica heard that another one did, and to add it again: after `replica
-    restore` or `replica renew` there. Names the messages that the old one had not acknowledged: they are not
-    sent again by themselves. Where it lost its
+    restore` or `replica renew` there, which say the --incarnation. Names the messages that the old one had
+    not acknowledged: they are not sent again by themselves. Where it lost its
     key, which a backup has, --author states the new one.
 
     \b
@@ -104,17 +108,19 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.let_go import taken, whereabouts
+    from microcosm.replica.network.let_go import gone, taken
 
     with network_of(path) as (replica, durable):
-        gone = whereabouts(replica, name)
-        if name in durable.process.membership.named or gone is None:
-            old = durable.process.membership.of(name)
-            gone = old.host, old.port
-            lost = _evicted(replica, durable, name)
-        else:
+        where = gone(replica, durable.process).get(name)
+        old = None if where is not None else durable.process.membership.of(name)
+        if old is not None:
+            where = old.host, old.port
+        assert where is not None
+        host, port = where if address is None else endpoint_of(address)
+        if old is not None and incarnation is not None and old.incarnation == incarnation:
             lost = taken(replica, durable, name)
-        host, port = gone if address is None else endpoint_of(address)
+        else:
+            lost = _evicted(replica, durable, name)
         if author is not None:
             replica.sign()
             replica.trust(name, author)
@@ -129,12 +135,13 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged."""
-    from microcosm.replica.network.let_go import taken
+    from microcosm.replica.network.let_go import gone, taken
     from microcosm.replica.network.shared import Stating
 
     stating = Stating(replica, durable)
     stating.follow()
-    durable.evict(name)
+    if name not in gone(replica, durable.process):
+        durable.evict(name)
     replica.settle_divergences(name)
     stating.follow()
     durable.flush()

@@ -20,6 +20,7 @@ from microcosm.cli.replica.lines import (
     Untold,
     endpoint_of,
     letter_of,
+    number_of,
     payload_fields,
     read_aside,
     text_of,
@@ -360,7 +361,7 @@ class Serving:
 
     def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
         where = endpoint_of(text_of(asked["address"])) if "address" in asked else None
-        lost = node.replace(text_of(asked["name"]), where)
+        lost = node.replace(text_of(asked["name"]), where, number_of(asked.get("incarnation")))
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:

@@ -97,7 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.logic.proof_json import proof_object
-    from microcosm.replica.network.let_go import lost
+    from microcosm.replica.network.let_go import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     return {
@@ -115,6 +115,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
         ],
         "divergences": divergences(replica),
         "lost": lost(replica),
+        "gone": {} if process is None else gone(replica, process),
         "authors": replica.author_keys,
         "proofs": len(replica.proofs),
         "twice": replica.twice,
@@ -127,7 +128,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.let_go import lost
+    from microcosm.replica.network.let_go import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()
@@ -152,6 +153,8 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
         return
     if process.evicted:
         yield "evicted: `replica renew` starts afresh"
+    for name, (host, port) in gone(replica, process).items():
+        yield f"{name}, at {host}:{port}, was evicted by another member; `replica member replace` lets it in"
     for peer in _peers(process):
         met = f"incarnation {peer['incarnation']}" if peer["incarnation"] else "not met yet"
         permits = f", {peer['missing permits']} permits missing" if peer["missing permits"] else ""

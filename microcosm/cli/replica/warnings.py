@@ -80,6 +80,10 @@ class Warnings:
                 ("newer", name),
                 f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
+        for name in node.gone():
+            said = f"{name} was evicted by another member; `replica member replace` lets it in again"
+            if self.once(("gone", name), said):
+                self._tell({"event": "evicted", "member": name})
         for name, messages in node.lost().items():
             said = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
             if self.once(("lost", name, *messages), f"{said}: the line `lost` names them"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
@@ -100,14 +100,14 @@ class Following:
                 continue
             self._seen, begun = now, monotonic()
             try:
-                self.look(behind, turns)
+                self.look(behind, lambda work: turns.put(work).result())
             except (MicrocosmError, OSError) as error:
                 behind.note = f"the log cannot be read on: {error}"
             except Exception as error:
                 behind.note = exits.fault_line(error)
             ending.wait(SHARE * (monotonic() - begun))
 
-    def look(self, behind: SessionBehind, turns: Turns) -> None:
+    def look(self, behind: SessionBehind, in_turn: Callable[[Callable[[], object]], object]) -> None:
         """Read what there is, and hand it over in its turn. Raises as `opened` does, and `OSError`."""
         log, self._log = self._log, None
         growth = log.read_on() if log is not None else None
@@ -116,7 +116,7 @@ class Following:
             if not growth.links and growth.found.events == growth.first:
                 self._log = log
                 return
-            if turns.put(partial(behind.grow, growth)).result():
+            if in_turn(partial(behind.grow, growth)):
                 self._log = log
                 return
         else:
@@ -128,7 +128,7 @@ class Following:
             log, growth = begun if begun is not None else (None, None)
         found = reread(self._paths, self._how) if growth is None else self._opened(growth, behind)
         shown, page = behind.pack(found.known, found, grows=growth is not None)
-        turns.put(partial(behind.renew, found, shown, page)).result()
+        in_turn(partial(behind.renew, found, shown, page))
         self._log = log
 
     def _may_grow(self, behind: SessionBehind) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TextIO
+from typing import NamedTuple, Protocol, TextIO
 
 from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
@@ -16,14 +15,14 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.proof_json import from_the_leaves
-from microcosm.logic.proof_tree import ABSENT, ASCII, PAPER, Fold, Signs, tree_lines
+from microcosm.logic.proof_tree import ASCII, PAPER, Fold, Signs, tree_lines
+from microcosm.logic.rule import ABSENT
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """What `stream` asks for; `columns` is None where long lines are no trouble (a pipe, a file)."""
 
     signs: Signs

@@ -16,7 +16,8 @@ from microcosm.cli import exits, output
 from microcosm.cli.show.proofs import Provenance
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.proof_tree import ABSENT, is_transitive, links
+from microcosm.logic.proof_tree import is_transitive, links
+from microcosm.logic.rule import ABSENT
 from microcosm.text.names import quote
 
 Words = Callable[[str], str]
@@ -61,9 +62,11 @@ def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
 
     That is no online conclusion: a later correspondence may take it away (docs/theory/reading-orderings.md).
     """
+    if not known.givens.complete:
+        return known.online(left, right), False
     from microcosm.queries.concluded import ConcludedOffline
 
-    shown = known.concluded.verdict(left, right) if known.givens.complete else known.online(left, right)
+    shown = known.concluded.verdict(left, right)
     return (Relation.CONCURRENT, True) if isinstance(shown, ConcludedOffline) else (shown, False)
 
 

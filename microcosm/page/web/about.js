@@ -16,14 +16,14 @@ app.on(['find'], () => seek());
 /** Says what would follow of what is supposed; nothing is changed by asking. */
 async function showWhatIf() {
     const {whatif, a, b} = app.state, box = find('whatif');
-    for (const one of find('panel').querySelectorAll('.suppose')) one.setAttribute('aria-pressed', whatif?.sign === one.dataset.sign);
+    for (const one of find('panel').querySelectorAll('.suppose')) dressed(one, {'aria-pressed': String(whatif?.sign === one.dataset.sign)});
     if (whatif && (whatif.a !== a || whatif.b !== b)) return app.set({whatif: null});
     box?.replaceChildren();
     if (!whatif || !box) return;
     const {sign} = whatif, told = await answers.whatIf(a, sign, b), wanted = `${model.name(a)} ${sign} ${model.name(b)}`;
     if (app.state.whatif !== whatif) return;
     if (!told) box.append(dim(`What would follow of ${wanted} is not in this page.`), copyButton('command', () => lineFor(`what if ${stated(a, sign, b)}`)));
-    else if (!told.possible) box.append(dim(`${wanted} cannot be.`, 'odd'), told.derivation ? proofTree(told.derivation, openLeaf) : '');
+    else if (!told.possible) box.append(dim(`${wanted} cannot be.`, 'odd'), told.derivation ? proofTree(told.derivation, openLeaf) : refutedBy(a, b));
     else {
         box.append(dim(`${numbered(told.count ?? told.follows.length, 'pair')} decided further, were ${wanted} so.`, ''),
             listOf(informative(told.follows), ([x, y, left]) => pairButton(x, left.join(' or '), y), {class: 'found'}));
@@ -36,9 +36,8 @@ async function showWhatIf() {
 function informative(/** @type {[string, string, string[]][]} */ pairs) {
     if (pairs.length > 1000) return pairs;
     const ends = pairs.map(([x, y, left]) => (left[0] === '>' ? [y, x] : [x, y]).map((name) => model.find(name)));
-    const upto = (/** @type {number} */ x, /** @type {number} */ y) => x === y || before(x, y);
     const worth = pairs.map((pair, at) => pair[2].length > 1 ? 0 : ends.filter(([from, to]) => upto(from, ends[at][0]) && upto(ends[at][1], to)).length);
-    return pairs.map((_, at) => at).sort((one, other) => worth[other] - worth[one] || one - other).map((at) => pairs[at]);
+    return [...pairs.keys()].sort((one, other) => worth[other] - worth[one] || one - other).map((at) => pairs[at]);
 }
 
 // -- found ------------------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ function showReplicas() {
 
 /** Which lanes are shown. */
 function lanesFilter() {
-    const {lanes} = model.head, all = Array.from(model.order);
+    const all = Array.from(model.order);
     const show = (/** @type {(lane: number) => boolean} */ shown) => app.set({hidden: new Set(all.filter((lane) => !shown(lane)))});
     const ticks = all.map((lane) => el('input', {type: 'checkbox', onchange: () => show((one) => ticks[all.indexOf(one)].checked)}));
     const tick = () => ticks.forEach((one, at) => { one.checked = !app.state.hidden.has(all[at]); });
@@ -150,5 +149,5 @@ function lanesFilter() {
     return el('div', {class: 'lanes'}, el('p', {class: 'actions'}, button('All', () => show(() => true)), button('Only those of A and B', () => {
         const {a, b} = app.state;
         if (a >= 0) show((lane) => lane === model.lane(a) || b >= 0 && lane === model.lane(b));
-    })), ...all.map((lane, at) => el('label', {}, ticks[at], ` ${lanes[lane].name}`)));
+    })), ...all.map((lane, at) => el('label', {}, ticks[at], ` ${model.lanes[lane].name}`)));
 }

@@ -59,8 +59,8 @@ const answers = {
 
     /** The proof of a verdict, as `online --json` has it. */
     proof(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
-        const here = sign === 'silent' || sign === 'unsaid' ? undefined : proofOf(a, b);
-        if (here === undefined) return null;
+        if (sign === 'silent' || sign === 'unsaid') return null;
+        const here = proofOf(a, b);
         return answered(here && (here.derivation ?? here), `why ${stated(a, sign, b)}`, (told) => told.derivation);
     },
 

@@ -30,6 +30,9 @@
  * @property {Int32Array|null} order lanes from above, where somebody moved one
  */
 
+/** What is shown or not, at the press of a button. */
+const PARTS = /** @type {const} */ (['panel', 'list', 'table', 'fold']);
+
 const abs = Math.abs, ceil = Math.ceil, floor = Math.floor, hypot = Math.hypot, max = Math.max, min = Math.min, round = Math.round;
 
 const app = {
@@ -49,11 +52,11 @@ const app = {
     /** @type {{names: string[]|null, hear: (state: State, changed: string[]) => void}[]} */
     listeners: [],
 
-    /** @type {((model: any) => void)[]} */
+    /** @type {(() => void)[]} */
     starts: [],
 
-    /** Has `begin(model)` called once the columns are read, in the order of the scripts. */
-    start(/** @type {(model: any) => void} */ begin) {
+    /** Has `begin` called once the columns are read, in the order of the scripts. */
+    start(/** @type {() => void} */ begin) {
         app.starts.push(begin);
     },
 
@@ -79,8 +82,8 @@ const app = {
 
     /** Says a sentence to who listens instead of looking. */
     say(/** @type {string} */ text) {
-        const live = find('live');
-        live.textContent = live.textContent === text ? text + '\u00a0' : text;
+        const box = find('live');
+        box.textContent = box.textContent === text ? text + '\u00a0' : text;
     },
 };
 

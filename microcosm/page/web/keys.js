@@ -70,42 +70,37 @@ function lookAt(/** @type {number} */ event) {
 
 /** The first event of the uppermost lane that shows one in view. */
 function begin() {
-    for (const lane of scene.rows.shown) {
-        const at = firstAt(scene.at.events, app.state.x0, scene.at.first[lane], scene.at.first[lane + 1]);
-        if (at < scene.at.first[lane + 1]) return lookAt(scene.at.events[at]);
+    for (const lane of scene.shown) {
+        const mine = groupOf(scene.events, lane), at = firstAt(mine, app.state.x0);
+        if (at < mine.length) return lookAt(mine[at]);
     }
 }
 
 function step(/** @type {number} */ way) {
     const event = standing();
     if (event < 0) return begin();
-    const lane = model.lane(event), {events, first} = scene.at;
-    let at = firstAt(events, scene.at.x[event], first[lane], first[lane + 1]);
-    while (at < first[lane + 1] && events[at] !== event && scene.at.x[events[at]] === scene.at.x[event]) at++;
-    at += events[at] === event ? way : min(way, 0);
-    if (at < first[lane] || at >= first[lane + 1]) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
-    else lookAt(events[at]);
+    const mine = groupOf(scene.events, model.lane(event)), x = scene.x[event];
+    let at = firstAt(mine, x);
+    while (mine[at] !== event && scene.x[mine[at]] === x) at++;
+    at += mine[at] === event ? way : min(way, 0);
+    if (mine[at] == null) app.say(way < 0 ? 'The first event here.' : 'The last event here.');
+    else lookAt(mine[at]);
 }
 
 /** To the event of the next lane that is nearest in x; lanes without events are passed over. */
 function hop(/** @type {number} */ way) {
-    const event = standing();
+    const event = standing(), x = scene.x[event];
     if (event < 0) return begin();
-    const {shown} = scene.rows, {events, first, x} = scene.at;
-    for (let row = shown.indexOf(model.lane(event)) + way; row >= 0 && row < shown.length; row += way) {
-        const lane = shown[row], [low, stop] = [first[lane], first[lane + 1]];
-        if (low === stop) continue;
-        const at = firstAt(events, x[event], low, stop);
-        const nearer = at === stop || at > low && x[event] - x[events[at - 1]] < x[events[at]] - x[event] ? at - 1 : at;
-        return lookAt(events[nearer]);
+    for (let row = scene.shown.indexOf(model.lane(event)) + way; scene.shown[row] != null; row += way) {
+        const mine = groupOf(scene.events, scene.shown[row]), at = firstAt(mine, x), low = mine[at - 1], high = mine[at];
+        if (mine.length) return lookAt(at === mine.length || at && x - scene.x[low] < scene.x[high] - x ? low : high);
     }
     app.say(way < 0 ? 'The uppermost process.' : 'The lowest process.');
 }
 
 /** The other ends of the messages of an event. */
 function otherEnds(/** @type {number} */ event) {
-    const {src, dst} = model.edges;
-    return [...[...model.out(event)].map((edge) => dst[edge]), ...[...model.in(event)].map((edge) => src[edge])];
+    return [...[...model.out(event)].map((edge) => model.dst[edge]), ...[...model.in(event)].map((edge) => model.src[edge])];
 }
 
 let cameFrom = -1;
@@ -142,7 +137,7 @@ function askWhatIf() {
 
 function zoom(/** @type {number} */ by) {
     const {focus} = app.state, {width} = size();
-    const x = focus >= 0 ? (scene.at.x[focus] - app.state.x0) * app.state.k : -1;
+    const x = focus >= 0 ? (scene.x[focus] - app.state.x0) * app.state.k : -1;
     zoomAbout(by, x >= 0 && x <= width ? x : width / 2);
 }
 
@@ -150,19 +145,19 @@ function zoom(/** @type {number} */ by) {
 function moveLane(/** @type {number} */ way) {
     const event = standing();
     if (event < 0) return begin();
-    const lane = model.lane(event), {shown} = scene.rows, at = shown.indexOf(lane), other = shown[at + way];
-    if (other === undefined) return;
+    const lane = model.lane(event), at = scene.shown.indexOf(lane), other = scene.shown[at + way];
+    if (other == null) return;
     const order = Int32Array.from(model.order, (own) => own === lane ? other : own === other ? lane : own);
     app.set({order});
-    app.say(`${model.head.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
+    app.say(`${model.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
 }
 
 app.start(() => {
     for (const button of find('buttons').querySelectorAll('[data-key]')) button.onclick = KEYS_OF_PAGE[button.dataset.key];
     find('letters').onchange = (/** @type {any} */ event) => app.set({letters: event.target.checked});
-    document.addEventListener('keydown', (event) => {
+    document.onkeydown = (event) => {
         const on = /** @type {HTMLElement} */ (event.target), letter = event.key.length === 1;
         if (event.defaultPrevented || find('help').open || letter && !app.state.letters) return;
         if (on === find('picture') || letter && !on.matches('input, textarea, select, [contenteditable]')) keyed(event, KEYS_OF_PAGE);
-    });
+    };
 });

@@ -9,20 +9,9 @@ const ROW = 28;
 /** Up to so many events have a table. */
 const TABLED = 200;
 
-/** The events by their steps, which is a causal order; made once of each model. */
-let inOrder = /** @type {{of: any, events: Int32Array}|null} */ (null);
-
-/** All events in causal order. Cost: linear, once. */
+/** All events in causal order: by their steps. Cost: linear, once. @returns {Int32Array} */
 function causal() {
-    if (inOrder?.of !== model) {
-        const {n, step} = model, first = [0];
-        for (let i = 0; i < n; i++) first[step[i] + 1] = (first[step[i] + 1] ?? 0) + 1;
-        for (let at = 1; at < first.length; at++) first[at] = (first[at] ?? 0) + first[at - 1];
-        const events = new Int32Array(n);
-        for (let i = 0; i < n; i++) events[first[step[i]]++] = i;
-        inOrder = {of: model, events};
-    }
-    return /** @type {{events: Int32Array}} */ (inOrder).events;
+    return remembered('causal', -1, () => grouped(model.n, model.n, (i) => model.step[i]).items);
 }
 
 /** Which of two events the list has first. */
@@ -32,7 +21,7 @@ function inOrderOf(/** @type {number} */ i, /** @type {number} */ j) {
 
 /** The list's own state: what it shows, and which of it. */
 const listed = {
-    /** @type {Int32Array} */ events: new Int32Array(0),
+    /** @type {Int32Array<any>} */ events: new Int32Array(0),
     /** a taller element is beyond what browsers scroll; rows are then mapped onto one of this height */ tallest: 8e6,
     /** the row that the keys stand on */ at: 0,
 };
@@ -58,7 +47,7 @@ function fillList() {
     listed.events = causal().filter((i) => !hidden.has(model.lane(i))
         && (!among || among[i] === 1) && !(app.state.fold && model.plain(i)));
     listed.at = max(0, listed.events.indexOf(app.state.focus));
-    find('rows').setAttribute('aria-rowcount', listed.events.length);
+    dressed(find('rows'), {'aria-rowcount': listed.events.length});
     find('window').style.height = `${min(listed.tallest, listed.events.length * ROW)}px`;
     find('listed').textContent = `${numbered(listed.events.length)} of ${numbered(model.n)}`;
     drawList();
@@ -82,12 +71,12 @@ function showRow(/** @type {number} */ at) {
 /** Makes the rows of the window. */
 function drawList() {
     if (!app.state.list) return;
-    const box = find('rows'), {events} = listed, {a} = app.state, top = box.scrollTop / pitch(), from = floor(top);
+    const box = find('rows'), events = listed.events, {a} = app.state, top = box.scrollTop / pitch(), from = floor(top);
     const sign = a < 0 ? null : regions(a).sign, shown = ceil(box.clientHeight / ROW) + 1;
     const found = app.state.found.length ? members(app.state.found) : null;
     const shift = box.scrollTop - (top - from) * ROW;
     find('window').replaceChildren(...Array.from(events.subarray(from, from + shown), (i, at) => listRow(i, from + at, shift + at * ROW, sign, found)));
-    box.setAttribute('aria-activedescendant', `row-${listed.at}`);
+    dressed(box, {'aria-activedescendant': `row-${listed.at}`});
 }
 
 /** One row. */
@@ -109,12 +98,12 @@ function listRow(/** @type {number} */ i, /** @type {number} */ at, /** @type {n
 /** How many steps without messages are folded before an event, in words. */
 function stepsBefore(/** @type {number} */ i) {
     let before = i;
-    while (app.state.fold && before > model.chains.offset[model.chainOf(i)] && model.plain(before - 1)) before--;
+    while (app.state.fold && before > model.offset[model.chainOf(i)] && model.plain(before - 1)) before--;
     return before < i ? `after ${numbered(i - before, 'step')}` : '';
 }
 
 function listKeys(/** @type {any} */ event) {
-    const page = max(1, floor(find('rows').clientHeight / ROW) - 1), {events} = listed;
+    const page = max(1, floor(find('rows').clientHeight / ROW) - 1), events = listed.events;
     const go = (/** @type {number} */ by) => () => {
         const at = max(0, min(events.length - 1, listed.at + by));
         showRow(at);
@@ -154,7 +143,7 @@ function drawTable() {
         box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }
-    const events = Array.from(causal()).sort((i, j) => model.row(model.lane(i)) - model.row(model.lane(j)) || inOrderOf(i, j));
+    const events = Array.from(causal()).sort((i, j) => model.rows[model.lane(i)] - model.rows[model.lane(j)] || inOrderOf(i, j));
     const made = el('table', {role: 'grid', 'aria-label': 'How each event stands to each other', onkeydown: tableKeys,
         onclick: (/** @type {any} */ event) => chooseCell(event.target.closest('td'))},
         el('thead', {}, el('tr', {}, el('td', {}), ...events.map((i) => el('th', {scope: 'col', title: model.label(i) || null}, el('span', {text: model.name(i)}))))),

@@ -40,11 +40,11 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
  * the pieces are sent that are others: from where on, how many bytes go, and what comes there.
  */
 async function columnsNow() {
-    const found = await request(`columns?since=${model?.head.live ?? ''}`);
+    const found = await request(`columns?since=${model.head?.live ?? ''}`);
     if (!found || found.status === 204) return null;
     const {version, head, columns, pieces} = await found.json(), texts = columns ?? {};
     for (const name in pieces) {
-        const was = model.found.raw[name], parts = [];
+        const was = model.raw[name], parts = [];
         let at = 0;
         for (const [from, gone, text] of pieces[name]) {
             parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0)));
@@ -59,23 +59,23 @@ async function columnsNow() {
 /** Shows what the session knows now, one fetching at a time. */
 function renew() {
     live.renewing ??= columnsNow().then(async (data) => {
-        if (data) shownAnew(new Model(data.head, await unpacked(data.head, data.texts)));
+        if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
     }).catch((error) => note(`What the session knows could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
     return live.renewing;
 }
 
 /** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
-function shownAnew(/** @type {any} */ fresh) {
-    const old = model, state = app.state, {x0, k, y0} = state, whole = k === wholeScale(), {lanes} = fresh.head;
-    const again = (/** @type {number} */ i) => i < 0 ? -1 : fresh.find(old.name(i));
-    const lane = (/** @type {number} */ number) => lanes.findIndex((/** @type {any} */ one) => one.name === old.head.lanes[number].name);
-    const [a, b, focus] = [again(state.a), again(state.b), again(state.focus)], moved = state.order !== null;
-    const order = [...moved ? Array.from(old.order, lane).filter((/** @type {number} */ one) => one >= 0) : [], ...fresh.order];
+function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
+    const state = app.state, {x0, k, y0} = state, whole = k === wholeScale();
+    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.lanes, rows = Array.from(model.order);
+    taken(head, found);
+    const lane = (/** @type {number} */ number) => head.lanes.findIndex((/** @type {any} */ one) => one.name === lanes[number].name);
+    const [a, b, focus] = names.map((name) => name === null ? -1 : model.find(name)), moved = state.order !== null;
+    const order = [...moved ? rows.map(lane).filter((one) => one >= 0) : [], ...model.order];
     Object.assign(state, {
         a, b: a < 0 ? -1 : b, focus, lit: [], found: new Int32Array(0), hidden: new Set([...state.hidden].map(lane).filter((one) => one >= 0)),
         order: moved ? Int32Array.from(new Set(order)) : null, whatif: null,
     });
-    taken(fresh);
     for (const {names, hear} of app.listeners) {
         if (!names?.includes('axis')) hear(state, ['a', 'b', 'found', 'find', 'order', 'hidden', 'lit']);
     }
@@ -122,7 +122,7 @@ async function askSession(/** @type {string} */ line) {
     if (!told) return null;
     find('said').prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
     while (find('said').children.length > 20) find('said').lastElementChild.remove();
-    if (told.version !== undefined) await renew();
+    if (told.version != null) await renew();
     return told;
 }
 

@@ -12,23 +12,24 @@ function size() {
     return {width: max(1, clientWidth), height: max(1, clientHeight)};
 }
 
-/** The lanes of which something is in view, top to bottom. */
-function lanesIn(/** @type {number} */ y0, /** @type {number} */ height) {
-    const {y, tall, shown} = scene.rows;
-    return shown.filter((lane) => y[lane] + tall[lane] / 2 >= y0 - 1 && y[lane] - tall[lane] / 2 <= y0 + height - RULER + 1);
-}
-
-/** What a frame is drawn by, at this scale. @returns {View} */
-function viewNow(/** @type {number} */ width, /** @type {number} */ height) {
-    const {x0, k, y0} = app.state, {unit} = scene.rows;
-    const r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, unit * 0.24));
-    return {x0, k, y0, width, height, colours: scene.colours, r, rim: model.columns.who ? 2.2 * r : r + 1.5,
-        left: x0 - 12 / k, right: x0 + (width + 12) / k, lanes: lanesIn(y0, height)};
+/** Finds what a frame is drawn by, as it is now. */
+function look() {
+    const {x0, k, y0} = app.state, {width, height} = size();
+    view.x0 = x0;
+    view.k = k;
+    view.y0 = y0;
+    view.width = width;
+    view.height = height;
+    view.left = x0 - 12 / k;
+    view.right = x0 + (width + 12) / k;
+    view.lanes = scene.shown.filter((lane) => scene.y[lane] + scene.tall[lane] / 2 >= y0 - 1 && scene.y[lane] - scene.tall[lane] / 2 <= y0 + height - RULER + 1);
+    view.r = max(1.6, min(k >= 42 ? 5.5 : k >= 12 ? 4.5 : k * 0.36, scene.unit * 0.24));
+    view.rim = model.who ? 2.2 * view.r : view.r + 1.5;
 }
 
 /** The scale at which the whole log is in view. */
 function wholeScale() {
-    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.at.end || 1));
+    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.end || 1));
 }
 
 function showWhole() {
@@ -45,29 +46,29 @@ function zoomAbout(/** @type {number} */ by, /** @type {number} */ pixel) {
 /** An x at the left edge that keeps some of the log in view. */
 function held(/** @type {number} */ x0, /** @type {number} */ k) {
     const {width} = size(), half = width / 2 / k;
-    return max(-half, min(scene.at.end + half - width / k + half, x0));
+    return max(-half, min(scene.end + half - width / k + half, x0));
 }
 
 /** Pans by a part of the width, and by pixels of height. */
 function pan(/** @type {number} */ part, /** @type {number} */ down) {
     const {x0, k, y0} = app.state, {width, height} = size();
-    const lowest = max(0, scene.rows.height - (height - RULER));
+    const lowest = max(0, scene.deep - (height - RULER));
     app.set({x0: held(x0 + part * width / k, k), y0: max(0, min(lowest, y0 + down))});
 }
 
 /** Pans so that an event is in view, away from the rims. */
 function reveal(/** @type {number} */ event) {
     const {k, y0} = app.state, {width, height} = size(), rim = 12;
-    const at = (scene.at.x[event] - app.state.x0) * k, lane = model.lane(event);
-    if (scene.rows.y[lane] < 0) return;
-    const top = scene.rows.y[lane] - scene.rows.tall[lane] / 2, low = top + scene.rows.tall[lane];
-    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.at.x[event] - width / (at < 0 ? 3 : 1.5) / k;
+    const at = (scene.x[event] - app.state.x0) * k, lane = model.lane(event);
+    if (scene.y[lane] < 0) return;
+    const top = scene.y[lane] - scene.tall[lane] / 2, low = top + scene.tall[lane];
+    const x0 = at >= rim && at <= width - rim ? app.state.x0 : scene.x[event] - width / (at < 0 ? 3 : 1.5) / k;
     app.set({x0, y0: top < y0 ? top : low > y0 + height - RULER ? low - height + RULER : y0});
 }
 
 /** What an event is besides its name, in words: its process, its line, and how it stands to A. */
 function described(/** @type {number} */ event) {
-    const {a, b} = app.state, line = model.line(event), {known, name} = model.head.lanes[model.lane(event)];
+    const {a, b} = app.state, line = model.line(event), {known, name} = model.lanes[model.lane(event)];
     return [known && `process ${name}`, line && `line ${line}`, event === b && 'chosen as B', event === a && 'chosen as A',
         a >= 0 && a !== event && `${SIGNS[scene.sign(event)][2]} ${model.name(a)}`].filter(Boolean);
 }
@@ -77,7 +78,7 @@ function described(/** @type {number} */ event) {
 let asked = 0;
 
 app.redraw = () => {
-    if (!asked && scene.at) asked = requestAnimationFrame(frame);
+    if (!asked && model.head) asked = requestAnimationFrame(frame);
 };
 
 /** A canvas as sharp as the screen, its pen in the pixels of the page. @returns {CanvasRenderingContext2D} */
@@ -93,7 +94,7 @@ function frame() {
     const began = performance.now(), {width, height} = size();
     asked = 0;
     newRows();
-    drawPicture(sharp(find('picture'), width, height), viewNow(width, height));
+    drawPicture(sharp(find('picture'), width, height));
     frameMinimap();
     performance.clearMeasures('draw');
     performance.measure('draw', {start: began});
@@ -102,18 +103,19 @@ function frame() {
 
 /** The names of the lanes in view, beside them. */
 function frameLanes() {
-    const box = find('lanes'), {y0} = app.state, {shown, y, unit} = scene.rows, {height} = size();
+    const box = find('lanes'), {y0} = app.state, {height} = size();
     const focused = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
-    const lanes = shown.filter((lane) => y[lane] - y0 > -20 && y[lane] - y0 < height + 20);
-    box.classList.toggle('small', unit < 18);
+    const lanes = scene.shown.filter((lane) => scene.y[lane] - y0 > -20 && scene.y[lane] - y0 < height + 20);
+    box.classList.toggle('small', scene.unit < 18);
+    box.classList.toggle('roomy', scene.unit > 64);
     while (box.children.length > lanes.length) box.lastChild.remove();
     while (box.children.length < lanes.length) box.append(el('span'));
     lanes.forEach((lane, at) => {
-        const name = box.children[at], {name: text, known} = model.head.lanes[lane];
+        const name = box.children[at], {name: text, known} = model.lanes[lane];
         if (name.textContent !== text) name.textContent = name.title = text;
         name.dataset.lane = lane;
         name.className = [known ? '' : 'unknown', lane === focused ? 'here' : ''].join(' ').trim();
-        name.style.top = `${RULER + y[lane] - y0}px`;
+        name.style.top = `${RULER + scene.y[lane] - y0}px`;
     });
 }
 
@@ -156,39 +158,35 @@ function newSupposed() {
 
 /** The cone of an event by the numbers of events: the first of each chain that is not before, the first after. */
 function coneOf(/** @type {number} */ a) {
-    const {past, future} = cone(a), {offset} = model.chains;
-    return {past: past.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at),
-        future: future.map((/** @type {number} */ at, /** @type {number} */ c) => offset[c] + at)};
+    const {past, future} = cone(a);
+    return {past: past.map((/** @type {number} */ at, /** @type {number} */ c) => model.offset[c] + at),
+        future: future.map((/** @type {number} */ at, /** @type {number} */ c) => model.offset[c] + at)};
 }
 
 function newAxis() {
-    scene.at = places(app.state.axis);
+    place();
     scene.bendsAt = '';
     const odd = [];
     for (let i = 0; i < model.n; i++) if (model.kind[i] & 108) odd.push(i);
-    scene.marks = byLane(odd, scene.at.x);
+    scene.marks = byLane(odd);
     scene.runs = app.state.fold ? foldedRuns() : new Map();
-    scene.folds = scene.runs.size ? byLane([...scene.runs.keys()], scene.at.x) : null;
+    scene.folds = scene.runs.size ? byLane([...scene.runs.keys()]) : null;
     newFound();
-}
-
-function newRows() {
-    scene.rows = rows(scene.at, size().height - RULER - 6);
 }
 
 function newFound() {
     const {found} = app.state;
-    scene.found = found.length ? byLane(found, scene.at.x) : null;
+    scene.found = found.length ? byLane(found) : null;
 }
 
 /** Who talks to whom, the lanes that do so most first. Cost: linear, once. */
 function talking() {
-    const lanes = model.head.lanes.length, {src, dst, why} = model.edges;
+    const lanes = model.lanes.length;
     /** @type {Map<number, number>} */
     const counts = new Map();
-    for (let edge = 0; edge < src.length; edge++) {
-        const from = model.lane(src[edge]), to = model.lane(dst[edge]);
-        if (from === to || why[edge] > 1) continue;
+    for (let edge = 0; edge < model.src.length; edge++) {
+        const from = model.lane(model.src[edge]), to = model.lane(model.dst[edge]);
+        if (from === to || model.why[edge] > 1) continue;
         const pair = min(from, to) * lanes + max(from, to);
         counts.set(pair, (counts.get(pair) || 0) + 1);
     }
@@ -210,13 +208,14 @@ function newColours() {
     const root = document.documentElement, {theme} = app.state;
     if (theme === 'auto') delete root.dataset.theme; else root.dataset.theme = theme;
     scene.colours = palette();
+    scene.family = getComputedStyle(root).fontFamily;
     app.redraw();
 }
 
 // -- the bar ----------------------------------------------------------------------------------------------------
 
 function tellCounts() {
-    const names = find('lanes'), pen = find('minimap').getContext('2d'), {lanes} = model.head;
+    const names = find('lanes'), pen = find('minimap').getContext('2d'), lanes = model.lanes;
     font(pen, 14, 600);
     names.hidden = !lanes.some((/** @type {any} */ lane) => lane.known);
     names.style.width = `${max(...lanes.slice(0, 2000).map((/** @type {any} */ lane) => pen.measureText(lane.name.slice(0, 60)).width)) + 24}px`;
@@ -233,12 +232,12 @@ function makeBar() {
     };
     const show = () => {
         for (const name of /** @type {const} */ (['axis', 'theme'])) dressed(find(name), {text: app.state[name], 'aria-label': `${name}: ${app.state[name]}`});
-        for (const name of /** @type {const} */ (['panel', 'list', 'table', 'fold'])) {
+        for (const name of PARTS) {
             dressed(find(`show-${name}`), {'aria-pressed': String(app.state[name])});
             if (name !== 'fold') find(name).hidden = !app.state[name];
         }
     };
-    app.on(['axis', 'theme', 'panel', 'list', 'table', 'fold'], show);
+    app.on(['axis', 'theme', ...PARTS], show);
     show();
     const words = find('find');
     let typing = 0;
@@ -257,21 +256,16 @@ function makeBar() {
 }
 
 function makeLegend() {
-    const {head} = model, icons = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !head.shortcuts);
-    find('legend').replaceChildren(...icons.map(([sign, [, word]]) => el('li', {}, icon(sign), word)),
-        el('li', {}, icon('gap'), 'gap'), el('li', {}, icon('lost'), 'lost message'),
-        ...(head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
+    const words = Object.entries(SIGNS).filter(([sign]) => sign !== 'unsaid' || !model.head.shortcuts).map(([sign, [, word]]) => [sign, word]);
+    find('legend').replaceChildren(...[...words, ...model.why.includes(2) ? [['clock', 'before, by clocks alone']] : [], ['gap', 'gap'], ['lost', 'lost message']].map(([sign, word]) => el('li', {}, icon(sign), word)),
+        ...(model.head.other?.names ?? []).map((/** @type {string} */ name, /** @type {number} */ at) => el('li', {text: `${['left', 'right'][at]} half and ${at + 1}: ${name}`})));
 }
 
 /** Takes a model for the one that is shown: at the beginning, and whenever a session knows something else. */
-function taken(/** @type {any} */ fresh) {
-    model = fresh;
-    const {chains, head} = model, count = chains.lane.length;
-    scene.missing = new Map(head.gaps);
-    scene.chainsFrom = new Int32Array(head.lanes.length + 1);
-    for (let chain = 0; chain < count; chain++) scene.chainsFrom[chains.lane[chain] + 1]++;
-    for (let lane = 0; lane < head.lanes.length; lane++) scene.chainsFrom[lane + 1] += scene.chainsFrom[lane];
-    scene.chains = upTo(count).sort((c, d) => chains.lane[c] - chains.lane[d] || c - d);
+function taken(/** @type {Head} */ head, /** @type {any} */ found) {
+    shown(head, found);
+    scene.missing = new Map(model.head.gaps);
+    scene.chains = grouped(model.laneOf.length, model.lanes.length, (chain) => model.laneOf[chain]);
     scene.talk = talking();
     scene.given = [...head.given, ...locked()];
     newAxis();
@@ -281,9 +275,10 @@ function taken(/** @type {any} */ fresh) {
 
 /** Reads the columns and begins; what cannot be read is said. */
 async function begun() {
-    taken(await readModel());
-    makeBar();
+    const {head, texts} = await (app.read ?? readDocument)();
     newColours();
+    taken(head, await unpacked(head, texts));
+    makeBar();
     showWhole();
     makeLegend();
     hearPointer();
@@ -298,16 +293,16 @@ async function begun() {
         const event = focus >= 0 ? focus : a;
         if (event < 0) return;
         const words = [model.name(event), ...described(event)].join(', ');
-        find('picture').setAttribute('aria-label', words);
+        dressed(find('picture'), {'aria-label': words});
         if (!changed.includes('focus')) return;
         reveal(event);
         if (document.activeElement === find('picture')) app.say(words);
     });
     for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
-        matchMedia(query).addEventListener('change', newColours);
+        matchMedia(query).onchange = newColours;
     }
     new ResizeObserver(() => app.redraw()).observe(find('stage'));
-    for (const begin of app.starts) begin(model);
+    for (const begin of app.starts) begin();
     document.body.dataset.ready = 'true';
 }
 

@@ -4,9 +4,6 @@
 // made from its own text, or here where no worker can be made. Names, labels and messages stay UTF-8 bytes until
 // somebody asks for one.
 
-/** What the file says; null until it is read. Every part reads it. @type {any} */
-let model = null;
-
 /**
  * @typedef {{name: string, type: string, count: number}} ColumnHead
  * @typedef {Record<string, any>} Head
@@ -45,7 +42,7 @@ async function unpack(head, texts, most) {
       for (let i = 0, line = 1; line <= count; i++) if (bytes[i] === 10) at[line++] = i + 1;
       columns[name] = { bytes, at };
     } else {
-      const found = name === 'time' ? new Float64Array(count) : new Int32Array(count);
+      const found = new (name === 'time' ? Float64Array : Int32Array)(count);
       for (let i = 0, at = 0; i < count; i++) {
         let number = 0, scale = 1, byte;
         do { byte = bytes[at++]; number += (byte & 127) * scale; scale *= 128; } while (byte > 127);
@@ -131,25 +128,34 @@ async function unpack(head, texts, most) {
       if (index > vectors[of]) vectors[of] = index;
     }
   }
-  return { columns, raw, n, chains, offset, chain, src, dst, why, into, from, leaving, order, step, part, place, members, row, vectors };
+  return { columns, raw, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
 }
 
-/** Unpack in a worker; the arrays come over without a copy. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
+/**
+ * Sends what `work` makes of what it is sent, without a copy of its arrays. Self-contained, as `unpack` is.
+ * @param {(...data: any[]) => any} work @param {any[]} data
+ */
+async function sent(work, data) {
+  const found = await work(...data), moved = new Set();
+  /** @param {any} value */
+  const look = value => {
+    if (ArrayBuffer.isView(value)) moved.add(value.buffer);
+    else if (value && typeof value === 'object') Object.values(value).forEach(look);
+  };
+  look(found);
+  postMessage(found, /** @type {any} */ ([...moved]));
+}
+
+/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
 function unpacked(head, texts) {
-  const program = `onmessage = async ({data}) => {
-    const found = await (${unpack})(...data), moved = new Set();
-    const look = value => { if (ArrayBuffer.isView(value)) moved.add(value.buffer); else if (value && typeof value === 'object') Object.values(value).forEach(look); };
-    look(found);
-    postMessage(found, [...moved]);
-  }`;
   return new Promise(resolve => {
-    const here = () => resolve(unpack(head, texts, VECTORS));
+    const data = [head, texts, VECTORS], here = () => resolve(unpack(head, texts, VECTORS));
     try {
-      const address = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
+      const address = URL.createObjectURL(new Blob([`onmessage=e=>(${sent})(${unpack},e.data)`], { type: 'text/javascript' }));
       const worker = new Worker(address);
       worker.onmessage = ({ data }) => { resolve(data); worker.terminate(); URL.revokeObjectURL(address); };
       worker.onerror = here;
-      worker.postMessage([head, texts, VECTORS]);
+      worker.postMessage(data);
     } catch { here(); }
   });
 }
@@ -167,129 +173,115 @@ function readDocument() {
   return { head, texts };
 }
 
-/** What the file says. @returns {Promise<Model>} */
-async function readModel() {
-  const { head, texts } = await (app.read ?? readDocument)();
-  return new Model(head, await unpacked(head, texts));
-}
-
-class Model {
-  /** @param {Head} head @param {any} found what `unpack` found */
-  constructor(head, found) {
-    const { columns } = found;
-    this.head = head;
-    this.n = found.n;
-    this.chains = { offset: found.offset, lane: Int32Array.from(head.chains.lane) };
-    this.edges = { src: found.src, dst: found.dst, why: found.why, by: columns.by ?? null };
-    /** Of two microcosms, who names an event and who is given what links it to the one before it: 1, 2 or both bits. */
-    this.who = columns.who ?? null;
-    this.link = columns.link ?? null;
-    this.kind = columns.kind;
-    this.step = found.step;
-    this.causal = found.order;
-    this.run = columns.run ?? null;
-    this.columns = columns;
-    this.order = Int32Array.from(head.order);
-    this.rows = new Int32Array(head.lanes.length);
-    this.found = found;
-    this.arrange(this.order);
-    /** @type {Map<string, number> | null} */
-    this.byName = null;
-    /** What verdicts.js remembers. @type {Record<string, any>} */
-    this.memo = {};
-    this.apartFrom();
-  }
+/** What the file says; nothing until `shown` has it. Every part reads it, by the names of its members. @type {any} */
+const model = {
+  /** @type {any} */ head: null,
+  /** What is only in some files, see columns.py; the bytes of each column. */ columns: null, raw: null,
+  /** How many events, and how many chains. */ n: 0, chains: 0,
+  /** Where each chain begins, and at last `n`; the chain of each event, the lane of each chain. */ offset: null, chain: null, laneOf: null,
+  /** The edges, and why there is each. */ src: null, dst: null, why: null,
+  /** Where the edges into each event begin; where those out of it begin in `leaving`. */ into: null, from: null, leaving: null,
+  /** The events in an order that goes with time, and the steps that lead to each. */ causal: null, step: null,
+  /** Chains that edges connect; the vectors over them, and where that of each event begins. */ part: null, place: null, members: null, row: null, vectors: null,
+  kind: null, run: null,
+  /** Of two microcosms, who names an event: 1, 2 or both bits. */ who: null,
+  /** What the head says of each lane; lanes from above, and the row of each. */ lanes: null, order: null, rows: null,
+  /** @type {Map<string, number> | null} */ byName: null,
+  /** What verdicts.js remembers. @type {Record<string, any>} */ memo: {},
 
   /** Lanes from above. @param {ArrayLike<number>} order */
   arrange(order) {
-    this.order = Int32Array.from(order);
-    this.order.forEach((lane, row) => { this.rows[lane] = row; });
-  }
-
-  /** The row of a lane. @param {number} lane */
-  row(lane) { return this.rows[lane]; }
+    model.order = Int32Array.from(order);
+    model.order.forEach((/** @type {number} */ lane, /** @type {number} */ row) => { model.rows[lane] = row; });
+  },
 
   /** @param {number} i */
-  chainOf(i) { return this.found.chain[i]; }
+  chainOf(i) { return model.chain[i]; },
 
   /** @param {number} i */
-  lane(i) { return this.chains.lane[this.found.chain[i]]; }
+  lane(i) { return model.laneOf[model.chain[i]]; },
 
-  /** Events that nothing relates stand side by side: each has a step of its own on its lane. */
-  apartFrom() {
-    const { offset, lane } = this.chains, { into, from } = this.found, used = new Map();
-    for (let c = 0; c < lane.length; c++) {
-      const i = offset[c];
-      if (offset[c + 1] !== i + 1 || into[i] !== into[i + 1] || from[i] !== from[i + 1]) continue;
-      const at = used.get(lane[c]) ?? 0;
-      this.step[i] = at;
-      used.set(lane[c], at + 1);
-    }
-  }
+  /** Whether nothing is given of an event but its place on its chain. @param {number} i */
+  alone(i) { return model.into[i] === model.into[i + 1] && model.from[i] === model.from[i + 1]; },
 
   /** Whether an event is only a step of its process: no message, nothing given, missing or odd. @param {number} i */
   plain(i) {
-    const {into, from} = this.found, c = this.chainOf(i), {offset} = this.chains;
-    return !(this.kind[i] & 111) && into[i] === into[i + 1] && from[i] === from[i + 1] && offset[c + 1] - offset[c] > 1;
-  }
+    const c = model.chain[i];
+    return !(model.kind[i] & 111) && model.alone(i) && model.offset[c + 1] - model.offset[c] > 1;
+  },
 
-  /** The edges that leave an event, without that to the next of its chain. @param {number} i */
-  *out(i) {
-    const { from, leaving } = this.found;
-    for (let at = from[i]; at < from[i + 1]; at++) yield leaving[at];
-  }
+  /** The edges that leave an event, without that to the next of its chain. @param {number} i @returns {number[]} */
+  out(i) { return Array.from(model.leaving.subarray(model.from[i], model.from[i + 1])); },
 
   /** The edges that lead to an event, without that from the one before it on its chain. @param {number} i */
-  *in(i) {
-    const { into } = this.found;
-    for (let e = into[i]; e < into[i + 1]; e++) yield e;
-  }
+  in(i) { return Array.from({ length: model.into[i + 1] - model.into[i] }, (_, at) => model.into[i] + at); },
 
   /** @param {string} column @param {number} i @returns {string} */
   text(column, i) {
-    const texts = this.columns[column], of = this.columns[`${column}.of`], numbers = this.columns[`${column}.n`];
+    const texts = model.columns[column], of = model.columns[`${column}.of`], numbers = model.columns[`${column}.n`];
     if (!texts || numbers && numbers[i] === (numbers[i - 1] ?? 0)) return '';
     const number = numbers ? numbers[i] - 1 : '';
     i = numbers ? 0 : of ? of[i] : i;
     const line = DECODER.decode(texts.bytes.subarray(texts.at[i], texts.at[i + 1] - 1));
-    return (line.includes('\\') ? line.replace(/\\(u[0-9a-f]{4}|.)/g, (_, said) =>
-      said === 'n' ? '\n' : said === 'r' ? '\r' : said.length > 1 ? String.fromCharCode(parseInt(said.slice(1), 16)) : said) : line) + number;
-  }
+    return line.replace(/\\(u.{4}|.)/g, said => JSON.parse(`"${said}"`)) + number;
+  },
 
   /** @param {number} i */
   name(i) {
-    return this.text('names', i) || (this.columns.seq ? `${this.head.lanes[this.lane(i)].name}:${this.columns.seq[i]}` : '');
-  }
+    return model.text('names', i) || (model.columns.seq ? `${model.lanes[model.lane(i)].name}:${model.columns.seq[i]}` : '');
+  },
 
   /** What the log calls an event; empty where it says nothing. @param {number} i */
-  label(i) { return this.text('labels', i); }
+  label(i) { return model.text('labels', i); },
 
   /** What an event sends or receives; a reception says it where nothing leads there from a sending. @param {number} i @returns {string} */
   message(i) {
-    const said = this.text('messages', i);
-    if (said) return said;
-    for (const e of this.in(i)) if (this.edges.why[e] === 0) return this.text('messages', this.edges.src[e]);
-    return '';
-  }
+    return model.text('messages', i) || (model.in(i).filter((/** @type {number} */ e) => model.why[e] === 0).map((/** @type {number} */ e) => model.text('messages', model.src[e]))[0] ?? '');
+  },
 
   /** The line of the log; 0 where nobody knows. @param {number} i */
-  line(i) { return this.columns.line ? this.columns.line[i] : 0; }
+  line(i) { return model.columns.line ? model.columns.line[i] : 0; },
 
   /** The file of the log; empty where nobody knows. @param {number} i */
   file(i) {
-    const { files } = this.head;
-    return this.columns.file ? files[this.columns.file[i]] : this.line(i) ? files[files.length - 1] : '';
-  }
+    const { files } = model.head;
+    return model.columns.file ? files[model.columns.file[i]] : model.line(i) ? files[files.length - 1] : '';
+  },
 
   /** Microseconds; NaN where the log does not tell all. @param {number} i */
-  time(i) { return this.columns.time ? this.columns.time[i] : NaN; }
+  time(i) { return model.columns.time ? model.columns.time[i] : NaN; },
 
   /** The event of a name, or -1. @param {string} name */
   find(name) {
-    if (!this.byName) {
-      this.byName = new Map();
-      for (let i = 0; i < this.n; i++) this.byName.set(this.name(i), i);
+    if (!model.byName) {
+      model.byName = new Map();
+      for (let i = 0; i < model.n; i++) model.byName.set(model.name(i), i);
     }
-    return this.byName.get(name) ?? -1;
-  }
+    return model.byName.get(name) ?? -1;
+  },
+};
+
+/** Has the model be what a head and what `unpack` found say. @param {Head} head @param {any} found */
+function shown(head, found) {
+  model.head = head;
+  model.lanes = head.lanes;
+  ({
+    columns: model.columns, raw: model.raw, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
+    into: model.into, from: model.from, leaving: model.leaving, causal: model.causal, step: model.step, part: model.part, place: model.place,
+    members: model.members, row: model.row, vectors: model.vectors,
+  } = found);
+  ({ kind: model.kind, run: model.run, who: model.who } = model.columns);
+  model.laneOf = Int32Array.from(head.chains.lane);
+  model.rows = new Int32Array(head.lanes.length);
+  model.arrange(head.order);
+  model.byName = null;
+  model.memo = {};
+  // Events that nothing relates stand side by side: each has a step of its own on its lane.
+  const used = new Map();
+  model.laneOf.forEach((/** @type {number} */ lane, /** @type {number} */ c) => {
+    const i = model.offset[c], at = used.get(lane) ?? 0;
+    if (model.offset[c + 1] !== i + 1 || !model.alone(i)) return;
+    model.step[i] = at;
+    used.set(lane, at + 1);
+  });
 }

@@ -2,6 +2,9 @@
  * The panel: what is known of the event chosen, of the two chosen, and why; what would settle it, and what if.
  */
 
+/** What may be of two events, as it is shown. */
+const WAYS = ['<', '||', '>'];
+
 /** So many rows of a list are shown; more are counted. */
 const SHOWN = 50;
 
@@ -141,14 +144,14 @@ async function showChosen() {
         el('h2', {}, signOf(sign, 'mark badge'), sentence), open ? dim(open) : null, chips, actions), ...open ? [more, why] : [why, more]);
     if (sign === '<' || sign === '>') more.append(pathPart(a, b, sign));
     if (open || sign === '<>') {
-        more.append(part('What if', el('p', {class: 'actions'}, ...['<', '||', '>'].map((one) => button(`A ${one} B`,
+        more.append(part('What if', el('p', {class: 'actions'}, ...WAYS.map((one) => button(`A ${one} B`,
             () => app.set({whatif: app.state.whatif?.sign === one ? null : {a, sign: one, b}}), {class: 'suppose', 'data-sign': one}))),
         el('div', {id: 'whatif', 'aria-live': 'polite'})));
         showWhatIf();
     }
     const [found, may] = await Promise.all([answers.proof(a, sign, b), answers.possible(a, b)]);
     if (mine !== turn) return;
-    showChips(chips, why, sign, may);
+    showChips(chips, why, sign, may, actions);
     if (found) {
         why.append(part('Why', proofTree(found, openLeaf)));
         actions.append(copyButton('proof', () => proofJson(a, sign, b, found)));
@@ -172,15 +175,22 @@ function proofJson(/** @type {number} */ a, /** @type {string} */ sign, /** @typ
 }
 
 /** The three chips: what may be, and struck through what may not. */
-function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may) {
+function showChips(/** @type {any} */ box, /** @type {any} */ why, /** @type {string} */ sign, /** @type {any} */ may, /** @type {any} */ actions) {
+    const {a, b} = app.state;
     const left = may?.possible ?? (SIGNS[sign][3] || sign === '<>' ? null : [sign]);
     if (!left) return box.append(dim('What may be is not in this page.'));
-    box.append(dim('May be'), ...['<', '||', '>'].map((one) => {
+    box.append(dim('May be'), ...WAYS.map((one) => {
         const proof = may?.derivations?.[`!${one}`], word = SIGNS[one][1], name = 'chip refuted';
         if (left.includes(one)) return signOf(one, 'chip');
         return proof ? button(one, () => why.replaceChildren(part(`Why not ${word}`, proofTree(proof, openLeaf))), {class: name, 'aria-label': `not ${word}: why`})
             : el('s', {class: name}, el('span', {'aria-hidden': true, text: one}), el('span', {class: 'unseen', text: `not ${word}`}));
     }));
+    if (may && WAYS.some((one) => !left.includes(one) && !may.derivations?.[`!${one}`])) actions.append(refutedBy(a, b));
+}
+
+/** The command that has what the page has not: why something cannot be, derived or as a certificate of a solver. */
+function refutedBy(/** @type {number} */ a, /** @type {number} */ b) {
+    return copyButton('refutation', () => commandFor('offline --certificate OUT', a, b));
 }
 
 /** Shows the line of the log that a leaf names, below its tree, and looks at its event. */
@@ -188,7 +198,7 @@ function openLeaf(/** @type {any} */ leaf) {
     const {left, relation, right} = leaf.conclusion, {file, line} = leaf.source ?? {}, said = sourceWords(leaf);
     const ends = [right, left].map((name) => name == null ? -1 : model.find(name)).filter((i) => i >= 0);
     const i = ends.find((event) => model.line(event) === line) ?? ends[0];
-    if (i !== undefined) app.set({focus: i});
+    if (i != null) app.set({focus: i});
     find('opened')?.remove();
     const box = el('div', {id: 'opened'}, file && line ? logLines(file, line, 2) : dim(`${left} ${relation} ${right ?? ''}: ${said}`));
     document.activeElement?.closest('[role=tree]')?.after(box);

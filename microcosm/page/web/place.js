@@ -3,29 +3,11 @@
  * Nothing here looks at all events again once it is built: what a frame needs is found by halving.
  */
 
-/**
- * @typedef {object} Places
- * @property {Float64Array} x of each event
- * @property {number} end the greatest x
- * @property {(x: number) => string} label what the axis says at x
- * @property {number} low what x of 0 is, and
- * @property {number} scale a unit of x, in microseconds where the axis is time
- * @property {Int32Array} events lane by lane, each lane's by x
- * @property {Int32Array} first where each lane begins in `events`
- * @property {Int32Array} track of each chain, within its lane
- * @property {Int32Array} tracks how many each lane has
- * @property {Int32Array} edges by their left end
- * @property {Int32Array} begun how many edges begin left of an x
- * @property {Int32Array} ended how many end left of it
- * @property {Float64Array} reach for each stretch of `edges` the rightmost end
- * @property {number} half how many leaves `reach` has
- */
+/** Numbers, group by group, and where each group begins. @typedef {{items: Int32Array<any>, first: Int32Array<any>}} Grouped */
 
 /** The numbers from 0 to `count`. */
 function upTo(/** @type {number} */ count) {
-    const all = new Int32Array(count);
-    for (let i = 0; i < count; i++) all[i] = i;
-    return all;
+    return new Int32Array(count).map((_, i) => i);
 }
 
 /** x of every event, and what the axis says there: steps, places of lines, or time spread over as many units. */
@@ -42,11 +24,11 @@ function across(/** @type {string} */ axis) {
 
 /** Steps as they are where plain ones are folded: these stand together, half a step before what comes after them. */
 function foldedSteps() {
-    const x = new Float64Array(model.n), {src} = model.edges;
+    const x = new Float64Array(model.n);
     for (const i of model.causal) {
-        const own = i > model.chains.offset[model.chainOf(i)];
+        const own = i > model.offset[model.chainOf(i)];
         let step = own ? Math.ceil(x[i - 1]) + (model.plain(i - 1) ? 0 : 1) : 0;
-        for (const edge of model.in(i)) step = max(step, x[src[edge]] + 1);
+        for (const edge of model.in(i)) step = max(step, x[model.src[edge]] + 1);
         x[i] = model.plain(i) ? step - 0.5 : step || own ? step : model.step[i];
     }
     return x;
@@ -72,94 +54,97 @@ function clock(/** @type {number} */ moment, /** @type {number} */ stretch) {
 }
 
 /** The first place of the stretch from `low` to `high` of `events` that is not left of `at`. */
-function firstAt(/** @type {Int32Array} */ events, /** @type {number} */ at, /** @type {number} */ low, /** @type {number} */ high) {
-    const {x} = scene.at;
+function firstAt(/** @type {Int32Array} */ events, /** @type {number} */ at, low = 0, high = events.length) {
     while (low < high) {
         const middle = (low + high) >>> 1;
-        if (x[events[middle]] < at) low = middle + 1; else high = middle;
+        if (scene.x[events[middle]] < at) low = middle + 1; else high = middle;
     }
     return low;
 }
 
-/** Groups numbers by lane, each lane's by x. Cost: linear, where they come sorted. */
-function byLane(/** @type {ArrayLike<number>} */ members, /** @type {Float64Array} */ x) {
-    const lanes = model.head.lanes.length, first = new Int32Array(lanes + 1);
-    for (let m = 0; m < members.length; m++) first[model.lane(members[m]) + 1]++;
-    for (let lane = 0; lane < lanes; lane++) first[lane + 1] += first[lane];
-    const events = new Int32Array(members.length), next = first.slice();
-    for (let m = 0; m < members.length; m++) events[next[model.lane(members[m])]++] = members[m];
-    for (let lane = 0; lane < lanes; lane++) {
-        const mine = events.subarray(first[lane], first[lane + 1]);
-        if (mine.some((i, at) => at && x[mine[at - 1]] > x[i])) mine.sort((i, j) => x[i] - x[j] || i - j);
-    }
-    return {events, first};
+/** The numbers up to `count` by what `of` says of each, less than `most`, in their order; and where those of each begin. Cost: linear. @returns {Grouped} */
+function grouped(/** @type {number} */ count, /** @type {number} */ most, /** @type {(i: number) => number} */ of) {
+    const first = new Int32Array(most + 1), items = new Int32Array(count);
+    for (let i = 0; i < count; i++) first[of(i) + 1]++;
+    for (let at = 0; at < most; at++) first[at + 1] += first[at];
+    const next = first.slice();
+    for (let i = 0; i < count; i++) items[next[of(i)]++] = i;
+    return {items, first};
 }
 
-/**
- * The places of one axis. Cost: linear, and a sort of the lanes that hold several chains.
- * @returns {Places}
- */
-function places(/** @type {string} */ axis) {
-    const {x, ...said} = across(axis), all = upTo(model.n), {events, first} = byLane(app.state.fold ? all.filter((i) => !model.plain(i)) : all, x);
-    let end = 0;
-    for (let i = 0; i < model.n; i++) if (x[i] > end) end = x[i];
-    return {x, end, ...said, events, first, ...tracked(x), ...spanned(x, end)};
+/** The numbers of a group. */
+function groupOf(/** @type {Grouped} */ {items, first}, /** @type {number} */ at) {
+    return items.subarray(first[at], first[at + 1]);
+}
+
+/** Groups events by lane, each lane's by x. Cost: linear, where they come sorted. */
+function byLane(/** @type {ArrayLike<number>} */ members) {
+    const lanes = model.lanes.length, found = grouped(members.length, lanes, (at) => model.lane(members[at]));
+    found.items.forEach((at, i) => { found.items[i] = members[at]; });
+    for (let lane = 0; lane < lanes; lane++) {
+        const mine = groupOf(found, lane);
+        if (mine.some((i, at) => at && scene.x[mine[at - 1]] > scene.x[i])) mine.sort((i, j) => scene.x[i] - scene.x[j] || i - j);
+    }
+    return found;
+}
+
+/** Places all on the axis chosen. Cost: linear, and a sort of the lanes that hold several chains. */
+function place() {
+    ({x: scene.x, label: scene.label, low: scene.low, scale: scene.scale} = across(app.state.axis));
+    const all = upTo(model.n);
+    scene.events = byLane(app.state.fold ? all.filter((i) => !model.plain(i)) : all);
+    scene.end = scene.x.reduce((end, x) => x > end ? x : end, 0);
+    track();
+    span();
 }
 
 /** A track for each chain: chains of a lane share one where they do not overlap; at most twelve. */
-function tracked(/** @type {Float64Array} */ x) {
-    const {offset, lane} = model.chains, count = lane.length;
-    const track = new Int32Array(count), tracks = new Int32Array(model.head.lanes.length).fill(1);
-    const chains = upTo(count).sort((c, d) => x[offset[c]] - x[offset[d]] || c - d);
+function track() {
+    const count = model.laneOf.length;
+    scene.track = new Int32Array(count);
+    scene.tracks = new Int32Array(model.lanes.length).fill(1);
+    const chains = upTo(count).sort((c, d) => scene.x[model.offset[c]] - scene.x[model.offset[d]] || c - d);
     /** @type {Map<number, number[]>} */
     const busy = new Map();
     for (const c of chains) {
-        const until = busy.get(lane[c]) || busy.set(lane[c], []).get(lane[c]) || [];
-        let free = until.findIndex((right) => right < x[offset[c]]);
+        const until = busy.get(model.laneOf[c]) || busy.set(model.laneOf[c], []).get(model.laneOf[c]) || [];
+        let free = until.findIndex((right) => right < scene.x[model.offset[c]]);
         if (free < 0) free = until.length < 12 ? until.length : c % 12;
-        until[free] = max(until[free] ?? -1, x[offset[c + 1] - 1]);
-        track[c] = free;
-        tracks[lane[c]] = until.length;
+        until[free] = max(until[free] ?? -1, scene.x[model.offset[c + 1] - 1]);
+        scene.track[c] = free;
+        scene.tracks[model.laneOf[c]] = until.length;
     }
-    return {track, tracks};
 }
 
-/** The edges by their left end, with what finds those that cross a stretch of x. Cost: linear. */
-function spanned(/** @type {Float64Array} */ x, /** @type {number} */ end) {
-    const {src, dst} = model.edges, count = src.length, size = floor(end) + 2;
-    const begun = new Int32Array(size + 1), ended = new Int32Array(size + 1);
-    for (let e = 0; e < count; e++) {
-        const s = x[src[e]], d = x[dst[e]];
-        begun[floor(min(s, d)) + 1]++;
-        ended[floor(max(s, d)) + 1]++;
-    }
-    for (let at = 0; at < size; at++) { begun[at + 1] += begun[at]; ended[at + 1] += ended[at]; }
-    const edges = new Int32Array(count), next = begun.slice();
-    for (let e = 0; e < count; e++) edges[next[floor(min(x[src[e]], x[dst[e]]))]++] = e;
-    let half = 1;
-    while (half < count) half *= 2;
-    const reach = new Float64Array(2 * half).fill(-1);
-    for (let at = 0; at < count; at++) reach[half + at] = max(x[src[edges[at]]], x[dst[edges[at]]]);
-    for (let node = half - 1; node > 0; node--) reach[node] = max(reach[2 * node], reach[2 * node + 1]);
-    return {edges, begun, ended, reach, half};
+/** Finds what tells the edges that cross a stretch of x. Cost: linear. */
+function span() {
+    const count = model.src.length, size = floor(scene.end) + 2;
+    const over = (/** @type {(...of: number[]) => number} */ which) => (/** @type {number} */ e) => floor(which(scene.x[model.src[e]], scene.x[model.dst[e]]));
+    ({items: scene.edges, first: scene.begun} = grouped(count, size, over(min)));
+    scene.ended = grouped(count, size, over(max)).first;
+    scene.half = 1;
+    while (scene.half < count) scene.half *= 2;
+    scene.reach = new Float64Array(2 * scene.half).fill(-1);
+    scene.edges.forEach((edge, at) => { scene.reach[scene.half + at] = max(scene.x[model.src[edge]], scene.x[model.dst[edge]]); });
+    for (let node = scene.half - 1; node > 0; node--) scene.reach[node] = max(scene.reach[2 * node], scene.reach[2 * node + 1]);
 }
 
 /** How many edges cross the stretch from `left` to `right`, to the unit. Cost: constant. */
-function crossing(/** @type {Places} */ at, /** @type {number} */ left, /** @type {number} */ right) {
-    const last = at.begun.length - 1, clamp = (/** @type {number} */ x) => max(0, min(last, floor(x)));
-    return at.begun[clamp(right + 1)] - at.ended[clamp(left)];
+function crossing(/** @type {number} */ left, /** @type {number} */ right) {
+    const last = scene.begun.length - 1, clamp = (/** @type {number} */ x) => max(0, min(last, floor(x)));
+    return scene.begun[clamp(right + 1)] - scene.ended[clamp(left)];
 }
 
 /** Calls `each` with the edges that cross the stretch. Cost: those edges, times a logarithm. */
-function cross(/** @type {Places} */ at, /** @type {number} */ left, /** @type {number} */ right,
+function cross(/** @type {number} */ left, /** @type {number} */ right,
     /** @type {(edge: number) => void} */ each) {
-    const limit = at.begun[max(0, min(at.begun.length - 1, floor(right) + 1))];
-    const open = [1], low = [0], size = [at.half];
+    const limit = scene.begun[max(0, min(scene.begun.length - 1, floor(right) + 1))];
+    const open = [1], low = [0], size = [scene.half];
     while (open.length) {
         const node = /** @type {number} */ (open.pop()), from = /** @type {number} */ (low.pop());
         const wide = /** @type {number} */ (size.pop());
-        if (from >= limit || at.reach[node] < left) continue;
-        if (wide === 1) { each(at.edges[from]); continue; }
+        if (from >= limit || scene.reach[node] < left) continue;
+        if (wide === 1) { each(scene.edges[from]); continue; }
         open.push(2 * node + 1, 2 * node);
         low.push(from + wide / 2, from);
         size.push(wide / 2, wide / 2);
@@ -170,50 +155,51 @@ function cross(/** @type {Places} */ at, /** @type {number} */ left, /** @type {
  * Calls `each` with the events of a lane from `left` to `right`, none nearer than `apart` to the one before:
  * so what is drawn of a stretch is bounded by its width, however many events there are.
  */
-function along(/** @type {{events: Int32Array, first: Int32Array}} */ {events, first}, /** @type {number} */ lane,
+function along(/** @type {Grouped} */ {items, first}, /** @type {number} */ lane,
     /** @type {number} */ left, /** @type {number} */ right, /** @type {number} */ apart, /** @type {(event: number) => void} */ each) {
-    const stop = first[lane + 1], {x} = scene.at;
-    let at = firstAt(events, left, first[lane], stop);
-    while (at < stop && x[events[at]] <= right) {
-        const next = x[events[at]] + apart;
-        each(events[at++]);
-        if (apart > 0) at = firstAt(events, next, at, stop);
+    const stop = first[lane + 1];
+    let at = firstAt(items, left, first[lane], stop);
+    while (at < stop && scene.x[items[at]] <= right) {
+        const next = scene.x[items[at]] + apart;
+        each(items[at++]);
+        if (apart > 0) at = firstAt(items, next, at, stop);
     }
 }
 
 /** How many events of a lane each bin holds, `bins` of them from `left`, each `wide`. Cost: bins, by halving. */
-function density(/** @type {Places} */ at, /** @type {number} */ lane, /** @type {number} */ left,
+function density(/** @type {number} */ lane, /** @type {number} */ left,
     /** @type {number} */ wide, /** @type {number} */ bins) {
-    const counts = new Uint32Array(bins), stop = at.first[lane + 1];
-    let low = firstAt(at.events, left, at.first[lane], stop);
+    const counts = new Uint32Array(bins), mine = groupOf(scene.events, lane), stop = mine.length;
+    let low = firstAt(mine, left);
     for (let bin = 0; bin < bins && low < stop; bin++) {
         const edge = left + (bin + 1) * wide;
-        if (at.x[at.events[low]] >= edge) continue;
+        if (scene.x[mine[low]] >= edge) continue;
         let leap = 1;
-        while (low + leap < stop && at.x[at.events[low + leap]] < edge) leap *= 2;
-        const next = firstAt(at.events, edge, low + (leap >> 1), min(stop, low + leap));
+        while (low + leap < stop && scene.x[mine[low + leap]] < edge) leap *= 2;
+        const next = firstAt(mine, edge, low + (leap >> 1), min(stop, low + leap));
         counts[bin] = next - low;
         low = next;
     }
     return counts;
 }
 
-/** The rows as they are shown: y of the middle of each lane, its height, -1 for a hidden one. */
-function rows(/** @type {Places} */ at, /** @type {number} */ height) {
-    const lanes = model.head.lanes.length, y = new Float64Array(lanes).fill(-1), tall = new Float64Array(lanes);
-    const shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));
-    const weights = shown.reduce((sum, lane) => sum + weight(at.tracks[lane]), 0) || 1;
-    const unit = max(12, min(170, height / weights));
-    let top = 0;
-    for (const lane of shown) {
-        tall[lane] = unit * weight(at.tracks[lane]);
-        y[lane] = top + tall[lane] / 2;
-        top += tall[lane];
+/** Finds the rows as they are shown, from above. */
+function newRows() {
+    const lanes = model.lanes.length;
+    scene.y = new Float64Array(lanes).fill(-1);
+    scene.tall = new Float64Array(lanes);
+    scene.shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));
+    const weights = scene.shown.reduce((sum, lane) => sum + weight(lane), 0) || 1;
+    scene.unit = max(12, min(170, (size().height - RULER - 6) / weights));
+    scene.deep = 0;
+    for (const lane of scene.shown) {
+        scene.tall[lane] = scene.unit * weight(lane);
+        scene.y[lane] = scene.deep + scene.tall[lane] / 2;
+        scene.deep += scene.tall[lane];
     }
-    return {y, tall, unit, shown, height: top};
 }
 
-/** How tall a lane of so many tracks is, beside one of a single track. */
-function weight(/** @type {number} */ tracks) {
-    return 1 + (tracks - 1) * 0.3;
+/** How tall a lane is, by its tracks, beside one of a single track. */
+function weight(/** @type {number} */ lane) {
+    return 1 + (scene.tracks[lane] - 1) * 0.3;
 }

@@ -4,13 +4,13 @@
 
 /** The event nearest to a point of the picture, -1 if none is near. */
 function eventAt(/** @type {number} */ x, /** @type {number} */ y) {
-    const {width, height} = size(), view = viewNow(width, height);
+    look();
     let best = -1, least = 14;
     for (const lane of view.lanes) {
-        if (abs(laneY(view, lane) - y) > scene.rows.tall[lane] / 2 + 14) continue;
+        if (abs(laneY(lane) - y) > scene.tall[lane] / 2 + 14) continue;
         const at = view.x0 + x / view.k;
-        along(scene.at, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
-            const far = hypot(px(view, event) - x, py(view, event) - y);
+        along(scene.events, lane, at - 14 / view.k, at + 14 / view.k, 0.5 / view.k, (event) => {
+            const far = hypot(px(event) - x, py(event) - y);
             if (far < least) { least = far; best = event; }
         });
     }
@@ -39,7 +39,7 @@ function hearPointer() {
     };
     const jump = (/** @type {PointerEvent} */ event) => {
         const box = map.getBoundingClientRect(), {k} = app.state;
-        if (event.buttons) app.set({x0: held((event.clientX - box.left - 6) / (box.width - 12) * scene.at.end - size().width / 2 / k, k)});
+        if (event.buttons) app.set({x0: held((event.clientX - box.left - 6) / (box.width - 12) * scene.end - size().width / 2 / k, k)});
     };
     dressed(map, {onpointermove: jump, onpointerdown(/** @type {PointerEvent} */ event) {
         map.setPointerCapture(event.pointerId);
@@ -97,11 +97,11 @@ function hearLanes() {
         },
         onpointermove(/** @type {PointerEvent} */ event) {
             if (lane < 0 || !event.buttons) return;
-            const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0, {shown, y, tall} = scene.rows;
-            const over = shown.find((other) => abs(down - y[other]) < tall[other] / 2);
-            if (over === undefined || over === lane) return;
+            const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0;
+            const over = scene.shown.find((other) => abs(down - scene.y[other]) < scene.tall[other] / 2);
+            if (over == null || over === lane) return;
             const order = Array.from(model.order).filter((other) => other !== lane);
-            order.splice(order.indexOf(over) + (y[over] > y[lane] ? 1 : 0), 0, lane);
+            order.splice(order.indexOf(over) + (scene.y[over] > scene.y[lane] ? 1 : 0), 0, lane);
             app.set({order: Int32Array.from(order)});
         },
         onpointerup: () => { lane = -1; },

@@ -45,7 +45,7 @@ function sourceWords(/** @type {any} */ {rule, source, clocks, token}) {
 }
 
 function resolved(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
-    while (node.ref !== undefined) node = lemmas[node.ref];
+    while (node.ref != null) node = lemmas[node.ref];
     return node;
 }
 
@@ -93,7 +93,13 @@ function folded(/** @type {any[]} */ parts, /** @type {any[]} */ lemmas) {
 
 /** The tree of a derivation, an element; `open(leaf)` shows the line of the log that a leaf names. */
 function proofTree(/** @type {any} */ derivation, /** @type {(leaf: any) => void} */ open) {
-    const tree = el('ul', {role: 'tree', class: 'proof', 'aria-label': 'Proof', onkeydown: treeKeys, onclick: treeClick});
+    const tree = el('ul', {role: 'tree', class: 'proof', 'aria-label': 'Proof', onkeydown: treeKeys, onclick: treeClick, onfocusout: () => app.set({lit: []}),
+        onfocusin(/** @type {any} */ {target}) {
+            for (const other of tree.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
+            target.tabIndex = 0;
+            const events = target.step.events.filter((/** @type {number} */ i) => i >= 0), [from, to] = events;
+            app.set({lit: events.length > 1 && path(from, to)?.map((step) => step.event) || events});
+        }});
     const root = stepOf(derivation, derivation.lemmas ?? []);
     let left = OPENED;
     const item = (/** @type {Step} */ step, /** @type {number} */ level) => {
@@ -116,20 +122,13 @@ function proofTree(/** @type {any} */ derivation, /** @type {(leaf: any) => void
         return made;
     };
     tree.append(item(root, 1));
-    tree.addEventListener('focusin', (/** @type {any} */ event) => {
-        for (const other of tree.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
-        event.target.tabIndex = 0;
-        const events = event.target.step.events.filter((/** @type {number} */ i) => i >= 0), [from, to] = events;
-        app.set({lit: events.length > 1 && path(from, to)?.map((step) => step.event) || events});
-    });
-    tree.addEventListener('focusout', () => app.set({lit: []}));
     return tree;
 }
 
 /** Opens or closes a step of a tree. */
 function unfold(/** @type {any} */ item, /** @type {boolean} */ open) {
     if (open) item.fill();
-    item.setAttribute('aria-expanded', open);
+    dressed(item, {'aria-expanded': String(open)});
     if (item.lastChild.role === 'group') item.lastChild.hidden = !open;
 }
 

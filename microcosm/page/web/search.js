@@ -33,7 +33,7 @@ function fits(/** @type {string} */ text) {
     for (let rest = text.trim(); part.lastIndex < rest.length;) {
         const [whole, key, quoted, regex, flags, plain] = /** @type {RegExpExecArray} */ (part.exec(rest));
         const keyed = key in KEYS, value = quoted ?? plain ?? '';
-        if (regex !== undefined) {
+        if (regex != null) {
             const sought = new RegExp(regex, flags + 'u'), said = keyed ? SAID[key] : words;
             if (!said) throw new Error(`${key}: takes no regular expression`);
             tests.push((i) => sought.test(said(i)));
@@ -50,7 +50,7 @@ function words(/** @type {number} */ i) {
 
 /** The process of an event as its lane is called. */
 function laneName(/** @type {number} */ i) {
-    return model.head.lanes[model.lane(i)].name;
+    return model.lanes[model.lane(i)].name;
 }
 
 /** @returns {Test} */
@@ -65,7 +65,7 @@ const SAID = {process: laneName, message: (i) => model.message(i)};
 /** @type {Record<string, (value: string) => Test>} */
 const KEYS = {
     process(value) {
-        const sought = value.toLowerCase(), names = model.head.lanes.map((/** @type {any} */ lane) => lane.name.toLowerCase());
+        const sought = value.toLowerCase(), names = model.lanes.map((/** @type {any} */ lane) => lane.name.toLowerCase());
         const exact = names.includes(sought);
         const among = names.map((/** @type {string} */ name) => exact ? name === sought : name.includes(sought));
         return (i) => among[model.lane(i)];
@@ -148,9 +148,9 @@ async function matches(/** @type {{left: string, sign: string, right: string}} *
 }
 
 /** Which events are among some. */
-function members(/** @type {ArrayLike<number>} */ events) {
+function members(/** @type {Int32Array} */ events) {
     const has = new Uint8Array(model.n);
-    for (let at = 0; at < events.length; at++) has[events[at]] = 1;
+    for (const i of events) has[i] = 1;
     return has;
 }
 
@@ -158,6 +158,6 @@ function members(/** @type {ArrayLike<number>} */ events) {
 function receptions(/** @type {number} */ i) {
     /** @type {number[]} */
     const found = [];
-    for (const edge of model.out(i)) if (model.edges.why[edge] === 0) found.push(model.edges.dst[edge]);
+    for (const edge of model.out(i)) if (model.why[edge] === 0) found.push(model.dst[edge]);
     return found;
 }

@@ -10,70 +10,61 @@ const MOST_MARKS = 20000;
 const short = (/** @type {number} */ number) => round(number * 100) / 100;
 
 /** A pen that writes SVG: the methods and fields of a canvas that the picture uses, and no others. */
-class Recorder {
-    constructor() {
-        /** @type {string[]} */ this.parts = [];
-        /** Pieces of the path: what is drawn, and the event that it stands for. @type {[string, number][]} */
-        this.paths = [];
-        /** @type {number[]} */ this.dash = [];
-        this.fillStyle = this.strokeStyle = this.font = this.textAlign = '';
-        this.lineWidth = this.globalAlpha = 1;
-    }
-
-    beginPath() { this.paths = [['', -1]]; }
-    mark(/** @type {number} */ event) { this.paths.push(['', event]); }
-    add(/** @type {string} */ letter, /** @type {number[]} */ ...numbers) {
-        this.paths[this.paths.length - 1][0] += letter + numbers.map(short).join(' ');
-    }
-    moveTo(/** @type {number[]} */ ...to) { this.add('M', ...to); }
-    lineTo(/** @type {number[]} */ ...to) { this.add('L', ...to); }
-    quadraticCurveTo(/** @type {number[]} */ ...to) { this.add('Q', ...to); }
-    closePath() { this.add('Z'); }
-    rect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
-        this.add('M', x, y);
-        this.add('h', width);
-        this.add('v', height);
-        this.add('h', -width);
-        this.add('Z');
-    }
-    /** Whole circles, and halves. */
-    arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r, /** @type {number} */ from, /** @type {number} */ to) {
-        const dx = r * Math.cos(from), dy = r * Math.sin(from);
-        this.add('M', x + dx, y + dy);
-        this.add('a', r, r, 0, 1, 1, -2 * dx, -2 * dy);
-        if (to - from > 6) this.add('a', r, r, 0, 1, 1, 2 * dx, 2 * dy);
-    }
-    setLineDash(/** @type {number[]} */ dash) { this.dash = dash; }
-    measureText(/** @type {string} */ text) {
-        const pen = find('picture').getContext('2d');
-        pen.font = this.font;
-        return pen.measureText(text);
-    }
-
-    fill() { this.emit(`fill="${this.fillStyle}"`); }
-    stroke() { this.emit(this.stroked()); }
-    stroked() {
-        const dash = this.dash.length ? ` stroke-dasharray="${this.dash.join(' ')}"` : '';
-        return `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"${dash}`;
-    }
-    faint() { return this.globalAlpha < 1 ? ` opacity="${short(this.globalAlpha)}"` : ''; }
-    emit(/** @type {string} */ style) {
-        for (const [d, event] of this.paths) {
-            if (d) this.parts.push(event < 0 ? `<path d="${d}" ${style}${this.faint()}/>`
+function recorder() {
+    /** Pieces of the path: what is drawn, and the event that it stands for. @type {[string, number][]} */
+    let paths = [];
+    /** @type {string[]} */ const parts = [];
+    /** @type {number[]} */ let dashes = [];
+    const add = (/** @type {string} */ letter, /** @type {number[]} */ ...numbers) => { paths[paths.length - 1][0] += letter + numbers.map(short).join(' '); };
+    const faint = () => pen.globalAlpha < 1 ? ` opacity="${short(pen.globalAlpha)}"` : '';
+    const stroked = () => `fill="none" stroke="${pen.strokeStyle}" stroke-width="${pen.lineWidth}" stroke-linejoin="round"${dashes.length ? ` stroke-dasharray="${dashes.join(' ')}"` : ''}`;
+    const emit = (/** @type {string} */ style) => {
+        for (const [d, event] of paths) {
+            if (d) parts.push(event < 0 ? `<path d="${d}" ${style}${faint()}/>`
                 : `<path class="event" d="${d}" ${style}><title>${escaped(model.name(event))}</title></path>`);
         }
-    }
-    fillRect(/** @type {number[]} */ ...box) {
-        const [x, y, width, height] = box.map(short);
-        this.parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${this.fillStyle}"${this.faint()}/>`);
-    }
-    fillText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, style = `fill="${this.fillStyle}"`) {
-        const [weight, size] = this.font.split(' ').map(parseFloat), anchor = {center: 'middle', right: 'end'}[this.textAlign];
-        this.parts.push(`<text x="${short(x)}" y="${short(y + size * 0.35)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" ${style}${this.faint()}>${escaped(text)}</text>`);
-    }
-    strokeText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) {
-        this.fillText(text, x, y, this.stroked());
-    }
+    };
+    const pen = /** @type {any} */ ({
+        parts, globalAlpha: 1,
+        beginPath() { paths = [['', -1]]; },
+        mark(/** @type {number} */ event) { paths.push(['', event]); },
+        moveTo: (/** @type {number[]} */ ...to) => add('M', ...to),
+        lineTo: (/** @type {number[]} */ ...to) => add('L', ...to),
+        quadraticCurveTo: (/** @type {number[]} */ ...to) => add('Q', ...to),
+        closePath: () => add('Z'),
+        rect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
+            add('M', x, y);
+            add('h', width);
+            add('v', height);
+            add('h', -width);
+            add('Z');
+        },
+        /** Whole circles, and halves. */
+        arc(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ r, /** @type {number} */ from, /** @type {number} */ to) {
+            const dx = r * Math.cos(from), dy = r * Math.sin(from);
+            add('M', x + dx, y + dy);
+            add('a', r, r, 0, 1, 1, -2 * dx, -2 * dy);
+            if (to - from > 6) add('a', r, r, 0, 1, 1, 2 * dx, 2 * dy);
+        },
+        setLineDash(/** @type {number[]} */ dash) { dashes = dash; },
+        measureText(/** @type {string} */ text) {
+            const real = find('picture').getContext('2d');
+            real.font = pen.font;
+            return real.measureText(text);
+        },
+        fill: () => emit(`fill="${pen.fillStyle}"`),
+        stroke: () => emit(stroked()),
+        fillRect(/** @type {number[]} */ ...box) {
+            const [x, y, width, height] = box.map(short);
+            parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${pen.fillStyle}"${faint()}/>`);
+        },
+        fillText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, style = `fill="${pen.fillStyle}"`) {
+            const [weight, size] = pen.font.split(' ').map(parseFloat), anchor = {center: 'middle', right: 'end'}[/** @type {'center'|'right'} */ (pen.textAlign)];
+            parts.push(`<text x="${short(x)}" y="${short(y + size * 0.35)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" ${style}${faint()}>${escaped(text)}</text>`);
+        },
+        strokeText: (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) => pen.fillText(text, x, y, stroked()),
+    });
+    return pen;
 }
 
 /** Text as XML holds it: whatever a log calls its events. */
@@ -85,23 +76,22 @@ function escaped(/** @type {string} */ text) {
 
 /** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
 function drawBoth(/** @type {any} */ pen, /** @type {any} */ beside) {
-    const {width, height} = size(), view = viewNow(width, height), wide = find('lanes').clientWidth;
-    drawPicture(pen(wide), view);
+    const wide = find('lanes').clientWidth;
+    drawPicture(pen(wide));
     const names = beside(0);
-    names.fillStyle = view.colours.paper;
-    names.fillRect(0, 0, wide, height);
-    font(names, scene.rows.unit < 18 ? 10 : 13, 600, 'right');
-    for (const lane of view.lanes) write(names, model.head.lanes[lane].name.slice(0, 24), wide - 10, laneY(view, lane), view.colours.ink);
-    return [wide, width, height];
+    paint(names, scene.colours.paper, 0, 0, wide, view.height);
+    font(names, scene.unit < 18 ? 10 : 13, 600, 'right');
+    for (const lane of view.lanes) write(names, model.lanes[lane].name.slice(0, 24), wide - 10, laneY(lane), scene.colours.ink);
+    return [wide, view.width, view.height];
 }
 
 /** What is seen as SVG; null where it has too many marks. */
 function pictureSvg() {
-    const pen = new Recorder(), beside = new Recorder(), {a, b} = app.state;
+    const pen = recorder(), beside = recorder(), {a, b} = app.state;
     const [names, width, height] = drawBoth(() => pen, () => beside);
     if (pen.parts.length > MOST_MARKS) return null;
     const title = b >= 0 ? `: ${model.name(a)} ${scene.verdict} ${model.name(b)}` : a >= 0 ? `: around ${model.name(a)}` : '';
-    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${names + width} ${height}" width="${names + width}" height="${height}" font-family="system-ui, 'DejaVu Sans', sans-serif" role="img">`
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${names + width} ${height}" width="${names + width}" height="${height}" font-family="${escaped(scene.family)}" role="img">`
         + `<title>${escaped(model.head.title + title)}</title>`
         + `<svg x="${names}" width="${width}" height="${height}">${pen.parts.join('\n')}</svg>${beside.parts.join('\n')}</svg>\n`;
 }
@@ -135,15 +125,16 @@ function save(/** @type {string} */ how) {
 
 /** A sign as a small picture, in the colour of the text that its class gives it. */
 function icon(/** @type {string} */ sign) {
-    const pen = /** @type {any} */ (new Recorder()), ink = 'currentColor';
+    const pen = recorder(), ink = 'currentColor';
     if (sign === 'lost') stub(pen, ink, 2, 2, 1, 10);
     else if (sign === 'gap') stroked(pen, ink, 1.5, () => zigzag(pen, 8, 8, 6.5));
+    else if (sign === 'clock') stroked(pen, ink, 1, () => dial(pen, 8, 8));
     else {
         pen.beginPath();
         outline(pen, sign, 8, 8, 5);
         finish(pen, sign, ink, 5);
     }
-    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${SIGNS[sign]?.[0] ?? 'missing'}" aria-hidden="true">${pen.parts.join('')}</svg>`);
+    return drawing(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="sign ${SIGNS[sign]?.[0] ?? sign}" aria-hidden="true">${pen.parts.join('')}</svg>`);
 }
 
 /** SVG that this page wrote, as an element of it. */
@@ -170,7 +161,7 @@ const DIGITS = 12;
 /** The state as the part of the address behind `#`. */
 function linkOf(/** @type {State} */ state) {
     const name = (/** @type {number} */ i) => i >= 0 && model.name(i), round = (/** @type {number} */ number) => String(+number.toPrecision(7));
-    const shown = /** @type {const} */ (['panel', 'list', 'table', 'cut', 'fold']).filter((part) => state[part]).join('.');
+    const shown = /** @type {const} */ ([...PARTS, 'cut']).filter((part) => state[part]).join('.');
     return new URLSearchParams(Object.entries({
         a: name(state.a), b: name(state.b), at: name(state.focus), x: round(state.x0), k: round(state.k), y: state.y0 && round(state.y0),
         t: state.axis !== 'steps' && state.axis, find: state.find, what: state.whatif && `a${state.whatif.sign}b`, order: state.order?.join('.'),
@@ -188,12 +179,12 @@ function readLink() {
         if (name in said && found < 0) missing.push(said[name]);
         return found;
     };
-    const lanes = (/** @type {string} */ name) => (said[name] ?? '').split('.').filter(Boolean).map(Number).filter((lane) => lane in model.head.lanes);
+    const lanes = (/** @type {string} */ name) => (said[name] ?? '').split('.').filter(Boolean).map(Number).filter((lane) => lane in model.lanes);
     const [a, b, focus, order] = [event('a'), event('b'), event('at'), lanes('order')], axis = /** @type {any} */ (said.t);
     const shown = (said.show ?? 'panel').split('.'), what = /^a(<|>|\|\|)b$/.exec(said.what);
     app.set({axis: axes().includes(axis) ? axis : 'steps', hidden: new Set(lanes('hide')),
-        order: new Set(order).size === model.head.lanes.length ? Int32Array.from(order) : app.state.order,
-        panel: shown.includes('panel'), list: shown.includes('list'), table: shown.includes('table'), fold: shown.includes('fold')});
+        order: new Set(order).size === model.lanes.length ? Int32Array.from(order) : app.state.order,
+        ...Object.fromEntries(PARTS.map((part) => [part, shown.includes(part)]))});
     app.set({a, b: a >= 0 && b !== a ? b : -1, find: said.find ?? ''});
     app.set({focus, cut: a >= 0 && shown.includes('cut'), whatif: what && a >= 0 && b >= 0 ? {a, sign: what[1], b} : null});
     if (number('k') > 0) app.set({k: min(400, number('k')), x0: number('x'), y0: max(0, number('y'))});

@@ -56,6 +56,18 @@ function filled(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type 
     pen.fill();
 }
 
+/** Fills a rectangle. */
+function paint(/** @type {Pen} */ pen, /** @type {string} */ colour, /** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
+    pen.fillStyle = colour;
+    pen.fillRect(x, y, width, height);
+}
+
+/** Fills and strokes what `draw` adds to the path. */
+function framed(/** @type {Pen} */ pen, /** @type {string} */ inside, /** @type {string} */ rim, /** @type {number} */ width, /** @type {() => void} */ draw) {
+    filled(pen, inside, draw);
+    stroked(pen, rim, width, draw);
+}
+
 /** Adds a line through points, x and y in turn. */
 function through(/** @type {Pen} */ pen, /** @type {number[]} */ ...points) {
     for (let at = 0; at < points.length; at += 2) pen[at ? 'lineTo' : 'moveTo'](points[at], points[at + 1]);
@@ -68,7 +80,7 @@ function disc(/** @type {Pen} */ pen, /** @type {number} */ x, /** @type {number
 
 /** Sets what words are written in, and where they stand beside their place. */
 function font(/** @type {Pen} */ pen, /** @type {number} */ size, weight = 400, /** @type {CanvasTextAlign} */ align = 'center') {
-    pen.font = `${weight} ${size}px system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif`;
+    pen.font = `${weight} ${size}px ${scene.family}`;
     pen.textAlign = align;
     pen.textBaseline = 'middle';
 }
@@ -128,8 +140,8 @@ function finish(/** @type {Pen} */ pen, /** @type {string} */ sign, /** @type {s
 }
 
 /** The colour of a sign; an event without one is ink. */
-function colourOf(/** @type {Record<string, string>} */ colours, /** @type {string} */ sign) {
-    return colours[SIGNS[sign]?.[0] ?? 'ink'];
+function colourOf(/** @type {string} */ sign) {
+    return scene.colours[SIGNS[sign]?.[0] ?? 'ink'];
 }
 
 /** The red zigzag of a gap, where its lane is cut. */
@@ -159,10 +171,10 @@ function head(/** @type {Pen} */ pen, /** @type {number} */ fx, /** @type {numbe
 const PATTERNS = {'||': [8, 5], '<>': [2, 5], unsaid: [1, 6]};
 
 /** The line of a pair, as its verdict has it, from one end to the other. */
-function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {string} */ sign,
+function pairLine(/** @type {Pen} */ pen, /** @type {string} */ sign,
     /** @type {number[]} */ [ax, ay, bx, by], /** @type {number} */ width) {
     const far = hypot(bx - ax, by - ay) || 1, ux = (bx - ax) / far, uy = (by - ay) / far;
-    const from = min(9, far / 3), until = far - from, colour = colourOf(colours, sign);
+    const from = min(9, far / 3), until = far - from, colour = colourOf(sign);
     const point = (/** @type {number} */ s, off = 0) => /** @type {[number, number]} */ ([ax + ux * s - uy * off, ay + uy * s + ux * off]);
     stroked(pen, colour, width, () => {
         if (sign === 'silent') {
@@ -186,18 +198,16 @@ function pairLine(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ 
     }, PATTERNS[sign]);
     if (sign === '<>') for (const s of [from, until]) {
         const diamond = () => outline(pen, sign, ...point(s), width * 1.6 + 1);
-        filled(pen, colours.paper, diamond);
-        stroked(pen, colour, max(1, width / 2), diamond);
+        framed(pen, scene.colours.paper, colour, max(1, width / 2), diamond);
     }
 }
 
 /** A sign in a box, in the middle of a line. */
-function boxed(/** @type {Pen} */ pen, /** @type {Record<string, string>} */ colours, /** @type {string} */ sign,
+function boxed(/** @type {Pen} */ pen, /** @type {string} */ sign,
     /** @type {number} */ x, /** @type {number} */ y) {
     const word = sign.length > 2 ? SIGNS[sign][1] : sign;
     font(pen, word.length > 2 ? 12 : 14, 600);
     const wide = pen.measureText(word).width + 14, box = () => pen.rect(x - wide / 2, y - 11, wide, 22);
-    filled(pen, colours.paper, box);
-    stroked(pen, colourOf(colours, sign), 1.5, box);
-    write(pen, word, x, y + 0.5, colours.ink);
+    framed(pen, scene.colours.paper, colourOf(sign), 1.5, box);
+    write(pen, word, x, y + 0.5, scene.colours.ink);
 }

@@ -20,66 +20,66 @@ const REMEMBERED = 256;
 
 /** Whether a is before b, by what is given and by clocks. @param {number} a @param {number} b @returns {boolean} */
 function before(a, b) {
-  const { head, found } = model, { chain, offset, vectors, row, part, place } = found;
-  if (!head.closed) return a !== b && fromTable(a, b) === '<';
-  const c = chain[a], d = chain[b];
+  if (!model.head.closed) return a !== b && fromTable(a, b) === '<';
+  const c = model.chain[a], d = model.chain[b];
   if (c === d) return a < b;
-  return part[c] === part[d] && (vectors ? vectors[row[b] + place[c]] : past(b)[c]) > a - offset[c];
+  return model.part[c] === model.part[d] && (model.vectors ? model.vectors[model.row[b] + model.place[c]] : past(b)[c]) > a - model.offset[c];
 }
+
+/** Whether a is b, or before it. @param {number} a @param {number} b @returns {boolean} */
+const upto = (a, b) => a === b || before(a, b);
 
 /** Of each chain how many events, from the first, are before b. @param {number} b @returns {Int32Array} */
 function past(b) {
-  const { head, found } = model, { chain, chains, offset, vectors, row, part, members } = found;
-  if (!head.closed) return counted(c => prefix(c, i => before(i, b)));
-  if (!vectors) return remembered('pasts', b, () => reached(b, true));
-  const known = new Int32Array(chains);
-  members[part[chain[b]]].forEach((/** @type {number} */ c, /** @type {number} */ at) => { known[c] = vectors[row[b] + at]; });
-  known[chain[b]] = b - offset[chain[b]];
+  if (!model.head.closed) return counted(c => prefix(c, i => before(i, b)));
+  if (!model.vectors) return remembered('pasts', b, () => reached(b, true));
+  const known = new Int32Array(model.chains);
+  model.members[model.part[model.chain[b]]].forEach((/** @type {number} */ c, /** @type {number} */ at) => { known[c] = model.vectors[model.row[b] + at]; });
+  known[model.chain[b]] = b - model.offset[model.chain[b]];
   return known;
 }
 
 /** Of each chain the index of the first event after a; its length where there is none. @param {number} a @returns {Int32Array} */
 function future(a) {
-  const { head, found } = model, { chain, offset, vectors, row, part, place, members } = found, c = chain[a];
-  if (!head.closed) return counted(d => prefix(d, i => !before(a, i)));
-  if (!vectors) return remembered('futures', a, () => reached(a, false));
-  const first = counted(d => offset[d + 1] - offset[d]), own = a - offset[c], at = place[c];
-  for (const d of members[part[c]]) first[d] = d === c ? own + 1 : prefix(d, i => vectors[row[i] + at] <= own);
+  const c = model.chain[a];
+  if (!model.head.closed) return counted(d => prefix(d, i => !before(a, i)));
+  if (!model.vectors) return remembered('futures', a, () => reached(a, false));
+  const first = counted(d => model.offset[d + 1] - model.offset[d]), own = a - model.offset[c], at = model.place[c];
+  for (const d of model.members[model.part[c]]) first[d] = d === c ? own + 1 : prefix(d, i => model.vectors[model.row[i] + at] <= own);
   return first;
 }
 
 /** The vector of what `of` says of each chain. @param {(chain: number) => number} of */
-const counted = of => Int32Array.from({ length: model.found.chains }, (_, c) => of(c));
+const counted = of => Int32Array.from({ length: model.chains }, (_, c) => of(c));
 
 /** How many events of a chain, from the first, are so; none behind one that is not. @param {number} c @param {(i: number) => boolean} so */
 function prefix(c, so) {
-  const { offset } = model.found;
-  let low = offset[c], high = offset[c + 1];
+  let low = model.offset[c], high = model.offset[c + 1];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (so(middle)) low = middle + 1; else high = middle;
   }
-  return low - offset[c];
+  return low - model.offset[c];
 }
 
 /** Past or future by way of the edges alone: those into the beginning of a chain stand together, as do those out of its end. */
 function reached(/** @type {number} */ start, /** @type {boolean} */ back) {
-  const { chain, offset, chains, src, dst, into, from, leaving } = model.found, home = chain[start];
-  const ends = counted(c => back ? 0 : offset[c + 1] - offset[c]), done = Int32Array.from(ends), waiting = [home];
-  ends[home] = start - offset[home] + (back ? 1 : 0);
+  const home = model.chain[start];
+  const ends = counted(c => back ? 0 : model.offset[c + 1] - model.offset[c]), done = Int32Array.from(ends), waiting = [home];
+  ends[home] = start - model.offset[home] + (back ? 1 : 0);
   while (waiting.length) {
-    const c = /** @type {number} */ (waiting.pop()), first = offset[c];
-    const low = min(ends[c], done[c]), high = max(ends[c], done[c]), at = back ? into : from;
+    const c = /** @type {number} */ (waiting.pop()), first = model.offset[c];
+    const low = min(ends[c], done[c]), high = max(ends[c], done[c]), at = back ? model.into : model.from;
     done[c] = ends[c];
     for (let e = at[first + low]; e < at[first + high]; e++) {
-      const i = back ? src[e] : dst[leaving[e]], d = chain[i], index = i - offset[d] + (back ? 1 : 0);
+      const i = back ? model.src[e] : model.dst[model.leaving[e]], d = model.chain[i], index = i - model.offset[d] + (back ? 1 : 0);
       if (back ? index > ends[d] : index < ends[d]) {
         ends[d] = index;
         waiting.push(d);
       }
     }
   }
-  if (back) ends[home] = start - offset[home]; else ends[home] = start - offset[home] + 1;
+  ends[home] = start - model.offset[home] + (back ? 0 : 1);
   return ends;
 }
 
@@ -95,9 +95,9 @@ function remembered(what, i, make) {
 
 /** What a page of few events says of each two. @param {number} a @param {number} b @param {string} [of] @returns {Verdict} */
 function fromTable(a, b, of = 'table') {
-  const { columns, head, n } = model, table = columns[of];
-  if (!head.shortcuts) return IN_TABLE[nibble(table, a * n + b)];
-  return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, n))]);
+  const table = model.columns[of];
+  if (!model.head.shortcuts) return IN_TABLE[nibble(table, a * model.n + b)];
+  return a < b ? IN_TABLE[nibble(table, pairNumber(a, b, model.n))] : turned(IN_TABLE[nibble(table, pairNumber(b, a, model.n))]);
 }
 
 /** @param {Uint8Array} bytes @param {number} at */
@@ -127,9 +127,8 @@ function givenOf(i) {
 
 /** Whether two events that are not ordered are concurrent by their clocks. @param {number} a @param {number} b */
 function byClocks(a, b) {
-  const { kind, run, columns } = model;
-  if (kind[a] & kind[b] & CLOCKED) return !run || run[a] === run[b];
-  const beside = columns.beside;
+  if (model.kind[a] & model.kind[b] & CLOCKED) return !model.run || model.run[a] === model.run[b];
+  const beside = model.columns.beside;
   if (!beside) return false;
   const of = remembered('beside', -1, () => {
     const map = new Map();
@@ -151,15 +150,14 @@ function byClocks(a, b) {
  * to a unless they are before it. Infinity for chains that nothing connects with a.
  */
 function unknownTo(/** @type {number} */ a) {
-  const { found, columns } = model, { chain, offset, part } = found;
   return remembered('unknown', a, () => {
-    const far = Float64Array.from(part, one => one === part[chain[a]] ? 0 : Infinity), apart = columns.apart;
+    const far = Float64Array.from(model.part, one => one === model.part[model.chain[a]] ? 0 : Infinity), apart = model.columns.apart;
     for (let at = 0; at < apart.length; at++) {
       const e = apart[at], f = apart[at ^ 1];
       if (e !== a && !before(a, e)) continue;
       const known = past(f);
       known.forEach((count, c) => { if (count > far[c]) far[c] = count; });
-      far[chain[f]] = max(far[chain[f]], f - offset[chain[f]] + 1);
+      far[model.chain[f]] = max(far[model.chain[f]], f - model.offset[model.chain[f]] + 1);
     }
     return far;
   });
@@ -167,21 +165,20 @@ function unknownTo(/** @type {number} */ a) {
 
 /** Whether two events that are not ordered are `?`, where nothing but orders is given. @param {number} a @param {number} b */
 function isUnknown(a, b) {
-  const { found, columns } = model, { chain, offset, part } = found, c = chain[b];
-  return part[chain[a]] !== part[c] || (columns.apart.length > 0 && unknownTo(a)[c] > b - offset[c]);
+  const c = model.chain[b];
+  return model.part[model.chain[a]] !== model.part[c] || (model.columns.apart.length > 0 && unknownTo(a)[c] > b - model.offset[c]);
 }
 
 /** What is known of two events; `a` stands on the left of the sign. @param {number} a @param {number} b @returns {Verdict} */
 function verdict(a, b) {
-  const { head, columns, found } = model;
-  if (columns.table) return fromTable(a, b);
+  if (model.columns.table) return fromTable(a, b);
   if (before(a, b)) return '<';
   if (before(b, a)) return '>';
-  if (head.shortcuts) {
+  if (model.head.shortcuts) {
     if (byClocks(a, b)) return '||';
     const given = givenOf(a)?.get(b);
     if (given) return given;
-    if (columns.apart) return isUnknown(a, b) ? '?' : 'silent';
+    if (model.columns.apart) return isUnknown(a, b) ? '?' : 'silent';
   }
   const said = pairSaid(a, b);
   return said ? said.verdict : 'unsaid';
@@ -205,25 +202,24 @@ function cone(a) { return { past: past(a), future: future(a) }; }
  */
 function regions(a) {
   return remembered('regions', a, () => {
-    const { head, columns, found, kind, run, n } = model, { offset, chains } = found;
     const counts = { '<': 0, '>': 0, '||': 0, '<>': 0, '?': 0, silent: 0, unsaid: 0 };
     const sign = (/** @type {number} */ i) => verdict(i, a);
-    const alike = !columns.table && !columns.beside && head.shortcuts && !givenOf(a) && !head.pairs.length && !run;
+    const alike = !model.columns.table && !model.columns.beside && model.head.shortcuts && !givenOf(a) && !model.head.pairs.length && !model.run;
     if (!alike) {
-      for (let i = 0; i < n; i++) if (i !== a) counts[sign(i)]++;
+      for (let i = 0; i < model.n; i++) if (i !== a) counts[sign(i)]++;
       return { counts, sign };
     }
-    const { past: low, future: high } = cone(a), far = columns.apart ? unknownTo(a) : null;
+    const { past: low, future: high } = cone(a), far = model.columns.apart ? unknownTo(a) : null;
     const clocked = remembered('clocked', -1, () => {
-      const sum = new Int32Array(n + 1);
-      for (let i = 0; i < n; i++) sum[i + 1] = sum[i] + (kind[i] & CLOCKED ? 1 : 0);
+      const sum = new Int32Array(model.n + 1);
+      for (let i = 0; i < model.n; i++) sum[i + 1] = sum[i] + (model.kind[i] & CLOCKED ? 1 : 0);
       return sum;
     });
-    for (let c = 0; c < chains; c++) {
-      const first = offset[c], length = offset[c + 1] - first, open = high[c] - low[c] - (c === found.chain[a] ? 1 : 0);
+    for (let c = 0; c < model.chains; c++) {
+      const first = model.offset[c], length = model.offset[c + 1] - first, open = high[c] - low[c] - (c === model.chain[a] ? 1 : 0);
       counts['<'] += low[c];
       counts['>'] += length - high[c];
-      const beside = kind[a] & CLOCKED && c !== found.chain[a] ? clocked[first + high[c]] - clocked[first + low[c]] : 0;
+      const beside = model.kind[a] & CLOCKED && c !== model.chain[a] ? clocked[first + high[c]] - clocked[first + low[c]] : 0;
       counts['||'] += beside;
       const unknown = far && open ? max(0, min(far[c], high[c]) - low[c]) : 0;
       counts['?'] += unknown;
@@ -235,12 +231,12 @@ function regions(a) {
 
 /** Which of `<`, `>` and `||` may be of two events; null where the file does not have it. @param {number} a @param {number} b @returns {string[] | null} */
 function possibilities(a, b) {
-  const { columns, head, n } = model, sign = verdict(a, b);
-  if (columns.left) {
-    const [x, y] = a < b ? [a, b] : [b, a], bits = nibble(columns.left, pairNumber(x, y, n));
+  const sign = verdict(a, b);
+  if (model.columns.left) {
+    const [x, y] = a < b ? [a, b] : [b, a], bits = nibble(model.columns.left, pairNumber(x, y, model.n));
     const left = ['<', '>', '||'].filter((_, bit) => bits >> bit & 1);
     return a < b ? left : ['<', '>', '||'].filter(one => left.includes(turned(/** @type {Verdict} */ (one))));
   }
-  if (head.consistent !== false && (sign === '<' || sign === '>' || sign === '||')) return [sign];
+  if (model.head.consistent !== false && (sign === '<' || sign === '>' || sign === '||')) return [sign];
   return pairSaid(a, b)?.left ?? null;
 }

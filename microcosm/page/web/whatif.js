@@ -32,18 +32,18 @@ async function supposed(/** @type {number} */ a, /** @type {string} */ sign, /**
 
 /** By propagation, from what the file says is left of every pair. Cost: n for each pair of which less is left then. */
 function narrowed(/** @type {number} */ a, /** @type {number} */ bits, /** @type {number} */ b) {
-    const {n} = model, may = new Uint8Array(n * n), turn = [0, 2, 1, 3, 4, 6, 5, 7];
+    const may = new Uint8Array(model.n * model.n), turn = [0, 2, 1, 3, 4, 6, 5, 7];
     const signs = Object.keys(MAY), sets = Array.from({length: 8}, (_, set) => signs.filter((one) => set & MAY[one]));
-    for (let x = 0; x < n; x++) for (let y = 0; y < n; y++) {
-        if (x !== y) for (const one of possibilities(x, y) ?? signs) may[x * n + y] |= MAY[one];
+    for (let x = 0; x < model.n; x++) for (let y = 0; y < model.n; y++) {
+        if (x !== y) for (const one of possibilities(x, y) ?? signs) may[x * model.n + y] |= MAY[one];
     }
     const was = may.slice(), waiting = [[a, b]];
     let possible = true;
     const less = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ left) => {
-        const now = may[x * n + y] & left;
-        if (now === may[x * n + y]) return;
-        may[x * n + y] = now;
-        may[y * n + x] = turn[now];
+        const now = may[x * model.n + y] & left;
+        if (now === may[x * model.n + y]) return;
+        may[x * model.n + y] = now;
+        may[y * model.n + x] = turn[now];
         possible &&= now > 0;
         waiting.push([x, y]);
     };
@@ -51,18 +51,18 @@ function narrowed(/** @type {number} */ a, /** @type {number} */ bits, /** @type
     less(a, b, bits);
     while (waiting.length && possible) {
         const [x, y] = /** @type {number[]} */ (waiting.pop());
-        for (let z = 0; z < n; z++) {
+        for (let z = 0; z < model.n; z++) {
             if (z === x || z === y) continue;
-            less(x, z, COMPOSED[may[x * n + y] | may[y * n + z] << 3]);
-            less(z, y, COMPOSED[may[z * n + x] | may[x * n + y] << 3]);
+            less(x, z, COMPOSED[may[x * model.n + y] | may[y * model.n + z] << 3]);
+            less(z, y, COMPOSED[may[z * model.n + x] | may[x * model.n + y] << 3]);
         }
     }
     /** @type {[string, string, string[]][]} */
     const follows = [];
     if (possible) {
-        const names = Array.from({length: n}, (_, i) => model.name(i)), sorted = names.map((_, i) => i).sort((i, j) => names[i] < names[j] ? -1 : 1);
+        const names = Array.from(upTo(model.n), (i) => model.name(i)), sorted = [...names.keys()].sort((i, j) => names[i] < names[j] ? -1 : 1);
         sorted.forEach((x, at) => sorted.slice(at + 1).forEach((y) => {
-            if (may[x * n + y] !== was[x * n + y]) follows.push([names[x], names[y], sets[may[x * n + y]]]);
+            if (may[x * model.n + y] !== was[x * model.n + y]) follows.push([names[x], names[y], sets[may[x * model.n + y]]]);
         }));
     }
     return {possible, follows};
@@ -70,18 +70,18 @@ function narrowed(/** @type {number} */ a, /** @type {number} */ bits, /** @type
 
 /** By cones: how many pairs an order of `low` before `high` would order, and those nearest to it. */
 async function byCones(/** @type {number} */ low, /** @type {number} */ high) {
-    const {offset} = model.chains, ends = past(low), starts = future(high);
+    const ends = past(low).slice(), starts = future(high).slice();
     ends[model.chainOf(low)]++;
     starts[model.chainOf(high)]--;
     let count = 0;
-    const later = Array.from(starts, (start, c) => [offset[c] + start, offset[c + 1]]);
+    const later = Array.from(starts, (start, c) => [model.offset[c] + start, model.offset[c + 1]]);
     for (const [from, until] of later) {
         await slices(until - from, () => true, (at) => {
             const known = past(from + at);
             for (let c = 0; c < ends.length; c++) if (ends[c] > known[c]) count += ends[c] - known[c];
         });
     }
-    const earlier = Array.from(ends, (end, c) => offset[c] + end - 1).filter((x) => x >= offset[model.chainOf(max(0, x))] && before(x, low) || x === low);
+    const earlier = Array.from(ends, (end, c) => end ? model.offset[c] + end - 1 : -1).filter((x) => x >= 0);
     const pairs = earlier.flatMap((x) => later.filter(([from, until]) => from < until && (x === low || from === high) && !before(x, from)).map(([from]) => [x, from]));
     return {possible: true, count, follows: pairs.slice(0, SHOWN).map(([x, y]) => /** @type {[string, string, string[]]} */ ([model.name(x), model.name(y), ['<']]))};
 }
@@ -126,9 +126,9 @@ function wrapped(base, step) {
 
 /** An event and those before it, or after it, the nearest first. */
 function sidesOf(/** @type {Int32Array} */ counts, /** @type {number} */ own, /** @type {boolean} */ back) {
-    const {offset} = model.chains, found = [own];
+    const found = [own];
     counts.forEach((count, c) => {
-        for (let i = back ? offset[c] : offset[c] + count; i < (back ? offset[c] + count : offset[c + 1]); i++) found.push(i);
+        for (let i = back ? model.offset[c] : model.offset[c] + count; i < (back ? model.offset[c] + count : model.offset[c + 1]); i++) found.push(i);
     });
     return found.sort((i, j) => abs(model.step[i] - model.step[own]) - abs(model.step[j] - model.step[own]));
 }

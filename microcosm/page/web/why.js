@@ -11,8 +11,8 @@ const TOLD = 100;
 
 /** Whether a link of a chain, or an edge, may be given by clocks alone. @param {number} from @param {number} to @param {number} edge */
 function clocksAlone(from, to, edge) {
-  const { edges, kind } = model, timed = CLOCKED | TIMED;
-  return edge >= 0 ? edges.why[edge] === 2 : Boolean(kind[from] & timed && kind[to] & timed);
+  const timed = CLOCKED | TIMED;
+  return edge >= 0 ? model.why[edge] === 2 : Boolean(model.kind[from] & timed && model.kind[to] & timed);
 }
 
 /**
@@ -22,11 +22,11 @@ function clocksAlone(from, to, edge) {
  */
 function path(a, b) {
   if (!model.head.closed || !before(a, b)) return null;
-  const { chain, offset, dst, from, leaving, n } = model.found, within = past(b), parent = new Int32Array(n).fill(-1), by = new Int32Array(n).fill(-1);
+  const within = past(b), parent = new Int32Array(model.n).fill(-1), by = new Int32Array(model.n).fill(-1);
   let level = [a];
   parent[a] = a;
   const reach = (/** @type {number} */ v, /** @type {number} */ w, /** @type {number} */ edge, /** @type {number[]} */ next) => {
-    if (parent[w] >= 0 || (w !== b && w - offset[chain[w]] >= within[chain[w]])) return;
+    if (parent[w] >= 0 || (w !== b && w - model.offset[model.chain[w]] >= within[model.chain[w]])) return;
     parent[w] = v;
     by[w] = edge;
     next.push(w);
@@ -35,8 +35,8 @@ function path(a, b) {
     /** @type {number[]} */
     const next = [];
     for (const v of level) {
-      if (v + 1 < offset[chain[v] + 1]) reach(v, v + 1, -1, next);
-      for (let at = from[v]; at < from[v + 1]; at++) reach(v, dst[leaving[at]], leaving[at], next);
+      if (v + 1 < model.offset[model.chain[v] + 1]) reach(v, v + 1, -1, next);
+      for (let at = model.from[v]; at < model.from[v + 1]; at++) reach(v, model.dst[model.leaving[at]], model.leaving[at], next);
     }
     level = next;
   }
@@ -51,9 +51,9 @@ function path(a, b) {
  * @param {number} a @param {number} b @returns {any}
  */
 function proofOf(a, b) {
-  const { columns, head } = model, kept = columns.proofs;
+  const kept = model.columns.proofs;
   const known = kept?.[`${a},${b}`] ?? kept?.[`${b},${a}`];
-  if (known || !head.shortcuts) return known ?? null;
+  if (known || !model.head.shortcuts) return known ?? null;
   const way = path(a, b) ?? path(b, a);
   if (!way || way.length > PROVED_LINKS) return null;
   const leaves = [];
@@ -75,7 +75,7 @@ function nest(parts) {
 
 /** The step that rests on what is given of two events. @param {number} from @param {number} to @param {number} edge */
 function leafOf(from, to, edge) {
-  const { head, edges } = model, lane = head.lanes[model.lane(to)], why = edge >= 0 ? edges.why[edge] : -1;
+  const lane = model.lanes[model.lane(to)], why = edge >= 0 ? model.why[edge] : -1;
   const text = why === 0 ? `message ${model.message(to)}` : why < 0 && lane.known ? `process ${lane.name}` : null;
   const at = model.line(to) ? to : from, line = model.line(at) || null;
   return {
@@ -96,20 +96,18 @@ function leafOf(from, to, edge) {
 function settles(a, b) {
   const sign = verdict(a, b);
   if (sign === '<' || sign === '>' || sign === '||') return [];
-  const { head, kind, n } = model, { chain, offset } = model.found;
-  const lost = remembered('lost', -1, () => Int32Array.from({ length: n }, (_, i) => i).filter(i => kind[i] & 12));
-  const receivers = remembered('receivers', -1, () => new Map(head.lost));
-  const upto = (/** @type {number} */ x, /** @type {number} */ y) => x === y || before(x, y);
+  const lost = remembered('lost', -1, () => upTo(model.n).filter(i => model.kind[i] & 12));
+  const receivers = remembered('receivers', -1, () => new Map(model.head.lost));
   /** @type {{text: string, sign: string, event: number, gap: number, lost: 'reception' | 'sending'}[]} */
   const found = [];
   for (const [low, high, told] of /** @type {[number, number, string][]} */ ([[a, b, '<'], [b, a, '>']])) {
     const said = `${model.name(low)} < ${model.name(high)} if what`;
-    const sent = [...lost].filter(i => kind[i] & 4 && upto(low, i)), received = [...lost].filter(i => kind[i] & 8 && upto(i, high));
-    for (const [gap] of head.gaps) {
-      const lane = model.lane(gap), earlier = gap > offset[chain[gap]] ? gap - 1 : -1;
+    const sent = [...lost].filter(i => model.kind[i] & 4 && upto(low, i)), received = [...lost].filter(i => model.kind[i] & 8 && upto(i, high));
+    for (const [gap] of model.head.gaps) {
+      const lane = model.lane(gap), earlier = gap > model.offset[model.chain[gap]] ? gap - 1 : -1;
       if (upto(gap, high)) for (const event of sent) {
         const to = receivers.get(event);
-        if (model.lane(event) === lane || (to && !to.includes(head.lanes[lane].name)) || upto(gap, event)) continue;
+        if (model.lane(event) === lane || (to && !to.includes(model.lanes[lane].name)) || upto(gap, event)) continue;
         found.push({ text: `${said} ${model.name(event)} sent was received in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'reception' });
       }
       if (earlier >= 0 && upto(low, earlier)) for (const event of received) {

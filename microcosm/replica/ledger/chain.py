@@ -313,7 +313,7 @@ class Chains:
 
     def gaps(self) -> list[tuple[Stream, int]]:
         """Up to which number each stream is `connected`, for a snapshot."""
-        return [(stream, self.connected(stream)) for stream in sorted(self._blocks)]
+        return [(stream, self.connected(stream)) for stream in sorted({*self._blocks, *self._connected})]
 
     def compact(self, needed: Iterable[Dot]) -> None:
         """Drop the blocks in which no dot is needed any more, but for the newest of each stream.

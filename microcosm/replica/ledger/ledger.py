@@ -17,6 +17,7 @@ from itertools import pairwise
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import (
+    RESERVED,
     Add,
     Append,
     Evolution,
@@ -24,7 +25,6 @@ from microcosm.replica.ledger.evolution import (
     NewerEvolution,
     Remove,
     named,
-    reserved,
     speaks_for_another,
 )
 
@@ -134,7 +134,7 @@ class Ledger:
         Cost: the dots that it names.
         """
         if type(evolution) is Append:
-            if reserved(evolution.event) and speaks_for_another(evolution):
+            if evolution.event.startswith(RESERVED) and speaks_for_another(evolution):
                 return (
                     f"{evolution.dot} is an event {evolution.event}, which only a message of another can be"
                 )

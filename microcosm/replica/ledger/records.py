@@ -234,7 +234,7 @@ class ReplicaState:
             for other in [other for other, how in known.items() if how == HEARSAY and other != key]:
                 del known[other]
                 self._distrust(name, other)
-        if not known:
+        if not known and self.unsigned:  # else they are known to lack one
             some = (dot for dot in self.ledger.held if dot.replica == name and self.chains.of(dot) is None)
             self.unproved.update(DotRun(*dot, dot.number + 1) for dot in some)
         known[key] = max(rank, known.get(key, 0))

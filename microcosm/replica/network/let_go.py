@@ -57,10 +57,14 @@ def taken(replica: Replica, durable: Durable, name: str) -> list[str]:
     return messages
 
 
-def whereabouts(replica: Replica, name: str) -> tuple[str, int] | None:
-    """Where a member was that is none any more."""
-    about = _noted(replica).get(name)
-    return None if about is None else (about["address"][0], about["address"][1])
+def gone(replica: Replica, process: Process) -> dict[str, tuple[str, int]]:
+    """Members that others have evicted, and where they were: they may come back as another incarnation."""
+    named = process.membership.named
+    return {
+        name: (about["address"][0], about["address"][1])
+        for name, about in _noted(replica).items()
+        if name not in named
+    }
 
 
 def undelivered(replica: Replica, process: Process) -> list[str]:

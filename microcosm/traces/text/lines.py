@@ -20,7 +20,7 @@ from typing import BinaryIO
 from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name, explaining
 from microcosm.traces.report import Report
-from microcosm.traces.text.encoding import as_utf8, lenient, unpacked
+from microcosm.traces.text.encoding import as_utf8, lenient, looked_at, unpacked
 
 LINE_LIMIT = 64 << 20
 """Bytes of a line; a longer one is reported and skipped."""
@@ -60,9 +60,8 @@ class Lines:
         self._returns = False
         """Whether it was reported that lines end in a carriage return."""
         blocks, self._is_packed = unpacked(self._raw(), file, report)
-        self._blocks = as_utf8(blocks, file, report)
-        self._ahead = next(self._blocks, b"")
-        head = self._ahead[:HEAD].decode("utf-8", "replace").removeprefix(_MARK)
+        first, self._blocks = looked_at(as_utf8(blocks, file, report), 1)
+        head = first[:HEAD].decode("utf-8", "replace").removeprefix(_MARK)
         self.head = head.replace("\r\n", "\n").replace("\r", "\n") if "\r" in head else head
 
     def binary(self) -> BinaryIO:
@@ -73,7 +72,7 @@ class Lines:
         if not self._is_packed and self._binary.seekable():
             self._binary.seek(0)
             return self._binary
-        return BytesIO(b"".join(self._from_the_beginning()))
+        return BytesIO(b"".join(self._blocks))
 
     def texts(self) -> Iterator[str]:
         """The stream in pieces of whole lines, the end of the last one of each dropped."""
@@ -88,7 +87,7 @@ class Lines:
     def pieces(self) -> Iterator[str]:
         """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
         begun = b""
-        for block in self._from_the_beginning():
+        for block in self._blocks:
             pending = begun + block
             end = len(pending) - (_unfinished(pending) or pending.endswith(b"\r"))
             begun = pending[end:]
@@ -104,7 +103,7 @@ class Lines:
         size = 0
         skipping = False
         kept = b""  # a carriage return, of which the other half may be in the next block
-        for block in self._from_the_beginning():
+        for block in self._blocks:
             if kept:
                 block = kept + block  # noqa: PLW2901 (the two belong together)
             kept = block[-1:] if block.endswith(b"\r") else b""
@@ -174,12 +173,6 @@ class Lines:
             self._returns = True
             said = "a line ends in a carriage return alone; each is taken for a line end"
             self._report.add("line-end", said, file=self.file, line=line)
-
-    def _from_the_beginning(self) -> Iterator[bytes]:
-        block, self._ahead = self._ahead, b""
-        if block:
-            yield block
-        yield from self._blocks
 
     def _raw(self) -> Iterator[bytes]:
         while True:

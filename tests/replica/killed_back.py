@@ -1,0 +1,172 @@
+"""Whole nodes are killed with SIGKILL, and some of them go on from older copies of their journals.
+
+    python -m tests.replica.killed_back 1000
+
+As `tests.replica.killed`, but at some kills files are put back as they were at an earlier one. Once a node
+says that it diverged, an operator does what the page says: `replica renew` there, `member replace` at the
+other. What is judged at the end: both know the same, no dot names two things, no chain is of two copies, and
+nothing is missing that was acknowledged to an application, but for what came after such a copy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.replica import Replica
+from tests.replica.killed import GENERATION, NAMES, PATIENCE, Pair
+
+OTHER = dict(zip(NAMES, reversed(NAMES), strict=True))
+
+
+class Back(Pair):
+    """Two nodes, and an operator who copies files, puts them back, and does what is said."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.copies: dict[str, tuple[int, int]] = {}
+        """The life after which, and the length of the diary at which, the files of a node were copied."""
+        self.lost: dict[str, set[int]] = {name: set() for name in NAMES}
+        """Lives that a copy knows nothing of."""
+        self.excused: set[str] = set()
+        self.put_back = self.renewed = 0
+        self.read = dict.fromkeys(NAMES, 0)
+
+    def rest(self) -> None:
+        """As of a pair; and nobody says that he diverged any more."""
+        (self.folder / "quiet").touch()
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.operate()
+            a, b = (self.standing(name) for name in NAMES)
+            if a[0] == b[0] == "idle" and a[2] == b[2]:
+                return
+            assert time.monotonic() < end, (a, b)
+            time.sleep(0.2)
+
+    def files(self, name: str) -> list[Path]:
+        return [self.folder / f"{name}.journal{end}" for end in ("", "-wal", "-head")]
+
+    def copy(self, name: str) -> None:
+        for file in self.files(name):
+            if file.exists():
+                shutil.copyfile(file, f"{file}.kept")
+        self.copies[name] = self.lives[name], len(self.diary(name))
+
+    def go_back(self, name: str) -> None:
+        life, said = self.copies.pop(name)
+        for file in self.files(name):
+            file.unlink(missing_ok=True)
+            if Path(f"{file}.kept").exists():
+                Path(f"{file}.kept").rename(file)
+        self.lost[name] |= {*range(life + 1, self.lives[name] + 1)}
+        self.excused |= set(self.diary(name)[said:])
+        self.put_back += 1
+
+    def operate(self) -> None:
+        """See who has said that he diverged, and do what the page says: all stop, renew, replace."""
+        fresh = {name: self.diary(name)[self.read[name] :] for name in NAMES}
+        if not any("diverged" in lines for lines in fresh.values()):
+            return
+        for name in [*self.running]:
+            self.kill(name)
+        renew = {name for name in NAMES if self._diverged_itself(name)}
+        for name in renew:
+            number = str(json.loads(self.replica("renew", f"{name}.journal", "--json"))["incarnation"])
+            other = f"{OTHER[name]}.journal"
+            self.replica("member", "replace", other, name, "--incarnation", number)
+            self.copies.pop(name, None)
+            self.renewed += 1
+        for name in NAMES:
+            self.read[name] = len(self.diary(name))
+            self.start(name)
+
+    def _diverged_itself(self, name: str) -> bool:
+        with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
+            said = Replica(store).divergences
+        return any(each.get("mine") or "dot" in each for each in said)
+
+    def replica(self, *words: str) -> str:
+        """A command of `microcosm replica`."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "microcosm", "replica", *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def judge(self) -> list[str]:
+        found, events, digests, meant = [], set(), set(), dict[Dot, object]()
+        for name in NAMES:
+            with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
+                replica = Replica(store)
+                digests.add(replica.digest())
+                events |= {*replica.events}
+                for dot, evolution in replica._state.ledger.held.items():
+                    if meant.setdefault(dot, evolution) != evolution:
+                        found.append(f"{dot} is {evolution} at {name}, and {meant[dot]} elsewhere")
+                for (author, _), chain in replica.chains().items():
+                    lives = [int(each.split(".")[1]) for each in chain if LOCAL.fullmatch(each)]
+                    for one, other in pairwise(lives):
+                        if one in self.lost[author] and other not in self.lost[author]:
+                            found.append(f"{name}: lives {one} and {other} of {author} are one chain")
+        if len(digests) > 1:
+            found.append("they do not know the same")
+        for name in NAMES:
+            told = {line for line in self.diary(name) if line.startswith("local ")} - self.excused
+            found += [f"{name} lost {line[6:]}" for line in told if line[6:] not in events]
+        return found
+
+
+LOCAL = re.compile(r"[ab]\.\d+\.\d+")
+
+
+def run(kills: int, seed: int) -> Counter[str]:
+    """Kill one or the other at random instants; what came of it, in numbers."""
+    random, counts = Random(seed), Counter[str]()
+    while counts["kills"] < kills:
+        with TemporaryDirectory() as folder:
+            pair = Back(Path(folder))
+            try:
+                for name in NAMES:
+                    pair.start(name)
+                for _ in range(min(GENERATION, kills - counts["kills"])):
+                    time.sleep(random.uniform(0.0, 0.8))
+                    pair.operate()
+                    name = random.choice(NAMES)
+                    pair.kill(name)
+                    if name not in pair.copies and random.random() < 0.4:
+                        pair.copy(name)
+                    elif name in pair.copies and random.random() < 0.4:
+                        pair.go_back(name)
+                    pair.start(name)
+                    counts["kills"] += 1
+                pair.rest()
+            finally:
+                pair.close()
+            wrong = pair.judge()
+            assert wrong == [], wrong[:10]
+            counts += Counter(put_back=pair.put_back, renewed=pair.renewed)
+            for name in NAMES:
+                counts["acknowledged"] += sum(line.startswith("local") for line in pair.diary(name))
+            print(dict(counts), file=sys.stderr)
+    return counts
+
+
+if __name__ == "__main__":
+    print(dict(run(int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else 1)))
