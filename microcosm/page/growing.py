@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from microcosm.errors import MicrocosmError
 from microcosm.givens.event_table import EventTable
 from microcosm.page.columns import IRREGULARITIES, MESSAGE, UNHEARD, PageModel
 from microcosm.page.knowledge import TABLED, Knowledge
@@ -32,7 +33,7 @@ Piece = tuple[int, int, str]
 """From where on in a column, how many bytes go, and what comes in their place, in base64."""
 
 
-class Unsteady(Exception):
+class Unsteady(MicrocosmError):
     """The page is to be made whole."""
 
 
