@@ -60,7 +60,7 @@ async function columnsNow() {
 function renew() {
     live.renewing ??= columnsNow().then(async (data) => {
         if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
-    }).catch((error) => note(`What the session knows could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
+    }).catch((error) => note(`It could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
     return live.renewing;
 }
 
