@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from microcosm.errors import Undefined, readable
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Relation, read_relation
 from microcosm.logic.rule import ABSENT, Judgement
 
 
@@ -28,6 +28,17 @@ def read_judgement(said: Judgement | str) -> Judgement:
     if found is None:
         raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
     return found
+
+
+def read_judged(said: Relation | str) -> Relation:
+    """The relation that a sign or a name stands for, if judgements can be about it. Raises `Undefined`.
+
+    Cost: constant.
+    """
+    relation = read_relation(said)
+    if relation is Relation.SILENT:
+        raise Undefined("silence is what is left where no rule says anything: no judgement is about it")
+    return relation
 
 
 _NAMES = {judgement.value: judgement for judgement in Judgement}

@@ -19,7 +19,7 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation, read_relation
-from microcosm.logic.derivation import Derivation, read_judgement
+from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
@@ -322,14 +322,14 @@ class Microcosm:
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
         expect_distinct(a, b)
-        return self._engine.holds(read_judgement(judgement), a, _judged(relation), b)
+        return self._engine.holds(read_judgement(judgement), a, read_judged(relation), b)
 
     def derive(
         self, judgement: Judgement | str, a: str, relation: Relation | str, b: str
     ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
         expect_distinct(a, b)
-        return self._prepared.prover.derive(read_judgement(judgement), a, _judged(relation), b)
+        return self._prepared.prover.derive(read_judgement(judgement), a, read_judged(relation), b)
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
@@ -342,7 +342,7 @@ class Microcosm:
         self._ask(a, b, must_exist)
         from microcosm.engine.why_not import why_not
 
-        return why_not(self._engine, a, _judged(relation), b, words)
+        return why_not(self._engine, a, read_judged(relation), b, words)
 
     def table(self) -> VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
@@ -716,11 +716,3 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     if problem is not None:
         raise problem
     return engine
-
-
-def _judged(relation: Relation | str) -> Relation:
-    """A relation that a judgement can be about. Raises `Undefined`."""
-    read = read_relation(relation)
-    if read is Relation.SILENT:
-        raise Undefined("silence is what is left where no rule says anything: no judgement is about it")
-    return read

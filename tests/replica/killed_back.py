@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 
 from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.replica import Replica
 from tests.replica.killed import GENERATION, NAMES, PATIENCE, Pair
 
@@ -44,6 +45,11 @@ class Back(Pair):
         self.put_back = self.renewed = 0
         self.read = dict.fromkeys(NAMES, 0)
 
+    def start(self, name: str, fault: int | None = None) -> None:
+        with (self.folder / f"{name}.diary").open("a") as diary:
+            diary.write("starting\n")  # what it said before is of another life
+        super().start(name, fault)
+
     def rest(self) -> None:
         """As of a pair; and nobody says that he diverged any more."""
         (self.folder / "quiet").touch()
@@ -53,8 +59,19 @@ class Back(Pair):
             a, b = (self.standing(name) for name in NAMES)
             if a[0] == b[0] == "idle" and a[2] == b[2]:
                 return
-            assert time.monotonic() < end, (a, b)
+            if time.monotonic() > end:
+                said = [(name, self.replica("status", f"{name}.journal", "--json")) for name in NAMES]
+                raise AssertionError(a, b, self.lives, self.lost, self.renewed, said)
             time.sleep(0.2)
+
+    def wait(self, name: str, most: float = 5.0) -> None:
+        """Let it live until it has sent something, or for so many seconds."""
+        end = time.monotonic() + most
+        while time.monotonic() < end:
+            said = self.diary(name)
+            if any(line.startswith("sent") for line in said[len(said) - 1 - said[::-1].index("starting") :]):
+                return
+            time.sleep(0.05)
 
     def files(self, name: str) -> list[Path]:
         return [self.folder / f"{name}.journal{end}" for end in ("", "-wal", "-head")]
@@ -82,7 +99,7 @@ class Back(Pair):
             return
         for name in [*self.running]:
             self.kill(name)
-        renew = {name for name in NAMES if self._diverged_itself(name)}
+        renew = {each for name in NAMES for each in self._to_renew(name)}
         for name in renew:
             number = str(json.loads(self.replica("renew", f"{name}.journal", "--json"))["incarnation"])
             other = f"{OTHER[name]}.journal"
@@ -93,10 +110,11 @@ class Back(Pair):
             self.read[name] = len(self.diary(name))
             self.start(name)
 
-    def _diverged_itself(self, name: str) -> bool:
+    def _to_renew(self, name: str) -> set[str]:
+        """Whom a node says to be renewed: itself, or the other."""
         with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
             said = Replica(store).divergences
-        return any(each.get("mine") or "dot" in each for each in said)
+        return {name if each.get("mine") or "dot" in each else each["member"] for each in said}
 
     def replica(self, *words: str) -> str:
         """A command of `microcosm replica`."""
@@ -107,7 +125,7 @@ class Back(Pair):
             text=True,
             check=False,
         )
-        assert ran.returncode == 0, ran.stderr
+        assert ran.returncode in (0, 1), ran.stderr
         return ran.stdout
 
     def judge(self) -> list[str]:
@@ -117,6 +135,8 @@ class Back(Pair):
                 replica = Replica(store)
                 digests.add(replica.digest())
                 events |= {*replica.events}
+                doubted = map(decode, replica._disputed())  # what it will say again
+                events |= {each.event for each in doubted if isinstance(each, Append)}
                 for dot, evolution in replica._state.ledger.held.items():
                     if meant.setdefault(dot, evolution) != evolution:
                         found.append(f"{dot} is {evolution} at {name}, and {meant[dot]} elsewhere")
@@ -149,6 +169,8 @@ def run(kills: int, seed: int) -> Counter[str]:
                     time.sleep(random.uniform(0.0, 0.8))
                     pair.operate()
                     name = random.choice(NAMES)
+                    if random.random() < 0.7:
+                        pair.wait(name)
                     pair.kill(name)
                     if name not in pair.copies and random.random() < 0.4:
                         pair.copy(name)
@@ -160,7 +182,7 @@ def run(kills: int, seed: int) -> Counter[str]:
             finally:
                 pair.close()
             wrong = pair.judge()
-            assert wrong == [], wrong[:10]
+            assert wrong == [], (wrong[:10], pair.lives, pair.lost, pair.put_back, pair.renewed)
             counts += Counter(put_back=pair.put_back, renewed=pair.renewed)
             for name in NAMES:
                 counts["acknowledged"] += sum(line.startswith("local") for line in pair.diary(name))

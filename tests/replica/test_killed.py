@@ -15,10 +15,10 @@ pytest.importorskip("cryptography")
 ROOT = Path(__file__).parents[2]
 
 
-def killed(*options: str, of: str = "killed") -> dict[str, int]:
+def killed(*options: str) -> dict[str, int]:
     """In a process of its own, which forks and has no threads."""
     ran = subprocess.run(
-        [sys.executable, "-m", f"tests.replica.{of}", *options],
+        [sys.executable, "-m", "tests.replica.killed", *options],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -43,10 +43,3 @@ def test_at_some_fault_points() -> None:
     found = killed("--points", "89")
     assert found["kills"] >= 5
     assert found["acknowledged"] >= found["kills"] * 16
-
-
-@pytest.mark.slow
-def test_at_random_instants_and_older_copies_among_them() -> None:
-    found = killed("40", "3", of="killed_back")
-    assert found["kills"] == 40
-    assert found["put_back"] > 0

@@ -12,6 +12,7 @@ import pytest
 from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.membership import Fence
 from microcosm.replica.network.process import Process
+from microcosm.replica.network.sealing import GREETING, header_of
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
@@ -227,6 +228,59 @@ def test_who_is_renewed_keeps_members_of_whom_an_earlier_incarnation_was_given_u
     assert [*fresh.process.membership.named] == ["b"]
     assert [*fresh.process.membership.fences] == [Fence("b", 1)]
     assert fresh.process.state() == Process.restored(fresh.process.state()).state()
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+def test_what_was_delivered_is_told_before_a_newer_start_is_learnt(starts: int) -> None:
+    """Else it would seem to be of the new start, in which others were sent as many messages meanwhile."""
+    pair = Pair()
+    pair.settle()
+    old = copy_of(pair.stores["b"])
+    pair.goes_on("b", "a")
+    pair.stores["b"] = old
+    for _ in range(starts):
+        pair.ends["b"] = pair.open("b", 1)
+        for _ in range(3):
+            pair.ends["b"].send(["c"], b"to another")
+            pair.out("b")
+    pair.ends["a"] = pair.open("a", 1)
+    pair.settle()
+    assert [(name, mine) for name, _, mine in pair.ends["a"].diverged()] == [("b", False)]
+    [(name, why, mine)] = pair.ends["b"].diverged()
+    assert (name, mine) == ("a", True)
+    assert "its message 1 was delivered, which it has" in why
+
+
+def test_a_message_that_was_delivered_and_went_to_others_is_found_out_whatever_the_start() -> None:
+    pair = Pair()
+    pair.settle()
+    pair.goes_on("a", "c")
+    pair.goes_on("a", "b")
+    process, number = (
+        pair.ends["a"].durable.process,
+        pair.ends["a"].durable.process.membership.named["b"].number,
+    )
+    known = pair.ends["b"].durable.process.memory_of(1)
+    assert (known.delivered, process.contradicts(number, known)) == (2, None)
+    assert "has sent to others" in str(process.contradicts(process.membership.named["c"].number, known))
+    assert "which it has not sent" in str(process.contradicts(number, known._replace(delivered=3)))
+    pair.ends["a"].send(["b"], b"more")
+    assert process.contradicts(number, known._replace(delivered=3)) is None
+
+
+def test_who_is_not_answered_greets_again() -> None:
+    """It may be a copy, to which nobody speaks, for they speak to the other one."""
+    pair = Pair(names="ab")
+    pair.settle()
+    a, greeted = pair.ends["a"], list[float]()
+    heard = a._peers[1].heard_at or 0.0
+    for _ in range(16):
+        pair.now += 0.5
+        a.say("b", b"a piece")
+        a.poll(pair.now)
+        headers = [header_of(packet) for _, packet in pair.out("a")]
+        greeted += [pair.now - heard for header in headers if header and header.kind == GREETING]
+    assert 5.0 <= greeted[0] < 6.0
 
 
 def test_an_ordinary_restart_is_no_divergence() -> None:

@@ -114,9 +114,7 @@ def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_pat
         F.substring_index("value", "\t", 1).cast("long").alias("offset"),
     )
     columns = "trace string, process string, seq long, kind string, message string, to array<string>"
-    read = F.from_json(
-        F.col("value").cast("string"), f"{columns}, label string, attributes map<string,string>"
-    )
+    read = F.from_json(F.col("value").cast("string"), f"{columns}, label string, attributes string")
     place = F.concat_ws("-", "topic", "partition").alias("file"), F.col("offset").alias("line")
     frame = rows_.select(read.alias("event"), *place).select("event.*", "file", "line")
     found = frames.follow(frame, out, state)

@@ -88,6 +88,10 @@ class HybridDurable(HybridMulticastSPS):
         waiting = (c.pid for c in self._buffer if c.receiver == receiver and not c.acked)
         return next(waiting, self._last_sent.get(receiver, 0))
 
+    def buffers(self, receiver: int, mid: int) -> bool:
+        """Whether a copy of a message for a process is in the send buffer. Cost: the send buffer."""
+        return any(c.receiver == receiver and c.group.mid == mid for c in self._buffer)
+
     @property
     def unacked(self) -> int:
         """Copies in the send buffer, from the first that is not acknowledged on. Cost: constant."""

@@ -56,9 +56,6 @@ MOST_SAID = 512
 LOOK = 1.0
 """Seconds after which each member is looked at, whether or not there is anything to send."""
 
-SILENCE = 3
-"""After so many waits in vain a member is greeted again: it may have started anew."""
-
 
 class Endpoint:
     """One replica on the network. `versions` are the versions of packets that it may speak."""
@@ -186,7 +183,7 @@ class Endpoint:
         now = self._passed(now)
         for peer in self._peers.values():
             peer.poll(now)
-            if peer.met and peer.congestion.silence >= SILENCE:
+            if peer.met and peer.is_silent(now):
                 peer.met, peer.greetings, peer.greet_at = False, 0, now
 
     def flush(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
@@ -301,7 +298,7 @@ class Endpoint:
                 found.peer.greets_from = source
             return refused
         self._learn(found, source)
-        found.peer.heard_at = now
+        found.peer.heard_at, found.peer.unanswered = now, 0
         if found.header.kind == EXCHANGE:
             self.exchanged.append((found.peer.member.name, found.content))
             return None
@@ -364,6 +361,7 @@ class Endpoint:
         if session is None:
             return
         to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)
+        before = len(leaving)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
             sealed = sealer.seal(used, session.version, CONTENT, to, packed(content))
             leaving += [(where, sealed) for where in places]
@@ -371,6 +369,7 @@ class Endpoint:
         for piece in said:
             sealed = sealer.seal(used, session.version, EXCHANGE, to, piece)
             leaving += [(where, sealed) for where in places]
+        peer.unanswered += len(leaving) > before
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Handshake:
                     *(exchange, arrival.cipher, window),
                 )
             if (greeting.boot, greeting.generation) == (session.boot, session.generation):
-                peer.heard_at, peer.unreadable = now, 0
+                peer.heard_at, peer.unreadable, peer.unanswered = now, 0, 0
                 peer.met = greeting.heard == self._generations.get(member.number)
                 peer.greet_at = NEVER if peer.met else peer.greet_at
         if not (fresh and peer.met and greeting.met):

@@ -35,6 +35,10 @@ from microcosm.replica.network.wire import (
 
 NEVER = float("inf")
 
+SILENCE, DEAF = 3, 5.0
+"""A member is greeted again after so many waits for an ack in vain; and if for so many seconds nothing came
+from it, though something was sent to it as often."""
+
 
 @dataclass(slots=True)
 class PeerSession:
@@ -72,8 +76,11 @@ class Peer:
         self.address = (member.host, member.port)
         self.congestion = congestion
         self.session: PeerSession | None = None
-        self.echo = (0, 0)
-        """Incarnation and boot of the last genuine greeting, whether or not it was a recording."""
+        self.echo = (member.incarnation or 0, 0)
+        """Incarnation and boot of the last genuine greeting, whether or not it was a recording.
+
+        Before the first one already its incarnation, if it was met: what is remembered of it is of that.
+        """
         self.met = False
         """Whether the member is known to accept our present key."""
         self.greet_at = now
@@ -88,6 +95,8 @@ class Peer:
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
         self.heard_at: float | None = None
+        self.unanswered = 0
+        """How often something was sent to it since it was heard last."""
         self.source: tuple[str, int] | None = None
         """Where its newest genuine packet came from, if that is not its address."""
         self.greets_from: tuple[str, int] | None = None
@@ -120,6 +129,11 @@ class Peer:
         """The greatest permit so far."""
         self._answered: set[tuple[type, int]] = set()
         self._confirm: dict[Fence, None] = {}
+
+    def is_silent(self, now: float) -> bool:
+        """Whether it does not answer any more: it may have started anew."""
+        deaf = self.unanswered >= SILENCE and self.heard_at is not None and now - self.heard_at >= DEAF
+        return deaf or self.congestion.silence >= SILENCE
 
     @property
     def unacked(self) -> int:

@@ -233,6 +233,9 @@ class Process:
             return f"its start {boot} was that of another copy"
         if delivered > (self.machine.last if after is None else after.before):
             return f"its message {delivered} was delivered, which it has not sent"
+        machine = self.machine
+        if delivered > machine.acked_by(number) and not machine.buffers(number, delivered):
+            return f"its message {delivered} was delivered, which it has sent to others, or not at all"
         here = self.machine.delivered_of(number)
         if acked > here:
             return f"it has acknowledged message {acked}, and now remembers no more than {here}"

@@ -25,7 +25,7 @@ from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import PARQUET
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import MaxBad, told
-from microcosm.spark.io.staging import Outcome, Output
+from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class _Job:
     faults: list[str] = field(default_factory=list)
 
     def run(self, inputs: Inputs) -> Outcome:
-        judged_rows = self._judge(inputs)
+        judged = self._judge(inputs)
         self._report_faults()
         found = self._classes()
         summary: dict[str, Any] = {
@@ -111,15 +111,18 @@ class _Job:
             "classes": found.classes,
             "inconsistent": found.inconsistent,
         }
-        kept = self._kept(judged_rows, found)
         if self._asked is not None:
-            compared = self._output.stage(self._spark, "compared", lambda: self._differences(kept))
+            compared = self._output.stage(
+                self._spark, "compared", lambda: self._differences(self._kept(judged["judged"], found))
+            )
             self._report_pairs(compared)
             unlike = compared.where("a is not null")
             differences = self._output.stage(self._spark, "differences", lambda: unlike)
             summary["differences"] = differences.count()
         if self._offline:
-            table = self._output.stage(self._spark, "offline", lambda: self._left(kept))
+            table = self._output.stage(
+                self._spark, "offline", lambda: self._left(self._kept(judged["judged"], found))
+            )
             summary["offline"] = table.count()
         summary["reported"] = dict(sorted(self.reported.items()))
         self._reported()
@@ -128,7 +131,7 @@ class _Job:
         self._output.commit(summary)
         return Outcome(summary, self.faults, self._output.stages)
 
-    def _judge(self, inputs: Inputs) -> DataFrame:
+    def _judge(self, inputs: Inputs) -> Staged:
         _, paths = inputs.fetched(self._output)
         cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
         tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
@@ -137,7 +140,7 @@ class _Job:
         def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
             return judgements(number, piece, documents, rules)
 
-        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))["judged"]
+        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""

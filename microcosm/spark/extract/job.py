@@ -7,7 +7,7 @@ process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -25,7 +25,7 @@ from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import BAD, MaxBad, told
-from microcosm.spark.io.staging import Outcome, Output
+from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TABLES = ("events", "edges", "frontiers", "reported")
 
-Stages = dict[str, dict[str, "DataFrame"]]
+Stages = dict[str, Staged]
 """The tables of some stages."""
 
 Giants = Sequence[tuple[str | None, Found]]
@@ -96,20 +96,29 @@ class _Job:
 
         chosen = self._chosen()
         read = self._read(inputs)
-        good = read["events"]
-        sizes = self._output.staged("read") / "sizes"
-        routes = routed(good, read["sizes"], sizes, self._asked.slices, worker_memory(self._spark))
+        folder = self._output.staged("read")
+        routes = routed(read, folder, self._asked.slices, worker_memory(self._spark))
         several, sliced = routes.traces > 1, routes.sliced
-        reported, faults, lost = told([self._output.staged("read") / "odd"])
+        reported, faults, lost = told([folder / "odd"])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not routes.traces and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
         if self._asked.max_bad is not None:
-            self._asked.max_bad.refuse(reported, staging.rows(self._output.staged("read") / "events"), bad)
-        marked = good if chosen is None else good.withColumn("chosen", chosen)
+            self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
+
+        def marked() -> DataFrame:
+            good = read["events"]
+            return good if chosen is None else good.withColumn("chosen", chosen)
+
+        def rest() -> DataFrame:
+            found = marked()
+            for trace in sliced:
+                found = found.where(~F.col("trace").eqNullSafe(F.lit(trace)))
+            return found
+
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(self._giant, number, trace, marked, several, not lost, columns))
+                (trace, pool.submit(self._giant, number, trace, marked(), several, not lost, columns))
                 for number, (trace, columns) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
@@ -118,9 +127,6 @@ class _Job:
                 giants.append((trace, giant.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        rest = marked
-        for trace in sliced:
-            rest = rest.where(~F.col("trace").eqNullSafe(F.lit(trace)))
         found = {} if routes.all_sliced else self._find(rest, routes, several, not lost)
         odd = [self._output.staged(name) / "odd" for name in found]
         odd += [path for _, giant in giants for path in giant.odd]
@@ -129,7 +135,7 @@ class _Job:
             tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
         ]
         if foreign:
-            links, unknown = linked(_all(foreign), _named(good, several))
+            links, unknown = linked(_all(foreign), _named(read["events"], several))
             self._output.stage(self._spark, "unknown", lambda: unknown)
             odd.append(self._output.staged("unknown"))
         more, more_faults, repeated = told(odd)
@@ -141,7 +147,7 @@ class _Job:
             tables["renamed"] for name, tables in found.items() if self._output.filled(name, "renamed")
         ]
         if repeated or renamed:
-            kept = self._without_lost(good, [tables["lost"] for tables in found.values()], giants)
+            kept = self._without_lost(read["events"], [tables["lost"] for tables in found.values()], giants)
             for table in renamed:
                 kept = _renamed(kept, table)
             self._output.stage(self._spark, "events", lambda: _named(kept, several or bool(renamed)))
@@ -196,7 +202,7 @@ class _Job:
             raise TextError(said, file="--concurrent", hint=hint) from None
         return condition
 
-    def _read(self, inputs: Inputs) -> dict[str, DataFrame]:
+    def _read(self, inputs: Inputs) -> Staged:
         asked = self._asked
         names, paths = inputs.fetched(self._output)
         own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
@@ -210,20 +216,21 @@ class _Job:
 
         return self._output.tables(self._spark, "read", reading.TABLES, *inputs.work(tasks, kernel))
 
-    def _find(self, events: DataFrame, routes: Routes, several: bool, complete: bool) -> Stages:
+    def _find(self, events: Callable[[], DataFrame], routes: Routes, several: bool, complete: bool) -> Stages:
         """What is found of the traces that are not done in slices."""
         token = self._asked.token
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             return trace_kernel.found(batches, several, token, complete)
 
-        needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at", "chosen"}
+        needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at"}
         more = set(self._output.filled("read", "events"))
         if not {"counted", "clock"} <= more:  # else they tell whether a line stands there twice
             more -= {"label"} if token is not None else {"label", "attributes"}
-        columns = [name for name in events.columns if name in needed | more]
-        some = events.select(*columns)
-        return by_trace(self._spark, self._output, some, tuple(routes.sliced), trace_kernel.TABLES, kernel)
+        columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed | more]
+        columns += ["chosen"] if self._asked.concurrent is not None else []
+        sliced = tuple(routes.sliced)
+        return by_trace(self._spark, self._output, events, columns, sliced, trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from microcosm.spark.io.staging import Output
+    from microcosm.spark.io.staging import Output, Staged
 
 
 MOST = 1_000_000
@@ -50,22 +50,23 @@ class Places:
 def by_trace(
     spark: SparkSession,
     output: Output,
-    events: DataFrame,
+    events: Callable[[], DataFrame],
+    columns: Sequence[str],
     sliced: Sequence[str | None],
     tables: Mapping[str, str],
     kernel: Kernel,
-) -> dict[str, dict[str, DataFrame]]:
+) -> dict[str, Staged]:
     """The `tables` that a kernel makes of events, those of each trace together: by the stage that made them.
 
-    `events` are the staged ones without the traces that are `sliced`, with more columns or fewer.
+    `events` are the staged ones without the traces that are `sliced`, with some of their columns, or more.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     made = {}
-    columns = [name for name in events.columns if name != "chosen"]
     read = output.staged("read")
-    where = places(read / "events", read / "sizes") if columns == events.columns else None
+    where = None if "chosen" in columns else places(read / "events", read / "sizes")
+    some = events
     if where is not None:
         not_here = pa.array(sliced, pa.string())
         if not where.all_apart:
@@ -76,9 +77,13 @@ def by_trace(
         if made and not len(apart):
             return made
         if made:
-            some = spark.read.parquet(str(output.put("apart", pa.table({"trace": apart}))))
-            events = events.join(some, events["trace"].eqNullSafe(some["trace"]), "left_semi")
-    shuffled = events.repartition("trace").sortWithinPartitions("trace", "at")
+            folder = output.put("apart", pa.table({"trace": apart}))
+
+            def some() -> DataFrame:
+                every, here = events(), spark.read.parquet(str(folder))
+                return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
+
+    shuffled = some().select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
     made["shuffled"] = output.tables(spark, "shuffled", tables, shuffled, kernel)
     return made
 
@@ -214,13 +219,13 @@ class Routes:
         return 0 < self.traces == len(self.sliced)
 
 
-def routed(events: DataFrame, sizes: DataFrame, folder: Path, slices: int | None, room: int) -> Routes:
+def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
     Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
-    events have one name: which of them counts depends on all others. `sizes` are staged in `folder`.
+    events have one name: which of them counts depends on all others. What was `read` is staged in `folder`.
     """
-    traces, largest, of_size = _counted(sizes, folder)
+    traces, largest, of_size = _counted(read, folder / "sizes")
     found = Routes(traces)
     alone = slices is not None and traces <= 1
     least = 0 if alone else min(LARGE, room // CAREFUL)
@@ -238,7 +243,7 @@ def routed(events: DataFrame, sizes: DataFrame, folder: Path, slices: int | None
             why.append("lamport")
         if used >= DOUBTFUL:
             why.append("positions that the log does not have")
-        if not why and row["name"] and _share_names(events, trace, traces > 1):
+        if not why and row["name"] and _share_names(read["events"], trace, traces > 1):
             why.append("names of several events")
         if why:
             found.give_up(trace, why)
@@ -247,7 +252,7 @@ def routed(events: DataFrame, sizes: DataFrame, folder: Path, slices: int | None
     return found
 
 
-def _counted(sizes: DataFrame, folder: Path) -> tuple[int, int, Callable[[int], list[dict[str, Any]]]]:
+def _counted(read: Staged, folder: Path) -> tuple[int, int, Callable[[int], list[dict[str, Any]]]]:
     """How many traces there are, the events of the largest, and what is counted of those of some size.
 
     Where they are not too many this process counts: a shuffle takes longer to begin.
@@ -256,21 +261,20 @@ def _counted(sizes: DataFrame, folder: Path) -> tuple[int, int, Callable[[int], 
     if staging.rows(folder) > MOST:
         from pyspark.sql import functions as F
 
-        sums = sizes.groupBy("trace").agg(*(F.sum(name).alias(name) for name in names))
-        traces, largest = sums.agg(F.count("*"), F.max("events")).collect()[0]
+        summed = read["sizes"].groupBy("trace").agg(*(F.sum(name).alias(name) for name in names))
+        traces, largest = summed.agg(F.count("*"), F.max("events")).collect()[0]
         return (
             traces,
             largest,
-            lambda least: [row.asDict() for row in sums.where(f"events >= {least}").collect()],
+            lambda least: [row.asDict() for row in summed.where(f"events >= {least}").collect()],
         )
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    read = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
-    table = (
-        read.group_by("trace").aggregate([(name, "sum") for name in names]).rename_columns(["trace", *names])
-    )
+    every = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
+    sums = [(name, "sum") for name in names]
+    table = every.group_by("trace").aggregate(sums).rename_columns(["trace", *names])
     largest = pc.max(table.column("events")).as_py() or 0
     return table.num_rows, largest, lambda least: table.filter(pc.field("events") >= least).to_pylist()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from microcosm.spark.io.staging import Output
+    from microcosm.spark.io.staging import Output, Staged
 
 
 ENDS = (
@@ -172,7 +172,7 @@ TOGETHER = 500_000
 
 def exchanged(
     spark: SparkSession, output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
-) -> dict[str, DataFrame]:
+) -> Staged:
     """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are in order.
 
     `events` is how many there are, `numbers` are those of processes. Cost: a shuffle of the ends of messages.

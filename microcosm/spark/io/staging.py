@@ -54,6 +54,18 @@ class Outcome:
     stages: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Tables of a stage, each a DataFrame when it is asked for: Spark takes its time to look at files."""
+
+    _spark: SparkSession
+    _folder: Path
+    _schemas: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._spark.read.schema(self._schemas[name]).parquet(str(self._folder / name))
+
+
 class Output:
     """The folder of a job's tables. `stages` are the seconds that each took in this run.
 
@@ -146,7 +158,7 @@ class Output:
         schemas: Mapping[str, str],
         table: DataFrame | None,
         kernel: sink.Kernel,
-    ) -> dict[str, DataFrame]:
+    ) -> Staged:
         """Tables that a kernel makes of another (`sink.write`), as they were staged, now or earlier."""
         folder = self.staged(name)
         with self._timed(name):
@@ -154,9 +166,7 @@ class Output:
                 with stage(name, folder):
                     kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
                     sink.write(table, kernel, kinds, folder)
-        return {
-            each: spark.read.schema(columns).parquet(str(folder / each)) for each, columns in schemas.items()
-        }
+        return Staged(spark, folder, schemas)
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:
