@@ -29,7 +29,7 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
         if (found.ok) return found;
         note(await found.text());
     } catch {
-        if (!live.over) note('The session has ended. What is shown stays; nothing more can be asked.');
+        if (!live.over) note('The session has ended. What is shown stays.');
         live.over = true;
     }
     return null;
