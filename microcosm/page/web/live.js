@@ -29,7 +29,7 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
         if (found.ok) return found;
         note(await found.text());
     } catch {
-        if (!live.over) note('The session has ended. What is shown stays; nothing more can be asked.');
+        if (!live.over) note('The session has ended. What is shown stays.');
         live.over = true;
     }
     return null;
@@ -60,7 +60,7 @@ async function columnsNow() {
 function renew() {
     live.renewing ??= columnsNow().then(async (data) => {
         if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
-    }).catch((error) => note(`What the session knows could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
+    }).catch((error) => note(`It could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
     return live.renewing;
 }
 
