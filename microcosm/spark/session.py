@@ -12,11 +12,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from site import getsitepackages
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from microcosm.errors import MicrocosmError, installing
-from microcosm.spark.installation import find_java, lacking
+from microcosm.spark.installation import find_java, lacking, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,6 +143,7 @@ def _running() -> SparkSession | None:
 
 
 def _start(master: str, options: Mapping[str, str]) -> SparkSession:
+    import pyspark
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -153,6 +155,10 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     if at_home or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     _let_workers_import_this()
+    installed = Path(pyspark.__file__).parent
+    if at_home and "SPARK_HOME" not in os.environ and str(installed.parent) in getsitepackages():
+        with suppress(OSError):  # then they take longer to start
+            os.environ["SPARK_HOME"] = str(spark_home(installed, os.environ))
     _hush()
     builder = SparkSession.builder.appName("microcosm")
     if not (submitted and master == LOCAL):

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.spark import session
-from microcosm.spark.installation import NoJava, find_java, launcher
+from microcosm.spark.installation import NoJava, find_java, launcher, spark_home
 
 
 def java(folder: Path, version: str) -> Path:
@@ -88,3 +88,16 @@ def test_jobs_use_nothing_that_spark_connect_lacks() -> None:
                 used.add(node.attr)
     assert used.isdisjoint({"rdd", "sparkContext", "_sc", "_jvm", "_jdf", "_jsparkSession"})
     assert "mapInArrow" in used
+
+
+def test_spark_has_a_home_without_the_archive_of_its_modules(tmp_path: Path) -> None:
+    for name in ("bin", "jars", "python/lib"):
+        (tmp_path / "pyspark" / name).mkdir(parents=True)
+    (tmp_path / "pyspark" / "jars" / "spark.jar").touch()
+    (tmp_path / "pyspark" / "python" / "lib" / "pyspark.zip").touch()
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for _ in range(2):  # it may be there already
+        home = spark_home(tmp_path / "pyspark", environment)
+        assert sorted(path.name for path in home.iterdir()) == ["bin", "jars"]
+    assert (home / "jars" / "spark.jar").is_file()
+    assert spark_home(tmp_path / "other", environment) != home
