@@ -38,7 +38,12 @@ def meet(one: ReplicaNode, other: ReplicaNode) -> None:
 
 async def level(one: ReplicaNode, other: ReplicaNode) -> None:
     while one.replica.digest() != other.replica.digest():
-        await one.changed()
+        changes = [asyncio.ensure_future(node.changed()) for node in (one, other)]
+        done, rest = await asyncio.wait(changes, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+        for change in rest:
+            change.cancel()
+        for change in done:
+            change.result()  # raises what stopped its node
 
 
 class Remembering(Memory):
