@@ -32,7 +32,7 @@ class Partitions:
             batches = [pa.RecordBatch.from_pydict({"number": part})]
             list(self._run(iter(batches)))
             told += [row for batch in self._run(iter(batches)) for row in batch.to_pylist()]
-        return [SimpleNamespace(**row) for row in told]
+        return [SimpleNamespace(asDict=row.copy) for row in told]
 
 
 def even_and_odd(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
