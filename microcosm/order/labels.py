@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import pairwise
-from struct import unpack
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
@@ -128,36 +127,33 @@ class Labels:
         return low
 
     def chain(self, a: int, b: int) -> list[int] | None:
-        """A shortest chain of edges. Cost: a breadth-first search within future(a) ∩ past(b)."""
+        """A shortest chain of edges. Cost: a breadth-first search, from b back, in future(a) ∩ past(b)."""
         if a == b or not self.before(a, b):
             return None
-        labels, crossings = self.cover, self._crossings()
+        labels = self.cover
         chains, chain, index = labels.chains, labels.chain, labels.index
-        # How many of each chain, from the first, may be on the way: what is before b, and b.
-        size = max(len(chains), -(-labels.vector[b].bit_length() // FIELD))
-        within = [*unpack(f"<{size}I", labels.vector[b].to_bytes(size * FIELD // 8, "little"))]
-        within[chain[b]] = index[b] + 1
-        parent = {a: a}
-        level = [a]
-        while b not in parent:
-            following = []
+        first = {chain[a]: index[a]}  # of each chain that was met: where what is after a begins, and a
+        following = {b: b}
+        level = [b]
+        while a not in following:
+            earlier = []
             for v in level:
-                number, at = chain[v], index[v] + 1
-                if at < within[number]:
-                    w = chains[number][at]
-                    if w not in parent:
-                        parent[w] = v
-                        following.append(w)
-                if v in crossings:
-                    for w in crossings[v]:
-                        if w not in parent and index[w] < within[chain[w]]:
-                            parent[w] = v
-                            following.append(w)
-            level = following
-        path = [b]
-        while path[-1] != a:
-            path.append(parent[path[-1]])
-        return path[::-1]
+                at = index[v]
+                several = labels.crossing.get(v, ())
+                for w in (chains[chain[v]][at - 1], *several) if at else several:
+                    if w in following:
+                        continue
+                    number = chain[w]
+                    if number not in first:
+                        first[number] = self.first_after(a, number)
+                    if index[w] >= first[number]:
+                        following[w] = v
+                        earlier.append(w)
+            level = earlier
+        path = [a]
+        while path[-1] != b:
+            path.append(following[path[-1]])
+        return path
 
     def edges(self) -> Iterator[tuple[int, int]]:
         """Every edge, in no particular order."""

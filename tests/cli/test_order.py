@@ -50,6 +50,22 @@ def test_a_synchronous_run_and_a_crown(run: Run) -> None:
     assert found["fifo-n-1"] == found["fifo-1-n"] == (True, True, True)
 
 
+def test_of_a_large_pattern_the_text_names_the_first_messages(run: Run) -> None:
+    """In a ring each process sends and then receives of the one before it: one crown of all messages."""
+    size = 300
+    sent = [f"p{at}!m{at}" for at in range(size)]
+    received = [f"p{(at + 1) % size}?m{at}" for at in range(size)]
+    Path("ring.jsonl").write_text(log(" ".join(sent + received)), encoding="utf-8")
+    whole = run("order", "ring.jsonl", "--json").json["orderings"]["rsc"]["witness"]["closure"]["messages"]
+    assert sorted(whole) == sorted(f"m{at}" for at in range(size))
+    table, told = run("order", "ring.jsonl").out, run("order", "ring.jsonl", "--explain", "rsc").out
+    for text in (table, told):
+        assert f"and {size - 12} more (--json has all)" in " ".join(text.split())
+        assert len(text) < 2000
+    assert f"crown {' '.join(whole[:12])} " in told
+    assert f"{2 * size} events of {size} peers, too many to draw" in told
+
+
 def test_witnesses(run: Run) -> None:
     Path("run.jsonl").write_text(log("a!1 a!2 b?2 b!3 c?3 c?1"), encoding="utf-8")
     found = run("order", "run.jsonl", "--json").json["orderings"]

@@ -11,7 +11,7 @@ from microcosm.cli.output import printable
 from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.verdicts import Verdict
+from microcosm.orderings.verdicts import ExcludedPattern, Verdict
 from microcosm.queries.sheet import RED, Sheet
 from microcosm.text.names import string
 
@@ -20,6 +20,12 @@ Row = tuple[bool | None, bool | None, bool | None]
 
 LONGEST = 40
 """Executions of more events are shown around what matters in them."""
+
+NAMED = 12
+"""Of a pattern of more messages than this the first ones are named."""
+
+DRAWN = 200
+"""Executions of more events are not drawn as text: no line of a terminal is so long."""
 
 QUESTIONS = ("it kept", "it could have kept", "it had to keep")
 WORDS = {True: "yes", False: "no", None: "-"}
@@ -43,7 +49,7 @@ def show(
     colours = {True: "green", False: "red", None: "dim"}
     for one, row in rows.items():
         pattern = verdicts[one].pattern
-        why = "" if pattern is None else f"{pattern.kind} {' '.join(map(output.printable, pattern.messages))}"
+        why = "" if pattern is None else _excluding(pattern)
         drawn.add_row(
             one.value,
             *(Text(WORDS[value], style=colours[value]) for value in row),
@@ -115,6 +121,13 @@ def lattice(rows: Mapping[Ordering, Row], multicast: bool, ascii: bool = False) 
     yield "  K kept by these lines, C could have been kept, M must have been"
 
 
+def _excluding(pattern: ExcludedPattern) -> str:
+    """A pattern in words: all of its messages, or of many the first."""
+    shown = [*map(printable, pattern.messages[:NAMED])]
+    more = len(pattern.messages) - NAMED
+    return " ".join([pattern.kind, *shown, *([f"and {more:,} more (--json has all)"] if more > 0 else [])])
+
+
 def headline(ordering: Ordering, row: Row) -> str:
     """The three verdicts on one ordering."""
     said = zip(("execution", "closure", "interior"), row, strict=True)
@@ -126,7 +139,11 @@ def explained(panels: Sequence[Panel]) -> Iterator[str]:
     for panel in panels:
         yield ""
         yield panel.caption
-        yield from diagram(panel.computation, panel.execution)
+        size, peers = len(panel.order()), len(panel.computation.peers)
+        if size > DRAWN:
+            yield f"  {size:,} events of {peers:,} peers, too many to draw"
+        else:
+            yield from diagram(panel.computation, panel.execution)
 
 
 def panels(
@@ -143,7 +160,7 @@ def panels(
         found.append(_part(_said(ordering, verdict.inverted), computation, lines, verdict.inverted))
     if verdict.pattern is not None:
         pattern = verdict.pattern
-        said = f"No order of the events keeps it: {pattern.kind} {' '.join(pattern.messages)}"
+        said = f"No order of the events keeps it: {_excluding(pattern)}"
         part = computation.restrict(_numbers(computation, pattern.within))
         found.append(Panel(said, part, None, pattern.messages))
     elif verdict.kept is not None and closure is not None and execution is not True:
