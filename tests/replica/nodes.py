@@ -36,14 +36,19 @@ def meet(one: ReplicaNode, other: ReplicaNode) -> None:
     other.add_member(one.replica.name, one.address)
 
 
+async def any_changes(*nodes: ReplicaNode) -> None:
+    """Return when one of some nodes has changed, or after a second; raises what stopped it."""
+    changes = [asyncio.ensure_future(node.changed()) for node in nodes]
+    done, rest = await asyncio.wait(changes, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+    for change in rest:
+        change.cancel()
+    for change in done:
+        change.result()
+
+
 async def level(one: ReplicaNode, other: ReplicaNode) -> None:
     while one.replica.digest() != other.replica.digest():
-        changes = [asyncio.ensure_future(node.changed()) for node in (one, other)]
-        done, rest = await asyncio.wait(changes, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
-        for change in rest:
-            change.cancel()
-        for change in done:
-            change.result()  # raises what stopped its node
+        await any_changes(one, other)
 
 
 class Remembering(Memory):

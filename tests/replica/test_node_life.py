@@ -21,7 +21,7 @@ from microcosm.replica.network.status import exposition
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import LogRecord, Memory, Store
-from tests.replica.nodes import OPTIONS, into, level, meet, ran
+from tests.replica.nodes import OPTIONS, any_changes, into, level, meet, ran
 
 pytest.importorskip("cryptography")
 
@@ -46,11 +46,11 @@ def test_the_clock_jumps_and_nothing_else_happens(monkeypatch: pytest.MonkeyPatc
             await b.until(lambda replica: len(got) == 2)
             await level(a, b)
             while not (a.jumps and b.jumps):
-                await a.changed()
+                await any_changes(a, b)
             assert (a.metrics()["clock jumps"], a.metrics()["drops"]) == (1, before)
             monkeypatch.setattr(time, "time", real)  # somebody has put it right
             while not (a.jumps == b.jumps == 2):
-                await a.changed()
+                await any_changes(a, b)
             a.replica.send("b", b"put right")
             await b.until(lambda replica: got == [b"before", b"after", b"put right"])
             await level(a, b)
@@ -76,7 +76,7 @@ def test_a_clock_that_jumps_past_the_end_of_a_key_stops_nothing_for_good(
             monkeypatch.setattr(time, "time", lambda: real() + 1e7)
             message = a.replica.send("b", b"meanwhile")
             while not (a.jumps and b.jumps and a.metrics()["drops"].get(reasons.NO_KEY)):
-                await a.changed()
+                await any_changes(a, b)
             assert {each.on for each in a.blocked()} == {"b"}
             assert not b.replica.happened(f"d:b:{message}")
             monkeypatch.setattr(time, "time", real)

@@ -17,7 +17,7 @@ from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from tests.replica.network.pair import Pair
-from tests.replica.nodes import OPTIONS, into, meet, ran
+from tests.replica.nodes import OPTIONS, any_changes, into, meet, ran
 from tests.replica.nodes import level as levelled
 
 pytest.importorskip("cryptography")
@@ -299,7 +299,7 @@ def test_an_ordinary_restart_is_no_divergence() -> None:
                 nodes[one] = await here.start(one, address=addresses[one])
             await met(nodes["a"], nodes["b"], "last")
             while len(here.got["a"]) + len(here.got["b"]) < 6:
-                await nodes["a"].changed()
+                await any_changes(*nodes.values())
             assert not nodes["a"].divergences()
             assert not nodes["b"].divergences()
 
