@@ -101,6 +101,35 @@ def test_two_tabs_see_what_one_of_them_supposes(tabs: Any) -> None:
         tab.wait_for_selector(".verdict h2:not(:has-text('is after'))", timeout=5000)
 
 
+HELD = """
+const plain = window.fetch;
+window.fetch = async (path, how) => {
+    const found = await plain(path, how);
+    if (path.startsWith('columns') && !window.free) {
+        document.body.dataset.held = 'true';
+        await new Promise((resolve) => { window.free = resolve; });
+    }
+    return found;
+};
+"""
+"""Holds the first columns that come until they are let `free`."""
+
+
+def test_what_is_said_while_columns_come_is_shown_too(tabs: Any) -> None:
+    [tab] = tabs(behind(ALBUM), 1)
+    tab.route("**/events", lambda route: route.abort())  # so that only its own answers tell of changes
+    tab.reload()
+    tab.wait_for_selector("body[data-ready=true]")
+    choose(tab, "digest", "ask")
+    tab.evaluate(f"() => {{{HELD}}}")
+    says(tab, "suppose ask < digest")
+    tab.wait_for_selector("body[data-held]")
+    says(tab, "undo")
+    says(tab, "suppose digest < ask")
+    tab.evaluate("window.free()")
+    tab.wait_for_selector(".verdict h2:has-text('is before')", timeout=5000)
+
+
 def test_what_if_is_what_the_session_answers_and_is_kept_and_undone(tabs: Any) -> None:
     who = behind(ALBUM)
     [tab] = tabs(who, 1)

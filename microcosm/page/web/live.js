@@ -6,7 +6,7 @@
 
 const TOKEN = 'microcosm token';
 
-const live = {token: '', over: false, renewing: /** @type {Promise<void>|null} */ (null)};
+const live = {token: '', over: false, renewing: Promise.resolve()};
 
 /** Takes the token from the address, where nobody is to see it, into this tab. */
 function takeToken() {
@@ -56,11 +56,11 @@ async function columnsNow() {
     return {head, texts};
 }
 
-/** Shows what the session knows now, one fetching at a time. */
+/** Shows what the session knows now, one fetching after the other: one that has begun may not know it yet. */
 function renew() {
-    live.renewing ??= columnsNow().then(async (data) => {
+    live.renewing = live.renewing.then(columnsNow).then(async (data) => {
         if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
-    }).catch((error) => note(`It could not be shown: ${error.message}`)).finally(() => { live.renewing = null; });
+    }).catch((error) => note(`It could not be shown: ${error.message}`));
     return live.renewing;
 }
 
