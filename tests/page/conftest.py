@@ -88,8 +88,11 @@ def opened_up(html: str) -> str:
     The scripts are as in any page, made shorter; tests call what is in them by the names of the sources.
     """
     script, (_, names) = scripts(), shortened(sources())
-    known = ",".join(f"{name}={_seen(name, names)}" for name in DECLARED.findall(sources()))
-    door = f"window.inside=(script,argument)=>eval('(()=>{{const {known};return '+script+'}})()')(argument);"
+    declared = DECLARED.findall(sources())
+    known = ",".join(f"{name}:{_seen(name, names)}" for name in declared)
+    inner = f"(()=>{{const {{{','.join(declared)}}}=window.declared;return "
+    asked = f"window.declared={{{known}}};return eval('{inner}'+script+'}})()')(argument)"
+    door = f"window.inside=(script,argument)=>{{{asked}}};"
     assert html.count(script) == 1, "the scripts of the page as they are joined"
     html = re.sub(
         "script-src .*? style-src", "script-src 'unsafe-inline' 'unsafe-eval'; style-src", html, count=1

@@ -9,6 +9,7 @@ import pytest
 from microcosm.replica.network.let_go import LettingGo
 from tests.replica import operated
 from tests.replica.operated import story
+from tests.thorough import draws
 
 pytest.importorskip("cryptography")
 
@@ -21,7 +22,7 @@ def test_what_holds_holds_and_what_is_lost_is_named(seed: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 100 + draws(6, 60)))
 def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
     world = story(seed, tmp_path, seconds=40.0)
     assert world.quiet()
