@@ -13,7 +13,7 @@ from bisect import bisect
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from itertools import count, product
-from string import ascii_letters, ascii_lowercase, ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 from microcosm.page.tokens import KEPT, Lexeme
@@ -25,6 +25,9 @@ _CLOSES = (")", ",", ";", "]", "}")
 
 _UNREAD = ("do", "try", "switch", "function", "class", "let", "const")
 """What begins a statement whose end is not looked for."""
+
+LETTERS = 20
+"""Longer names are of so many letters: with all of them the scripts pack 100 bytes worse."""
 
 
 class _Scope(NamedTuple):
@@ -244,8 +247,8 @@ def _in_sight(one: _Variable, other: _Variable) -> bool:
 
 
 def _names(first: str, taken: Container[str]) -> Iterator[str]:
-    """All short names that are not taken: single letters of `first`, then two and more of any."""
+    """All short names that are not taken: single letters of `first`, then two and more of `LETTERS`."""
     yield from (letter for letter in first if letter not in taken)
     for length in count(2):
-        longer = map("".join, product(ascii_letters, repeat=length))
+        longer = map("".join, product(ascii_lowercase[:LETTERS], repeat=length))
         yield from (name for name in longer if name not in taken)

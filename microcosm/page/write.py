@@ -37,29 +37,32 @@ SCHEMA = "microcosm-page/1"
 
 SCRIPTS = (
     "app",
+    "signs",
+    "two",
+    "draw",
+    "arrows",
+    "scale",
+    "share",
     "model",
+    "place",
+    "pointer",
     "verdicts",
     "why",
-    "place",
-    "draw",
-    "two",
-    "arrows",
-    "signs",
-    "scale",
-    "search",
-    "answers",
-    "proof",
-    "whatif",
-    "panel",
-    "about",
-    "list",
     "keys",
-    "share",
+    "alone",
+    "list",
+    "about",
     "live",
-    "pointer",
+    "answers",
+    "search",
+    "panel",
+    "proof",
     "main",
 )
-"""The scripts in the order in which they are joined: one scope, as if they were one file."""
+"""The scripts in the order in which they are joined: one scope, as if they were one file.
+
+`app` is first and `main` last; else those that say much alike stand side by side, so that they pack well.
+"""
 
 EVENTS = 2_000_000
 """A page shows so many events at most."""
@@ -67,8 +70,8 @@ EVENTS = 2_000_000
 BYTES = 64 << 20
 """The columns of a page have so many bytes at most."""
 
-LIVE = "live"
-"""The script that only a page with a session behind it needs."""
+LIVE, ALONE = "live", "alone"
+"""The script that only a page with a session behind it needs; and that which only one without needs."""
 
 _web = resources("microcosm.page").joinpath("web")
 
@@ -79,8 +82,8 @@ def scripts(*, live: bool = False) -> str:
 
 
 def sources(*, live: bool = False) -> str:
-    """All scripts of a page in their order, as they are to be read; that of a session where it is `live`."""
-    return "\n".join(_read(f"{name}.js") for name in SCRIPTS if live or name != LIVE)
+    """All scripts of a page in their order, as they are to be read: of a session where it is `live`."""
+    return "\n".join(_read(f"{name}.js") for name in SCRIPTS if name != (ALONE if live else LIVE))
 
 
 def html(head: dict[str, Any], columns: Iterable[Column], *, live: bool = False) -> str:

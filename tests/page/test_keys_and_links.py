@@ -131,6 +131,7 @@ def test_zoom_pan_and_the_lanes_obey_keys(page_of: Any) -> None:
     press(page, "ArrowRight", "Alt+ArrowDown")
     order = state(page)["order"]
     assert [order[1], order[0], *order[2:]] == whole["order"]
+    assert page.tab.inner_text("#live").endswith(f"is lane 2 of {len(order)}.")
 
 
 def test_a_link_gives_the_same_state(page_of: Any) -> None:

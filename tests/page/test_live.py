@@ -222,6 +222,10 @@ def test_a_session_that_has_ended_is_said_and_the_page_stays(chromium: Any) -> N
     worker.join()
     tab.wait_for_selector("#note:has-text('The session has ended')", timeout=10_000)
     assert "15 events" in tab.inner_text("#counts")
+    tab.fill("#find", "look ? acl-saved")
+    tab.click("#matches .found button")
+    tab.wait_for_selector("section[aria-label='What would settle it']")
+    assert tab.inner_text("section[aria-label='What would settle it'] p") == "The session does not say."
     context.close()
 
 

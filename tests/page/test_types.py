@@ -30,16 +30,18 @@ def checked(text: str, folder: Path) -> str:
     return subprocess.run([program, *STRICT, str(script)], capture_output=True, text=True, check=False).stdout
 
 
-def test_the_scripts_are_of_their_types(tmp_path: Path) -> None:
-    assert checked(f"(() => {{\n'use strict';\n{sources(live=True)}\n}})();\n", tmp_path) == ""
+@pytest.mark.parametrize("live", [False, True])
+def test_the_scripts_are_of_their_types(live: bool, tmp_path: Path) -> None:
+    assert checked(f"(() => {{\n'use strict';\n{sources(live=live)}\n}})();\n", tmp_path) == ""
 
 
 UNKNOWN = re.compile(r"error TS(?:1\d\d\d|2300|2304|2451|2552|2588|18004): .*")
 """Faults of what is no script, and of names that nothing declares, or that are declared twice or for good."""
 
 
-def test_scripts_made_shorter_have_no_name_that_nothing_declares(tmp_path: Path) -> None:
-    assert UNKNOWN.findall(checked(scripts(live=True), tmp_path)) == []
+@pytest.mark.parametrize("live", [False, True])
+def test_scripts_made_shorter_have_no_name_that_nothing_declares(live: bool, tmp_path: Path) -> None:
+    assert UNKNOWN.findall(checked(scripts(live=live), tmp_path)) == []
 
 
 def test_the_check_sees_a_name_that_should_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,8 @@ async function answered(here, line, read) {
     return told && !told.error ? read(told) : null;
 }
 
+/** @typedef {{possible: boolean, follows: [string, string, string[]][], count?: number, derivation?: any}} Supposed */
+
 const answers = {
     /** How two events stand. @returns {Promise<string|null>} */
     verdict(/** @type {number} */ a, /** @type {number} */ b) {
@@ -72,14 +74,14 @@ const answers = {
             (told) => told);
     },
 
-    /** What would settle it, best first; the session, which tries each, is asked before the file. */
+    /** What would settle it, best first: the session tries each. */
     async settles(/** @type {number} */ a, /** @type {number} */ b) {
         const line = `settle ${quoted(model.name(a))} ${quoted(model.name(b))}`;
-        return await answered(null, line, (told) => told.questions?.[0].settle) ?? settles(a, b);
+        return await answered(null, line, (told) => told.questions?.[0].settle) ?? app.alone?.settles(a, b) ?? null;
     },
 
-    /** What would follow, were it so: `{possible, follows, derivation}`. */
+    /** What would follow, were it so. @returns {Promise<Supposed|null>} */
     async whatIf(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
-        return await answered(null, `what if ${stated(a, sign, b)}`, (told) => told) ?? supposed(a, sign, b);
+        return await answered(null, `what if ${stated(a, sign, b)}`, (told) => told) ?? app.alone?.supposed(a, sign, b) ?? null;
     },
 };

@@ -46,8 +46,14 @@ const app = {
     /** Asks the session a line, where there is one (live.js). @type {null|((line: string) => Promise<any>)} */
     ask: null,
 
-    /** Reads the head and the columns, where they do not stand in this document (live.js). @type {null|(() => Promise<{head: any, texts: any}>)} */
-    read: null,
+    /**
+     * Works out from the file what a session would be asked, where there is none (alone.js).
+     * @type {null|{supposed: (a: number, sign: string, b: number) => Promise<Supposed|null>, settles: (a: number, b: number) => any[]}}
+     */
+    alone: null,
+
+    /** Reads the head and the columns (alone.js, live.js). @type {() => Promise<{head: any, texts: any}>} */
+    read: async () => ({head: null, texts: null}),
 
     /** @type {{names: string[]|null, hear: (state: State, changed: string[]) => void}[]} */
     listeners: [],

@@ -58,10 +58,10 @@ function toggle(/** @type {'panel'|'cut'|'fold'|'list'|'table'} */ name) {
     app.set({[name]: !app.state[name]});
 }
 
-/** The event that the keys stand on; the first in view, before they stand anywhere. */
+/** The event that the keys stand on: the focus, else A; -1 before there is one. */
 function standing() {
     const {focus, a} = app.state;
-    return focus >= 0 ? focus : a >= 0 ? a : -1;
+    return focus >= 0 ? focus : a;
 }
 
 function lookAt(/** @type {number} */ event) {
@@ -111,12 +111,9 @@ function follow(/** @type {boolean} */ next) {
     if (event < 0) return begin();
     if (next && cameFrom >= 0 && otherEnds(cameFrom).includes(event)) return lookAt(nextOf(otherEnds(cameFrom), event));
     const ends = otherEnds(event);
-    if (!ends.length) {
-        return app.say(model.kind[event] & 12 ? 'Its other end is not in the log.' : 'No message here.');
-    }
-    const to = ends.includes(cameFrom) && ends.length === 1 ? cameFrom : ends[0];
+    if (!ends.length) return app.say(model.kind[event] & 12 ? 'Its other end is not in the log.' : 'No message here.');
     cameFrom = event;
-    lookAt(to);
+    lookAt(ends[0]);
 }
 
 /** An event becomes A, or B if it is the second; one event cannot be both. */
@@ -131,8 +128,9 @@ function choose(/** @type {number} */ event, /** @type {boolean} */ second) {
 /** To the first thing that may be supposed of the pair. */
 function askWhatIf() {
     const suppose = find('panel').querySelector('.suppose');
-    if (suppose) app.set({panel: true});
-    if (suppose) suppose.focus(); else app.say('Choose two events of which it is not known how they stand.');
+    if (!suppose) return app.say('Choose two events of which it is not known how they stand.');
+    app.set({panel: true});
+    suppose.focus();
 }
 
 function zoom(/** @type {number} */ by) {
@@ -149,7 +147,7 @@ function moveLane(/** @type {number} */ way) {
     if (other == null) return;
     const order = Int32Array.from(model.order, (own) => own === lane ? other : own === other ? lane : own);
     app.set({order});
-    app.say(`${model.lanes[lane].name} is lane ${at + way + 1} of ${shown.length}.`);
+    app.say(`${model.lanes[lane].name} is lane ${at + way + 1} of ${scene.shown.length}.`);
 }
 
 app.start(() => {

@@ -130,8 +130,7 @@ function listClick(/** @type {any} */ event) {
 
 app.on(['table'], () => drawTable());
 app.on(['a', 'b'], () => {
-    const chosen = find('table').querySelector('.chosen');
-    chosen?.classList.remove('chosen');
+    find('table').querySelector('.chosen')?.classList.remove('chosen');
     find('table').querySelector(`[data-a="${app.state.a}"][data-b="${app.state.b}"]`)?.classList.add('chosen');
 });
 

@@ -10,15 +10,14 @@ const live = {token: '', over: false, renewing: Promise.resolve()};
 
 /** Takes the token from the address, where nobody is to see it, into this tab. */
 function takeToken() {
-    const said = /(?:^#|&)token=([0-9a-f]+)/.exec(location.hash);
+    const rest = new URLSearchParams(location.hash.slice(1)), said = rest.get('token');
+    live.token = said ?? '';
     try {
-        if (said) sessionStorage.setItem(TOKEN, said[1]);  // so that the tab may be loaded again
-        live.token = said ? said[1] : sessionStorage.getItem(TOKEN) ?? '';
-    } catch {
-        live.token = said ? said[1] : '';
-    }
-    const rest = location.hash.slice(1).split('&').filter((part) => part && !part.startsWith('token=')).join('&');
-    if (said) history.replaceState(null, '', rest ? `#${rest}` : location.pathname);
+        if (said) sessionStorage.setItem(TOKEN, said);  // so that the tab may be loaded again
+        else live.token = sessionStorage.getItem(TOKEN) ?? '';
+    } catch { /* nothing is kept here */ }
+    rest.delete('token');
+    if (said) history.replaceState(null, '', `#${rest}`);
 }
 
 /** Asks the server; null where there is none any more, which is said once. @returns {Promise<Response|null>} */
@@ -108,10 +107,7 @@ async function hear() {
 /** What a session answered, in a few words. */
 function inShort(/** @type {any} */ told) {
     const {schema, line, version, ...rest} = told;
-    if (rest.error) return rest.error;
-    if (rest.said) return rest.said.join('\n');
-    const text = JSON.stringify(rest);
-    return text.length > 600 ? `${text.slice(0, 600)}…` : text;
+    return rest.error ?? rest.said?.join('\n') ?? JSON.stringify(rest).replace(/(?<=^.{600}).+/, '…');
 }
 
 /** Says a line to the session; a line that writes a file is asked about first. @returns {Promise<any>} */
@@ -121,7 +117,7 @@ async function askSession(/** @type {string} */ line) {
     const told = found ? await found.json() : null;
     if (!told) return null;
     find('said').prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
-    while (find('said').children.length > 20) find('said').lastElementChild.remove();
+    find('said').children[20]?.remove();
     if (told.version != null) await renew();
     return told;
 }

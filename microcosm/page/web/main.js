@@ -275,7 +275,7 @@ function taken(/** @type {Head} */ head, /** @type {any} */ found) {
 
 /** Reads the columns and begins; what cannot be read is said. */
 async function begun() {
-    const {head, texts} = await (app.read ?? readDocument)();
+    const {head, texts} = await app.read();
     newColours();
     taken(head, await unpacked(head, texts));
     makeBar();

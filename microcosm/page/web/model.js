@@ -107,8 +107,7 @@ async function unpack(head, texts, most) {
   for (let e = 0; e < edges; e++) part[root(chain[src[e]])] = root(chain[dst[e]]);
   /** @type {number[][]} */
   const members = [];
-  for (let c = 0; c < chains; c++) part[c] = root(c);
-  for (let c = 0; c < chains; c++) place[c] = (members[part[c]] ??= []).push(c) - 1;
+  for (let c = 0; c < chains; c++) place[c] = (members[part[c] = root(c)] ??= []).push(c) - 1;
 
   // One vector for each run of events of a chain that hear of nothing new between them: where it begins.
   const row = new Int32Array(n);
@@ -149,7 +148,7 @@ async function sent(work, data) {
 /** Unpack in a worker, or here. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
 function unpacked(head, texts) {
   return new Promise(resolve => {
-    const data = [head, texts, VECTORS], here = () => resolve(unpack(head, texts, VECTORS));
+    const data = /** @type {Parameters<typeof unpack>} */ ([head, texts, VECTORS]), here = () => resolve(unpack(...data));
     try {
       const address = URL.createObjectURL(new Blob([`onmessage=e=>(${sent})(${unpack},e.data)`], { type: 'text/javascript' }));
       const worker = new Worker(address);
@@ -158,19 +157,6 @@ function unpacked(head, texts) {
       worker.postMessage(data);
     } catch { here(); }
   });
-}
-
-/** The head and the columns that stand in this document, which are taken out of it. */
-function readDocument() {
-  const head = JSON.parse(find('head').textContent);
-  /** @type {Record<string, string>} */
-  const texts = {};
-  for (const { name } of head.columns) {
-    const element = find(`col-${name}`);
-    texts[name] = element.textContent;
-    element.remove();
-  }
-  return { head, texts };
 }
 
 /** What the file says; nothing until `shown` has it. Every part reads it, by the names of its members. @type {any} */

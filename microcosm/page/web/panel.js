@@ -156,10 +156,10 @@ async function showChosen() {
         why.append(part('Why', proofTree(found, openLeaf)));
         actions.append(copyButton('proof', () => proofJson(a, sign, b, found)));
     } else if (sign !== 'silent' && sign !== 'unsaid') why.append(dim('The proof is not in this page: the command has it.'));
-    const seen = open ? await answers.settles(a, b) ?? [] : [];
+    const seen = open ? await answers.settles(a, b) : null;
     if (open && mine === turn) {
-        more.prepend(part('What would settle it', seen.length ? listOf(seen, observed)
-            : dim('No lost message of this log could: only a record from elsewhere.')));
+        more.prepend(part('What would settle it', seen?.length ? listOf(seen, observed)
+            : dim(seen ? 'No lost message of this log could: only a record from elsewhere.' : 'The session does not say.')));
     }
 }
 
@@ -214,12 +214,12 @@ function pathPart(/** @type {number} */ a, /** @type {number} */ b, /** @type {s
     /** @type {number[][]} */
     const runs = [];
     for (const i of walked) {
-        const run = runs[runs.length - 1];
+        const run = runs.at(-1);
         if (run && model.lane(run[0]) === model.lane(i)) run.push(i); else runs.push([i]);
     }
     return part('Path', el('p', {class: 'dim'}, `${numbered(walked.length - 1, 'step')}; `, el('kbd', {text: '['}), ' ', el('kbd', {text: ']'}), ' walk along it'),
         listOf(runs, (run) => [el('b', {text: laneName(run[0])}), ' ', eventButton(run[0]),
-            ...run.length > 1 ? [run.length > 2 ? ` ${run.length - 1} steps ` : ' ', eventButton(run[run.length - 1])] : []], {class: 'path'}));
+            ...run.length > 1 ? [run.length > 2 ? ` ${run.length - 1} steps ` : ' ', eventButton(/** @type {number} */ (run.at(-1)))] : []], {class: 'path'}));
 }
 
 /** Along the proof, where it has the focus, else along the path: what the keys [ and ] do. */

@@ -15,18 +15,16 @@ const FOLDED = 3;
 
 /** @typedef {{label: string, note: string, events: number[], leaf: any, parts: () => Step[]}} Step */
 
-const TURNSTILE = /** @type {Record<string, string>} */ ({initial: '⊢₀', online: '⊢', offline: '⊩'});
-const ABSENT = /** @type {Record<string, string>} */ ({initial: '⊬₀', online: '⊬', offline: '⊮'});
+/** How a judgement is written, and that there is none. */
+const TURNSTILES = /** @type {Record<string, [string, string]>} */ ({initial: ['⊢₀', '⊬₀'], online: ['⊢', '⊬'], offline: ['⊩', '⊮']});
 
 /** A step of a derivation as what is shown of it. @returns {Step} */
 function stepOf(/** @type {any} */ node, /** @type {any[]} */ lemmas) {
-    const {rule, conclusion: {judgement, left, relation, right}} = resolved(node, lemmas);
-    const full = resolved(node, lemmas), premises = full.premises || [];
+    const full = resolved(node, lemmas), {rule, premises = [], conclusion: {judgement, left, relation, right}} = full;
     const events = [left, right].filter((name) => name != null).map((name) => model.find(name));
-    const absent = rule === 'absent', sign = absent ? '' : TURNSTILE[judgement] + ' ';
+    const absent = rule === 'absent', sign = TURNSTILES[judgement][+absent];
     return {
-        label: relation === 'in-both' ? `⊬₀ ${left} _ e, ${right} _ e` : absent ? `${ABSENT[judgement]} ${left} ${relation} ${right ?? ''}`
-            : right == null ? `${sign}${relation}` : `${sign}${left} ${relation} ${right}`,
+        label: relation === 'in-both' ? `⊬₀ ${left} _ e, ${right} _ e` : `${sign} ${right == null && !absent ? relation : `${left} ${relation} ${right ?? ''}`}`,
         note: relation === 'in-both' ? 'no event e is related to both' : absent ? 'nothing says so' : premises.length ? rule : sourceWords(full),
         events, leaf: premises.length || absent ? null : full,
         parts: () => {
@@ -81,7 +79,7 @@ function folded(/** @type {any[]} */ parts, /** @type {any[]} */ lemmas) {
         else {
             const first = parts[at].conclusion.left, last = parts[end - 1].conclusion.right;
             found.push({
-                label: `${TURNSTILE[parts[at].conclusion.judgement]} ${first} < ${last}`,
+                label: `${TURNSTILES[parts[at].conclusion.judgement][0]} ${first} < ${last}`,
                 note: `${whose[at].replace(/^process /, '')}: ${run.length} steps`,
                 events: [first, last].map((name) => model.find(name)), leaf: null, parts: () => run,
             });
@@ -110,10 +108,7 @@ function proofTree(/** @type {any} */ derivation, /** @type {(leaf: any) => void
         made.step = step;
         made.open = step.leaf ? () => open(step.leaf) : null;
         made.fill = () => {
-            if (made.lastChild.role === 'group') return;
-            const group = el('ul', {role: 'group'});
-            group.append(...inner.map((part) => item(part, level + 1)));
-            made.append(group);
+            if (made.lastChild.role !== 'group') made.append(el('ul', {role: 'group'}, ...inner.map((part) => item(part, level + 1))));
         };
         if (inner.length) {
             left -= inner.length;
@@ -132,6 +127,13 @@ function unfold(/** @type {any} */ item, /** @type {boolean} */ open) {
     if (item.lastChild.role === 'group') item.lastChild.hidden = !open;
 }
 
+/** Opens what a leaf rests on; opens any other step, or closes it. */
+function used(/** @type {any} */ item) {
+    const expanded = item.getAttribute('aria-expanded');
+    if (item.open) item.open();
+    else if (expanded) unfold(item, expanded !== 'true');
+}
+
 /** The items of a tree that can be seen, from top to bottom. @returns {any[]} */
 function itemsOf(/** @type {any} */ tree) {
     return [...tree.querySelectorAll('[role=treeitem]')].filter((item) => !item.parentElement.closest('[aria-expanded=false]'));
@@ -145,8 +147,7 @@ function alongTree(/** @type {any} */ tree, /** @type {number} */ by) {
 
 function treeKeys(/** @type {any} */ event) {
     const item = event.target, tree = event.currentTarget, expanded = item.getAttribute('aria-expanded');
-    const up = item.parentElement.closest('[role=treeitem]');
-    const enter = () => item.open ? item.open() : expanded && unfold(item, expanded !== 'true');
+    const up = item.parentElement.closest('[role=treeitem]'), enter = () => used(item);
     keyed(event, {
         ArrowDown: () => alongTree(tree, 1),
         ArrowUp: () => alongTree(tree, -1),
@@ -163,6 +164,5 @@ function treeClick(/** @type {any} */ event) {
     const item = event.target.closest('[role=treeitem]');
     if (!item) return;
     item.focus();
-    if (item.open) item.open();
-    else if (item.hasAttribute('aria-expanded')) unfold(item, item.getAttribute('aria-expanded') !== 'true');
+    used(item);
 }

@@ -11,7 +11,7 @@ function apartOf(/** @type {number} */ rough) {
 
 /** The axis: numbers a hand apart, and what they are. */
 function drawRuler(/** @type {Pen} */ pen) {
-    const /** @type {number[]} */ ticks = [];
+    const ticks = /** @type {number[]} */ ([]);
     const apart = apartOf(90 / view.k * scene.scale), from = ceil((scene.low + max(0, view.x0) * scene.scale) / apart) * apart;
     for (let tick = 0, x = 0; tick * 60 < view.width; tick++) {
         x = (from + tick * apart - scene.low) / scene.scale;

@@ -33,10 +33,7 @@ function recorder() {
         quadraticCurveTo: (/** @type {number[]} */ ...to) => add('Q', ...to),
         closePath: () => add('Z'),
         rect(/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height) {
-            add('M', x, y);
-            add('h', width);
-            add('v', height);
-            add('h', -width);
+            add('M', x, y, x + width, y, x + width, y + height, x, y + height);
             add('Z');
         },
         /** Whole circles, and halves. */
@@ -69,9 +66,7 @@ function recorder() {
 
 /** Text as XML holds it: whatever a log calls its events. */
 function escaped(/** @type {string} */ text) {
-    const said = Array.from(text, (sign) => /^[\ud800-\udfff]$/.test(sign) ? '\ufffd' : sign).join('');
-    return said.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
-        .replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+    return text.replace(/[\0-\x08\v\f\x0e-\x1f\p{Cs}\ufffe\uffff]/gu, '\ufffd').replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
@@ -143,13 +138,11 @@ function drawing(/** @type {string} */ text) {
 }
 
 window.onbeforeprint = () => {
-    const root = document.documentElement, {theme} = root.dataset;
-    root.dataset.theme = 'light';
+    document.documentElement.dataset.theme = 'light';
     scene.colours = palette();
     const text = pictureSvg();
     if (text) find('stage').after(el('figure', {id: 'printed'}, drawing(text)));
-    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
-    scene.colours = palette();
+    newColours();
 };
 window.onafterprint = () => find('printed')?.remove();
 

@@ -1,13 +1,10 @@
 /*
- * Why two events are ordered, and what could order them: the way along what is given, the proof that it is, and the
- * ends of lost messages that may lie in a gap of the log.
+ * Why two events are ordered, and why they cannot be: the way along what is given, the proof that it is, and the proof
+ * that something cannot be.
  */
 
 /** A longer way is shown, and not proved here: the command does that. */
 const PROVED_LINKS = 2000;
-
-/** So many observations are told. */
-const TOLD = 100;
 
 /** Whether a link of a chain, or an edge, may be given by clocks alone. @param {number} from @param {number} to @param {number} edge */
 function clocksAlone(from, to, edge) {
@@ -86,36 +83,49 @@ function leafOf(from, to, edge) {
   };
 }
 
-/**
- * What could order two events that are not: for each lost end of a message, in each gap in which it may lie, what
- * would follow. A lost reception lies in a gap of a process to which it was sent, a lost sending in one of any other
- * process; and never at an event that is in the log.
- * @param {number} a @param {number} b
- * @returns {{text: string, sign: string, event: number, gap: number, lost: 'reception' | 'sending'}[]}
- */
-function settles(a, b) {
-  const sign = verdict(a, b);
-  if (sign === '<' || sign === '>' || sign === '||') return [];
-  const lost = remembered('lost', -1, () => upTo(model.n).filter(i => model.kind[i] & 12));
-  const receivers = remembered('receivers', -1, () => new Map(model.head.lost));
-  /** @type {{text: string, sign: string, event: number, gap: number, lost: 'reception' | 'sending'}[]} */
-  const found = [];
-  for (const [low, high, told] of /** @type {[number, number, string][]} */ ([[a, b, '<'], [b, a, '>']])) {
-    const said = `${model.name(low)} < ${model.name(high)} if what`;
-    const sent = [...lost].filter(i => model.kind[i] & 4 && upto(low, i)), received = [...lost].filter(i => model.kind[i] & 8 && upto(i, high));
-    for (const [gap] of model.head.gaps) {
-      const lane = model.lane(gap), earlier = gap > model.offset[model.chain[gap]] ? gap - 1 : -1;
-      if (upto(gap, high)) for (const event of sent) {
-        const to = receivers.get(event);
-        if (model.lane(event) === lane || (to && !to.includes(model.lanes[lane].name)) || upto(gap, event)) continue;
-        found.push({ text: `${said} ${model.name(event)} sent was received in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'reception' });
-      }
-      if (earlier >= 0 && upto(low, earlier)) for (const event of received) {
-        if (model.lane(event) === lane || upto(event, earlier)) continue;
-        found.push({ text: `${said} ${model.name(event)} received was sent in the gap before ${model.name(gap)}`, sign: told, event, gap, lost: 'sending' });
-      }
-      if (found.length >= TOLD) return found;
+// -- why it cannot be -------------------------------------------------------------------------------------------
+
+function offline(/** @type {string} */ rule, /** @type {number} */ a, /** @type {string} */ relation, /** @type {number} */ b, /** @type {any[]} */ premises) {
+    return {rule, conclusion: {judgement: 'offline', left: model.name(a), relation, right: model.name(b)}, premises};
+}
+
+/** An online verdict, as offline decision making takes it; null where the file has no proof of it. */
+function approved(/** @type {number} */ a, /** @type {number} */ b) {
+    const found = proofOf(a, b), proof = found?.derivation ?? found;
+    if (!proof || proof.lemmas) return null;
+    return {rule: 'Off-OK', conclusion: {...proof.conclusion, judgement: 'offline'}, premises: [proof]};
+}
+
+/** A proof that `a sign b` cannot be, from the verdicts that rule it out; null where the file has none. @returns {any} */
+function refutation(/** @type {number} */ a, /** @type {string} */ sign, /** @type {number} */ b) {
+    if (sign === '>') return refutation(b, '<', a);
+    const said = verdict(a, b), rule = /** @type {Record<string, string>} */ ({'<': 'Ref-<', '>': 'Ref-<', '<>': 'Ref-<>'})[said];
+    if (said === sign) return null;
+    if (said === '>' || sign === '||') {
+        return said === '||' || !rule ? null : wrapped(approved(a, b), (base) => offline(rule, a, `!${sign}`, b, [base]));
     }
-  }
-  return found;
+    const earlier = sidesOf(past(a), a, true), later = sidesOf(future(b), b, false);
+    for (const u of earlier) for (const v of later) {
+        const given = model.head.given.some((/** @type {any[]} */ [x, one, y]) => one === '!<' && x === u && y === v);
+        if (!given && verdict(u, v) !== '||') continue;
+        let proof = given ? offline('Off-Init', u, '!<', v, []) : wrapped(approved(u, v), (base) => offline('Ref-||', u, '!<', v, [base]));
+        if (u !== a) proof &&= wrapped(approved(u, a), (order) => offline('No-Tr-L', a, '!<', v, [order, proof]));
+        if (v !== b) proof &&= wrapped(approved(b, v), (order) => offline('No-Tr-R', a, '!<', b, [order, proof]));
+        if (proof) return proof;
+    }
+    return null;
+}
+
+/** @param {any} base @param {(base: any) => any} step */
+function wrapped(base, step) {
+    return base && step(base);
+}
+
+/** An event and those before it, or after it, the nearest first. */
+function sidesOf(/** @type {Int32Array} */ counts, /** @type {number} */ own, /** @type {boolean} */ back) {
+    const found = [own];
+    counts.forEach((count, c) => {
+        for (let i = back ? model.offset[c] : model.offset[c] + count; i < (back ? model.offset[c] + count : model.offset[c + 1]); i++) found.push(i);
+    });
+    return found.sort((i, j) => abs(model.step[i] - model.step[own]) - abs(model.step[j] - model.step[own]));
 }
