@@ -34,8 +34,6 @@ class Clocks:
         self._ticked: dict[int, bool] = {}
         self.covers: dict[int, list[int]] = {}
         self.times: dict[int, Clock] = {}
-        if all(event.clock is None for event in execution.events):
-            return
         clocked: dict[str, list[int]] = {}
         for process, chains in execution.chains.items():
             chain = clocked[process] = [i for i in chains[0] if execution.events[i].clock is not None]

@@ -251,7 +251,7 @@ class _Part:
         """Add the order of each process, and clocks or what they show to have been disclosed."""
         givens.internal += [self.names[event] for event in self._internal]
         internal = set(self._internal)
-        times = self.said.clocks.times if with_clocks else {}
+        times = self.said.times if with_clocks else {}
         for process, chains in self.run.chains.items():
             source = f"process {self.said.full(process)}"
             for members in chains:
@@ -264,7 +264,7 @@ class _Part:
                     if event in times:
                         givens.clocks[self.names[event]] = self._time(times[event])
         if not with_clocks:
-            for event, sources in self.said.clocks.covers.items():
+            for event, sources in self.said.covers.items():
                 if event in self.kept:
                     for seen in sources:
                         self._add(givens, seen, event, f"vector time of {self.names[event]}")
@@ -317,7 +317,7 @@ class _Part:
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
-        times = self.said.clocks.times
+        times = self.said.times
         for name, holders in self.said.holders(token).items():
             group = [event for event in holders if event in self.kept]
             if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
@@ -344,7 +344,7 @@ class _Part:
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""
         named = {self.run.events[event].message for event in self.kept} - {None}
-        return len(named) or sum(e in self.kept for e, seen in self.said.clocks.covers.items() if seen)
+        return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""
