@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from microcosm.errors import Undefined, readable
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import read_relation
 from microcosm.logic.rule import ABSENT, Judgement
 
 

@@ -17,7 +17,8 @@ from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, SPELLINGS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows

@@ -13,7 +13,8 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import read_relation
 from microcosm.order.bits import bits, from_positions, lowest
 
 CERTAIN = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)

@@ -32,7 +32,8 @@ from microcosm.cli.show.verdict import (
 )
 from microcosm.errors import TextError
 from microcosm.files import natural
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
