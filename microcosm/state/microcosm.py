@@ -26,7 +26,7 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
 from microcosm.state.prepared import Prepared
-from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Microcosm:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
-        self._engine = self._built(self._givens)
+        self._engine = evolve.built(self._givens, self.rules, strict)
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -146,10 +146,14 @@ class Microcosm:
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
+        from microcosm.text.mc_writer import write_mc
+
         return write_mc(self._givens)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, which reads back to equal givens."""
+        from microcosm.text.json_form import givens_to_json
+
         return givens_to_json(self._givens)
 
     def write(self, path: files.AnyPath) -> None:

@@ -242,7 +242,8 @@ def events(session: Session, sentence: Sentence) -> Answer:
 
 def givens(session: Session, sentence: Sentence) -> Answer:
     """`givens`: what is given, as a file would say it."""
-    from microcosm.text.mc_reader import givens_to_json, iter_mc
+    from microcosm.text.json_form import givens_to_json
+    from microcosm.text.mc_writer import iter_mc
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
