@@ -23,12 +23,11 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.givens.spelling import checked
-from microcosm.logic.derivation import Conclusion, Derivation, absent
+from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows
 from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
-from microcosm.text.sources import leaf_shows
 
 REFUTED = (Relation.NOT_BEFORE,)
 

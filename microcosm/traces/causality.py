@@ -179,7 +179,11 @@ class Before:
         return sources
 
     def _topological(self) -> list[int]:
-        """The events in an order that extends the edges; those on or behind a cycle are missing."""
+        """The events in an order that extends the edges; those on or behind a cycle are missing.
+
+        A loop of its own, for nothing has to be made of the processes: of 100,000 events with 40,000 messages
+        `cycle_or_order` and the sets that it wants take 2.7 times as long, `graphlib` 4.6 times.
+        """
         count = len(self._execution.events)
         targets: dict[int, list[int]] = {}
         waiting = [0 if before < 0 else 1 for before in self._execution.previous]
