@@ -1,4 +1,4 @@
-"""Some of what `tests.replica.killed` and `killed_back` do at length: kill whole nodes, and see what is left."""
+"""Some of what `tests.replica.killed` and `killed_back` do at length: nodes killed, and what is left."""
 
 from __future__ import annotations
 
