@@ -380,6 +380,12 @@ def test_a_peer_with_the_same_name_and_a_taken_address_are_refused(run: Run) -> 
     same = run("replica", "serve", "phone.j", "--keys", "keys", "--member", "phone=127.0.0.1:9")
     assert (same.code, same.err.count("\n")) == (4, 1)
     assert "'phone' is this replica itself" in same.err
+    for words in (
+        ("serve", "phone.j", "--keys", "keys", "--member", "b=127.0.0.1:0"),
+        ("member", "add", "phone.j", "b", "h:0"),
+    ):
+        nowhere = run("replica", *words)
+        assert (nowhere.code, nowhere.err.count("port 0 is no port of a member")) == (2, 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{taken.getsockname()[1]}"
