@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
-from microcosm.engine.closure import Closure
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Union
 from microcosm.order.bits import lowest
+from microcosm.order.order import Closure
 
 
 class Reachability:

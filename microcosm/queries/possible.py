@@ -15,7 +15,8 @@ from operator import and_, or_
 
 from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
