@@ -171,7 +171,7 @@ class _Base:
         self._served.clear()
 
     def surely_barred(self, common: int, order: Closure, before: bool) -> int:
-        """Those of `common`, each before (or after) both ends, by which the rule concludes nothing of them."""
+        """Those of `common`, all before (or after) both ends, that bar the rule wherever these lead."""
         domain, subset = self._scope.domain, self._scope.subset
         for one in self._body.ones:
             if one.variable in (LEFT, RIGHT) and not _masked(domain, subset(one.source), one.positive):
