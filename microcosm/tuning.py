@@ -95,8 +95,8 @@ ROWS_SATURATED = 1 << 16
 here. Benchmark: `closure`."""
 
 TABLE_AT_ONCE = 8192
-"""A table of no more events is made of rows that are all kept, eight megabytes a relation; that of more row by
-row, and no row is kept that is found again as fast. Benchmark: `commands`."""
+"""A table of no more events is made of rows that are all kept, eight megabytes a relation; that of more row
+by row, and no row is kept that is found again as fast. Benchmark: `commands`."""
 
 POSITIONS_A_MEMBER = 256
 """Rows of less than one position in so many are found again as fast, in an order of more events than a table

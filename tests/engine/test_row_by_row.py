@@ -20,6 +20,7 @@ from tests.random_rules import random_givens, random_rules
 from tests.thorough import draws
 
 RULES = read_rules()
+Verdict = tuple[str, str, Relation]
 
 
 @pytest.fixture(params=[None, 0, 1 << 40], ids=["as it is", "no saturation", "no patience"])
@@ -34,7 +35,7 @@ def _row_by_row(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(Table, "WORTH", request.param)
 
 
-def tables(rules: RuleBook, givens: Givens) -> tuple[list[object], list[object]]:
+def tables(rules: RuleBook, givens: Givens) -> tuple[list[Verdict], list[Verdict]]:
     """The table row by row, and the verdicts of an engine that has all rows at hand."""
     saturated, names = Engine(rules, givens), [*givens.named()]
     saturated.saturate()
