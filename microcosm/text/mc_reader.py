@@ -15,15 +15,14 @@ and the whole run is then taken apart column by column, at a third of the price 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
 from operator import eq
 from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.errors import TextError
 from microcosm.givens.columns import MessageBuilder, OrderBuilder, messages_of
-from microcosm.givens.event_table import EventTableBuilder
+from microcosm.givens.event_table import EventTableBuilder, Mapped
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
@@ -323,7 +322,7 @@ class RunOfLines(NamedTuple):
     ends: list[str]
     """Left and right by turns."""
     signs: Sequence[str]
-    sources: Iterable[str | None]
+    sources: Sequence[str | None]
     links: bool
     """Whether every fact says `<`."""
 
@@ -332,16 +331,10 @@ class RunOfLines(NamedTuple):
         return facts_of(self.ends[0::2], self.signs, self.ends[1::2], self.sources)
 
 
-@dataclass(frozen=True, slots=True)
-class LineSources:
+def line_sources(file: str | None, lines: range) -> Sequence[str]:
     """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
-
-    file: str | None
-    lines: range
-
-    def __iter__(self) -> Iterator[str]:
-        place = "line " if self.file is None else f"{self.file}:"
-        return map(place.__add__, map(str, self.lines))
+    place = "line " if file is None else f"{file}:"
+    return Mapped(lines, lambda line: f"{place}{line}")
 
 
 def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunOfLines | None]:
@@ -357,7 +350,7 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
         signs: Sequence[str] = words[1::3]
         del words[1::3]
         names: Sequence[str] = words
-        sources: Iterable[str | None] = LineSources(file, range(line, line + len(signs)))
+        sources: Sequence[str | None] = line_sources(file, range(line, line + len(signs)))
     elif sourced := _sourced_lines(text, at):
         end, parts = sourced.end(), sourced.group().split('"')
         words = " ".join(parts[0:-1:2]).split()
@@ -371,7 +364,7 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
     elif linked := _linked_lines(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
-        places = LineSources(file, range(line, line + len(signs)))
+        places = line_sources(file, range(line, line + len(signs)))
         try:
             sources = [
                 stated(text_of(origin)) if origin else place
