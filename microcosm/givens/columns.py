@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress, count, repeat
-from operator import add, mul
+from operator import add, eq, mul
 from typing import Literal, NamedTuple
 
 from microcosm import tuning
@@ -90,8 +90,9 @@ class MessageBuilder:
     """Messages without receivers, as columns come.
 
     >>> told = MessageBuilder()
-    >>> told.extend([["send"], ["a"], ["m"], ["p"]]); [*told.told(["a"]).events()], told.told(["a"]).apart
-    (['a'], [])
+    >>> told.extend([["send"], ["a"], ["m"], ["p"]])
+    >>> columns, processes = told.told({"a": 0}); [*columns.events()], columns.apart, processes
+    (['a'], [], ['p'])
     """
 
     def __init__(self) -> None:
@@ -109,12 +110,21 @@ class MessageBuilder:
         """All of them one by one. Cost: linear."""
         return messages_of(self._columns)
 
-    def told(self, linked: Collection[str]) -> MessageColumns:
-        """All of them, where links name these events. Cost: linear."""
+    def told(self, linked: Mapping[str, int]) -> tuple[MessageColumns, list[str] | None]:
+        """All of them, where links name these events, which are numbered; and whose each of these is.
+
+        The latter is None where not all are told of. Cost: linear.
+        """
         kinds, events, messages, processes = self._columns
-        known = {*linked}
-        apart = [at for at, event in enumerate(events) if event not in known]
-        return MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
+        names = [*linked]
+        numbers = [*map(linked.get, events, repeat(len(names)))]
+        whose = dict(zip(numbers, processes, strict=True))
+        apart = [*compress(count(), map(eq, numbers, repeat(len(names))))] if len(names) in whose else []
+        if not apart:
+            events = [*map(names.__getitem__, numbers)]  # one string a name
+        told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
+        all_told = len(whose) == len(names) + bool(apart)
+        return told, [*map(whose.__getitem__, range(len(names)))] if all_told else None
 
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -291,9 +301,16 @@ class OrderBuilder:
     def __len__(self) -> int:
         return len(self.ends) // 2
 
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each name so far."""
+        return self._number
+
     def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        self.ends += map(self._number.__getitem__, ends)
+        found = dict.fromkeys(ends)  # few, so that most look-ups are among these
+        numbers = dict(zip(found, map(self._number.__getitem__, found), strict=True))
+        self.ends += map(numbers.__getitem__, ends)
         self._sources.append(sources)
 
     @property
@@ -303,9 +320,9 @@ class OrderBuilder:
         apart = map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2])
         return len(set(apart)) < len(self)
 
-    def links(self) -> OrderColumns:
+    def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
-        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources)
+        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources, processes)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""
