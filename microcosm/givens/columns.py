@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, compress, count, repeat
+from itertools import accumulate, chain, compress, count, islice, repeat
 from operator import add, eq, mul
 from typing import Literal, NamedTuple
 
@@ -308,17 +308,16 @@ class OrderBuilder:
 
     def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        found = dict.fromkeys(ends)  # few, so that most look-ups are among these
-        numbers = dict(zip(found, map(self._number.__getitem__, found), strict=True))
-        self.ends += map(numbers.__getitem__, ends)
+        self.ends += map(self._number.__getitem__, ends)
         self._sources.append(sources)
 
     @property
     def repeated(self) -> bool:
         """Whether some link came twice."""
         ends = self.ends
-        apart = map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2])
-        return len(set(apart)) < len(self)
+        # Sorted, as links mostly come from one event to the next: a set takes a third longer.
+        apart = sorted(map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2]))
+        return any(map(eq, apart, islice(apart, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
