@@ -76,6 +76,8 @@ class BackwardSearch:
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
         self.searches += 1
+        if self._reach.surely_vain(a, b):
+            return False
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
@@ -93,6 +95,9 @@ class BackwardSearch:
             for bound, step, kept in self._steps:
                 for x in bits(bound.col(y, goals) & ~barred):
                     if barred >> x & 1:
+                        continue
+                    if steps and (vainly := self._reach.surely_with(x, y)):
+                        barred |= vainly
                         continue
                     if steps >= limit:
                         return None

@@ -67,8 +67,10 @@ class Rows:
 
     def ordered(self, a: int, b: int) -> Relation | None:
         past = self._past
-        if past is None or self._pending is not None:
+        if past is None:
             return BEFORE if self.before(a, b) else AFTER if self.before(b, a) else None
+        if self._pending is not None:  # where neither is before the other, rows are likely to be asked for
+            return BEFORE if self.past(b) >> a & 1 else AFTER if self.past(a) >> b & 1 else None
         if past[b] >> a & 1:
             return BEFORE
         return AFTER if past[a] >> b & 1 else None
@@ -158,7 +160,7 @@ class Rows:
             return
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
-        if self._past is not None and not self.before(a, b):
+        if self._past is not None and not self._past[b] >> a & 1:
             if self._waits(a, b):
                 self._wait(a, b)
             else:
