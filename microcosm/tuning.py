@@ -40,6 +40,10 @@ COLUMNS_FROM = 4096
 """So many correspondences that all are `<` are kept in columns until somebody asks for them one by one.
 Benchmark: `reading`."""
 
+PASSES = 4
+"""So often are names and links that are asked about looked for in the columns, a tenth to a thirtieth of the
+price of numbering all of them, before that is done. Benchmark: `commands`."""
+
 
 # questions
 

@@ -23,7 +23,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockRows
-from microcosm.order.happens_before import AcyclicGraph, Cycle
+from microcosm.order.happens_before import causal_order
 from microcosm.order.order import BaseTables, base_facts
 from microcosm.order.stamps import StampOrder
 
@@ -52,20 +52,18 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     >>> numbered(givens)
     NumberedEvents(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
     """
-    position = givens.numbers(first)
-    as_stated = range(first, first + len(position))
     order: Sequence[int]
     stated: dict[Relation, Columns]
     links = givens.links
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
-        order, stated = _causal(len(position), *columns, first), {Relation.BEFORE: columns}
-        return (
-            _in_order(position, order, stated, first)
-            if order != as_stated
-            else NumberedEvents(position, stated)
-        )
+        names = givens.listed()
+        order, stated = _causal(len(names), *columns, first), {Relation.BEFORE: columns}
+        if order == range(first, first + len(names)):
+            return NumberedEvents(dict(zip(names, order, strict=True)), stated)
+        return _in_order(names, order, stated, first)
+    position = givens.numbers(first)
     stated = {}
     if links is not None:
         place = [*map(position.__getitem__, links.names)].__getitem__
@@ -80,28 +78,27 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         before = stated.get(Relation.BEFORE, ((), ()))
         pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
         order = _causal(len(position), *pairs, first)
-    return (
-        _in_order(position, order, stated, first) if order != as_stated else NumberedEvents(position, stated)
-    )
+    if order == range(first, first + len(position)):
+        return NumberedEvents(position, stated)
+    return _in_order([*position], order, stated, first)
 
 
 def _in_order(
-    position: dict[str, int], order: Sequence[int], stated: dict[Relation, Columns], first: int
+    names: list[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> NumberedEvents:
-    """The events `position` and what is `stated` of them, renumbered from `first` in the given order."""
+    """The events `names` and what is `stated` of them, renumbered from `first` in the given order."""
     place = _places(order, first).__getitem__
     moved: dict[Relation, Columns] = {
         relation: ([*map(place, columns[0])], [*map(place, columns[1])])
         for relation, columns in stated.items()
     }
-    names = [*position]
     ordered = [names[at - first] for at in order]
     return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved)
 
 
-def _places(order: Sequence[int], first: int) -> list[int]:
-    """Where each position stands in an order."""
-    places = [0] * (first + len(order))
+def _places(order: Sequence[int], first: int) -> array[int]:
+    """Where each position stands in an order; close together, for they are looked up here and there."""
+    places = array("q", bytes(8 * (first + len(order))))
     for place, at in enumerate(order, first):
         places[at] = place
     return places
@@ -122,10 +119,7 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
     place = _places(sources_first, first).__getitem__
     if all(map(lt, map(place, lefts), map(place, rights))):
         return sources_first
-    try:
-        return AcyclicGraph(end, zip(lefts, rights, strict=True)).order[first:]
-    except Cycle:
-        return as_stated
+    return causal_order(end, lefts, rights)[first:] or as_stated
 
 
 class Universe:

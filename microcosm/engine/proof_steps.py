@@ -40,6 +40,8 @@ class Steps:
         self._engine = engine
         self._derive = derive
         self._facts = GivenFacts(givens)
+        self.columns = [kept for kept in (givens.links, givens.events) if kept is not None]
+        """What is to be told of the events whose steps are asked for next."""
         self.program = engine.program
         self.names = self._names = engine.universe.names
         self._joins: dict[tuple[int, Body, tuple[int, ...], int | None], Join] = {}

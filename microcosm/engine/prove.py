@@ -79,6 +79,8 @@ class Prover:
         plan = memo.program.of[pred]
         transitive = plan.transitive[0]
         path = self._shortest_path(memo, pred, x, y)
+        for columns in self._steps.columns:
+            columns.expect([self._steps.names[at] for at in path])
         links = []
         for u, v in pairwise(path):
             link = self._steps.given(plan.bodies[pred][0], u, v) if plan.plain else None

@@ -7,13 +7,15 @@ true of messages (`Givens.messages`).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress, count, repeat
-from operator import add, mul
+from itertools import accumulate, chain, compress, count, islice, repeat
+from operator import add, eq, mul
 from typing import Literal, NamedTuple
 
+from microcosm import tuning
 from microcosm.givens.relation import Correspondence, Relation
 
 
@@ -88,8 +90,9 @@ class MessageBuilder:
     """Messages without receivers, as columns come.
 
     >>> told = MessageBuilder()
-    >>> told.extend([["send"], ["a"], ["m"], ["p"]]); [*told.told(["a"]).events()], told.told(["a"]).apart
-    (['a'], [])
+    >>> told.extend([["send"], ["a"], ["m"], ["p"]])
+    >>> columns, processes = told.told({"a": 0}); [*columns.events()], columns.apart, processes
+    (['a'], [], ['p'])
     """
 
     def __init__(self) -> None:
@@ -107,16 +110,82 @@ class MessageBuilder:
         """All of them one by one. Cost: linear."""
         return messages_of(self._columns)
 
-    def told(self, linked: Collection[str]) -> MessageColumns:
-        """All of them, where links name these events. Cost: linear."""
+    def told(self, linked: Mapping[str, int]) -> tuple[MessageColumns, list[str] | None]:
+        """All of them, where links name these events, which are numbered; and whose each of these is.
+
+        The latter is None where not all are told of. Cost: linear.
+        """
         kinds, events, messages, processes = self._columns
-        known = {*linked}
-        apart = [at for at, event in enumerate(events) if event not in known]
-        return MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
+        names = [*linked]
+        numbers = [*map(linked.get, events, repeat(len(names)))]
+        whose = dict(zip(numbers, processes, strict=True))
+        apart = [*compress(count(), map(eq, numbers, repeat(len(names))))] if len(names) in whose else []
+        if not apart:
+            events = [*map(names.__getitem__, numbers)]  # one string a name
+        told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
+        all_told = len(whose) == len(names) + bool(apart)
+        return told, [*map(whose.__getitem__, range(len(names)))] if all_told else None
 
 
 Facts = dict[tuple[str, str, str], Correspondence]
 """Correspondences by their keys."""
+
+
+class NameNumbers:
+    """The number of each of some names, no two of them equal: its place among them, from 0.
+
+    Names that are expected are looked for in one pass. When passes have cost about as much as to number all
+    names, that is done, and from then on each question is a look-up.
+
+    >>> numbers = NameNumbers(["a", "b"])
+    >>> numbers.expect(["b", "c"]); numbers.of("b"), numbers.of("c"), numbers.of("a")
+    (1, None, 0)
+    """
+
+    __slots__ = ("_found", "_missed", "_names", "_passes")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._found: dict[str, int] = {}
+        self._missed: set[str] | None = set()
+        """Names that passes did not find; None when all are numbered."""
+        self._passes = tuning.PASSES if len(names) > tuning.COLUMNS_FROM else 0
+
+    def expect(self, names: Iterable[str]) -> None:
+        """These are asked for next. Cost: a pass, where some of them are new."""
+        if self._missed is None:
+            return
+        new = {name for name in names if name not in self._found and name not in self._missed}
+        if new and not self._passes:
+            self._found = dict(zip(self._names, count(), strict=False))
+            self._missed = None
+        elif new:
+            self._passes -= 1
+            for at in compress(count(), map(new.__contains__, self._names)):
+                self._found[self._names[at]] = at
+            self._missed |= new.difference(self._found)
+
+    def of(self, name: str) -> int | None:
+        """The number of a name; None where there is no such. Cost: constant, or a pass."""
+        at = self._found.get(name)
+        if at is None and self._missed is not None:
+            self.expect([name])
+            at = self._found.get(name)
+        return at
+
+
+class _LinksInto:
+    """The links into events that somebody asked about, found in passes as names are (`NameNumbers`)."""
+
+    __slots__ = ("ends", "names", "passes", "source")
+
+    def __init__(self) -> None:
+        self.names: NameNumbers | None = None
+        self.source: dict[int, str | None] = {}
+        """The source of each link that was found, by both its numbers in one."""
+        self.ends: set[int] | None = set()
+        """The numbers of events all links into which were found; None when all links were."""
+        self.passes = tuning.PASSES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,12 +203,9 @@ class OrderColumns:
     names: Sequence[str]
     lefts: Sequence[int]
     rights: Sequence[int]
-    sources: Sequence[Iterable[str | None]]
+    sources: Sequence[Sequence[str | None]]
     processes: Sequence[str] | None = None
-    _number: dict[str, int] = field(default_factory=dict, init=False, repr=False)
-    """The number of each name; empty until somebody asks for one link."""
-    _source: dict[int, str | None] = field(default_factory=dict, init=False, repr=False)
-    """The source of each link, by both its numbers in one; empty likewise."""
+    _into: _LinksInto = field(default_factory=_LinksInto, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.lefts)
@@ -148,16 +214,46 @@ class OrderColumns:
         return OrderColumns, (self.names, self.lefts, self.rights, self.sources, self.processes)
 
     def fact(self, left: str, right: str) -> Correspondence | None:
-        """`left < right`, where a link says so. Cost: constant; of the first question linear."""
-        size = len(self.names)
-        if not self._source:
-            self._number.update(zip(self.names, count(), strict=False))
-            apart = map(add, map(mul, self.lefts, repeat(size)), self.rights)
-            self._source.update(zip(apart, chain.from_iterable(self.sources), strict=True))
-        at, to = self._number.get(left), self._number.get(right)
-        if at is None or to is None or at * size + to not in self._source:
+        """`left < right`, where a link says so. Cost: constant where `right` was expected, else a pass."""
+        self.expect([right])
+        numbers = self._numbers()
+        at, to = numbers.of(left), numbers.of(right)
+        if at is None or to is None:
             return None
-        return Correspondence(left, Relation.BEFORE, right, self._source[at * size + to])
+        key = at * len(self.names) + to
+        source = self._into.source
+        return Correspondence(left, Relation.BEFORE, right, source[key]) if key in source else None
+
+    def expect(self, events: Collection[str]) -> None:
+        """Links into these events are asked for next. Cost: a pass over the links, or none.
+
+        After some passes, which cost about as much, all links are kept at hand.
+        """
+        into, numbers = self._into, self._numbers()
+        if into.ends is None:
+            return
+        numbers.expect(events)
+        new = {at for event in events if (at := numbers.of(event)) is not None} - into.ends
+        if not new:
+            return
+        size = len(self.names)
+        if not into.passes or len(self) <= tuning.COLUMNS_FROM:
+            apart = map(add, map(mul, self.lefts, repeat(size)), self.rights)
+            into.source = dict(zip(apart, chain.from_iterable(self.sources), strict=True))
+            into.ends = None
+            return
+        into.passes -= 1
+        begins = [0, *accumulate(map(len, self.sources))]
+        for link in compress(count(), map(new.__contains__, self.rights)):
+            piece = bisect_right(begins, link) - 1
+            key = self.lefts[link] * size + self.rights[link]
+            into.source[key] = self.sources[piece][link - begins[piece]]
+        into.ends |= new
+
+    def _numbers(self) -> NameNumbers:
+        if self._into.names is None:
+            self._into.names = NameNumbers(self.names)
+        return self._into.names
 
     def placed(self, position: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """The positions of the two ends of each link, in their order. Cost: linear."""
@@ -200,12 +296,17 @@ class OrderBuilder:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
         self.ends: list[int] = []
         """The numbers of names, left and right by turns."""
-        self._sources: list[Iterable[str | None]] = []
+        self._sources: list[Sequence[str | None]] = []
 
     def __len__(self) -> int:
         return len(self.ends) // 2
 
-    def extend(self, ends: Sequence[str], sources: Iterable[str | None]) -> None:
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each name so far."""
+        return self._number
+
+    def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
         self.ends += map(self._number.__getitem__, ends)
         self._sources.append(sources)
@@ -214,12 +315,13 @@ class OrderBuilder:
     def repeated(self) -> bool:
         """Whether some link came twice."""
         ends = self.ends
-        apart = map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2])
-        return len(set(apart)) < len(self)
+        # Sorted, as links mostly come from one event to the next: a set takes a third longer.
+        apart = sorted(map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2]))
+        return any(map(eq, apart, islice(apart, 1, None)))
 
-    def links(self) -> OrderColumns:
+    def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
-        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources)
+        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources, processes)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""

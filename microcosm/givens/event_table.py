@@ -14,6 +14,8 @@ from operator import le
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from microcosm.givens.columns import NameNumbers
+
 Value = TypeVar("Value")
 Stored = TypeVar("Stored")
 
@@ -58,7 +60,7 @@ class EventTable:
     """The events of a log, an entry for each in every column, in the order of reading; never changed.
 
     The columns are the fields of `EventRow`, in the plural. No two events have the same name. Cost: none to
-    make; the first look-up of a name is linear in the events, each further one constant.
+    make; the first look-ups of names that were not expected are linear in the events, others constant.
 
     >>> builder = EventTableBuilder()
     >>> builder.add(EventRow("p:1", label="start", file="a.log", line=7))
@@ -78,7 +80,7 @@ class EventTable:
     times: Sequence[object | None]
     files: Sequence[str]
     lines: Sequence[int]
-    _numbers: dict[str, int] | None = field(default=None, init=False)
+    _numbers: NameNumbers | None = field(default=None, init=False)
 
     @property
     def columns(self) -> tuple[Sequence[Any], ...]:
@@ -105,9 +107,16 @@ class EventTable:
 
     def number(self, name: str) -> int | None:
         """The place of an event in the columns, from 0; None where it is not in the table."""
+        return self._numbered().of(name)
+
+    def expect(self, names: Iterable[str]) -> None:
+        """These events are asked for next. Cost: a pass over the names, or none (`NameNumbers`)."""
+        self._numbered().expect(names)
+
+    def _numbered(self) -> NameNumbers:
         if self._numbers is None:
-            self._numbers = dict(zip(self.names, range(len(self.names)), strict=True))
-        return self._numbers.get(name)
+            self._numbers = NameNumbers(self.names)
+        return self._numbers
 
     def at(self, number: int) -> EventRow:
         """The row at a place. Raises `IndexError`."""

@@ -48,8 +48,8 @@ class Evidence(NamedTuple):
 class GivenFacts:
     """Answers "is `a R b` given, and by what?" for fixed givens.
 
-    Cost: linear in what is given to make, but for links in columns, which the first question reads;
-    constant for each question.
+    Cost: linear in what is given to make; constant for each question, but for links in columns, which the
+    first questions read where nobody expected them.
     """
 
     def __init__(self, givens: Givens) -> None:

@@ -87,6 +87,39 @@ def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) ->
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
 
 
+def causal_order(size: int, lefts: Sequence[int], rights: Sequence[int]) -> list[int]:
+    """The positions in the order of `cycle_or_order`, of pairs in columns; none where there is a cycle.
+
+    Cost: O(V + E); a list is made only for a position that is before several.
+
+    >>> causal_order(3, [2, 0], [0, 1]), causal_order(2, [0, 1], [1, 0])
+    ([2, 0, 1], [])
+    """
+    waiting, following = [0] * size, [-1] * size
+    more: dict[int, list[int]] = {}
+    with gc_paused() if size > COLUMNS_FROM else nullcontext():
+        for a, b in zip(lefts, rights, strict=True):
+            waiting[b] += 1
+            if following[a] < 0:
+                following[a] = b
+            elif a in more:
+                more[a].append(b)
+            else:
+                more[a] = [b]
+    order = [v for v in range(size) if not waiting[v]]
+    for v in order:
+        if (w := following[v]) < 0:
+            continue
+        waiting[w] -= 1
+        if not waiting[w]:
+            order.append(w)
+        for w in more.get(v, ()):
+            waiting[w] -= 1
+            if not waiting[w]:
+                order.append(w)
+    return order if len(order) == size else []
+
+
 def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
     """The strongly connected components, those that others lead to first (Tarjan, without recursion).
 

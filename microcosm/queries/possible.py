@@ -7,11 +7,11 @@ Exact, unlike a verdict: a relation that is missing here holds in no world that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial, reduce
-from itertools import chain, repeat
-from operator import and_, or_
+from itertools import chain, pairwise, repeat, starmap
+from operator import and_, lt, or_
 from typing import NamedTuple
 
 from microcosm.engine.engine import Engine
@@ -239,6 +239,22 @@ def ignored(givens: Givens) -> tuple[str, ...]:
     if givens.complete and lacking(givens) is not None:
         found.append("complete")
     return tuple(found)
+
+
+def shown_by(givens: Givens, line: Mapping[str, int]) -> bool:
+    """Whether a line of all events, by the place of each, is plainly a world: every given is a `<` along it.
+
+    That it is not says nothing. Cost: linear where correspondences are kept in columns; of others none, for
+    they are not looked at.
+
+    >>> shown_by(Givens(internal=["a", "b"]), {"a": 0, "b": 1})
+    False
+    """
+    links = givens.links
+    if links is None or not _only_order(givens):
+        return False
+    chained = ((line[a], line[b]) for a, b in pairwise(givens.internal))
+    return all(starmap(lt, links.placed(line))) and all(starmap(lt, chained))
 
 
 def _only_order(givens: Givens) -> bool:

@@ -15,10 +15,10 @@ and the whole run is then taken apart column by column, at a third of the price 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from operator import eq
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from microcosm import tuning
 from microcosm.errors import TextError
@@ -121,17 +121,16 @@ class _McReader:
                 for lines, line in enumerate(text[at : end - 1].split("\n"), 1):
                     self._read_line(line, number + lines - 1)
             at, number = end, number + lines
-        if self.linking is not None:
-            if len(self.linking.ends) < 2 * tuning.COLUMNS_FROM or self.linking.repeated:
-                self.givens.external = self.linking.facts()
-            else:
-                self.givens.link(self.linking.links())
-        if self.told is not None:
-            linked = self.givens.links
-            if linked is None:
-                self._settle_messages(self.told)
-            else:
-                self.givens.tell(self.told.told(linked.names))
+        linking, whose = self.linking, None
+        if linking is not None and (len(linking.ends) < 2 * tuning.COLUMNS_FROM or linking.repeated):
+            self.givens.external, linking = linking.facts(), None
+        if self.told is not None and linking is None:
+            self._settle_messages(self.told)
+        elif self.told is not None and linking is not None:
+            told, whose = self.told.told(linking.numbers)
+            self.givens.tell(told)
+        if linking is not None:
+            self.givens.link(linking.links(whose))
         if self.events is not None:
             self.givens.events = self.events.table()
             self.givens.own_told()
@@ -307,28 +306,42 @@ _columns = re.compile(_line("(")).findall
 class RunOfLines(NamedTuple):
     """What a run says, a fact a line: events and signs as they stand, and the sources."""
 
-    ends: list[str]
+    ends: Sequence[str]
     """Left and right by turns."""
     signs: Sequence[str]
-    sources: Iterable[str | None]
+    sources: Sequence[str | None]
     links: bool
     """Whether every fact says `<`."""
 
     def facts(self) -> list[Correspondence]:
-        """One by one."""
-        return facts_of(self.ends[0::2], self.signs, self.ends[1::2], self.sources)
+        """One by one, with one string for each name: neighbouring lines mostly speak of the same events."""
+        once = dict(zip(self.ends, self.ends, strict=True))
+        ends = [*map(once.__getitem__, self.ends)]
+        return facts_of(ends[0::2], self.signs, ends[1::2], self.sources)
 
 
 @dataclass(frozen=True, slots=True)
-class LineSources:
+class LineSources(Sequence[str]):
     """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
 
     file: str | None
     lines: range
 
+    def __len__(self) -> int:
+        return len(self.lines)
+
     def __iter__(self) -> Iterator[str]:
         place = "line " if self.file is None else f"{self.file}:"
         return map(place.__add__, map(str, self.lines))
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return LineSources(self.file, self.lines[at])
+        return line_of(self.file, self.lines[at])
 
 
 def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunOfLines | None]:
@@ -344,7 +357,7 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
         signs: Sequence[str] = words[1::3]
         del words[1::3]
         names: Sequence[str] = words
-        sources: Iterable[str | None] = LineSources(file, range(line, line + len(signs)))
+        sources: Sequence[str | None] = LineSources(file, range(line, line + len(signs)))
     elif sourced := _sourced_lines(text, at):
         end, parts = sourced.end(), sourced.group().split('"')
         words = " ".join(parts[0:-1:2]).split()
@@ -369,9 +382,6 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
             return end, None
     else:
         return at, None
-    # One string a name: neighbouring lines mostly speak of the same events.
-    once = dict(zip(names, names, strict=True))
-    ends = [*map(once.__getitem__, names)]
-    return end, None if any(map(eq, ends[0::2], ends[1::2])) else RunOfLines(
-        ends, signs, sources, signs.count("<") == len(signs)
-    )
+    if any(map(eq, names[0::2], names[1::2])):
+        return end, None
+    return end, RunOfLines(names, signs, sources, signs.count("<") == len(signs))

@@ -27,19 +27,30 @@ _EVENT = (
 _message_lines, _event_lines = (re.compile(f"(?:{line}){{2,1000}}").match for line in (_MESSAGE, _EVENT))
 _messages, _events = re.compile(_MESSAGE).findall, re.compile(_EVENT).findall
 
+_KINDS = {kind: kind for kind in ("send", "receive")}
+"""One string each for very many lines."""
+
 
 def read_messages(text: str, at: int) -> tuple[int, list[Sequence[str]]] | None:
     r"""Where the run of messages without receivers that begins at `at` ends, and its columns; None for none.
 
     >>> read_messages('send a = m p\nreceive b = m "q 1"\n', 0)
-    (33, [('send', 'receive'), ['a', 'b'], ['m', 'm'], ['p', 'q 1']])
+    (33, [['send', 'receive'], ['a', 'b'], ['m', 'm'], ['p', 'q 1']])
     """
     if (found := _message_lines(text, at)) is None:
         return None
-    kinds, *columns = zip(*_messages(found.group()), strict=True)
-    if not all(map(KEYWORDS.isdisjoint, columns)):
+    lines = found.group()
+    words: list[str] = lines.split()
+    columns: Sequence[Sequence[str]] = words[0::5], words[1::5], words[3::5], words[4::5]
+    quoted = '"' in lines
+    if quoted:
+        columns = [*zip(*_messages(lines), strict=True)]
+    if not all(map(KEYWORDS.isdisjoint, columns[1:])):
         return None
-    return found.end(), [kinds, *map(_texts, columns)]
+    kinds, events, messages, processes = map(_texts, columns) if quoted else columns
+    once = dict(zip(processes, processes, strict=True))
+    processes = [*map(once.__getitem__, processes)]
+    return found.end(), [[*map(_KINDS.__getitem__, kinds)], events, messages, processes]
 
 
 def read_events(text: str, at: int) -> tuple[int, EventTable] | None:

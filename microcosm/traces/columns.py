@@ -33,11 +33,11 @@ from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
 _QUOTED = r'("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
-_EVENT = (
+_BARE = (
     rf'"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
-    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})(?:, ?"label": ?{_QUOTED})?'
-    rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
+    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})'
 )
+_EVENT = rf'{_BARE}(?:, ?"label": ?{_QUOTED})?(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
 _NAMED_FIRST = '{"trace":'
 _FORMS = {
     '{"process":': re.compile(rf'^\{{{_EVENT}(?:, ?"trace": ?{_TEXT})?\}}$', re.MULTILINE).findall,
@@ -45,6 +45,9 @@ _FORMS = {
 }
 """How a log begins, and what its lines say: of which execution an event is stands last, or first as the own
 writer puts it. A log that begins otherwise is in another format, or not plain: no more of it is read."""
+
+_BARE_LINES = re.compile(rf"^\{{{_BARE}\}}$", re.MULTILINE).findall
+"""Lines that say nothing else, taken apart in two thirds of the time."""
 
 
 def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction | None:
@@ -99,7 +102,7 @@ _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind
 
 _LABEL = 4
 """Columns are processes, positions, `send` or `receive`, messages, quoted labels, and the files and lines of
-origin; each entry empty where there is none."""
+origin; each entry empty where there is none, and the last three left out where no line says more."""
 
 
 def _are_texts(labels: Iterable[str]) -> bool:
@@ -147,6 +150,8 @@ class LogColumns:
         self.traces: dict[str, None] = {}
         """The executions in order of appearance; one that has no name is empty."""
         self._several = several
+        self._bare = not several
+        """Whether all lines so far say nothing but what an event sent or received."""
         self._ids: list[str] = []
         self._process: list[str] = []
         self._names = _Names()
@@ -175,8 +180,13 @@ class LogColumns:
 
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
+        many = text.count("\n") + (not text.endswith("\n"))
+        if self._bare and len(found := _BARE_LINES(text)) == many:
+            self.traces[""] = None
+            return self.extend([""] * many, [*zip(*found, strict=True)])
+        self._bare = False
         found = _FORMS[self.begins](text)
-        if len(found) != text.count("\n") + (not text.endswith("\n")):
+        if len(found) != many:
             return False
         columns = [*zip(*found, strict=True)]
         traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
@@ -210,10 +220,13 @@ class LogColumns:
         """Take in the events of some more lines; whether nothing is odd about them."""
         events = [*range(len(self._ids), len(self._ids) + len(traces))]
         processes, seqs, words, messages, *told = columns
-        processes = [*map(self._names.__getitem__, zip(traces, processes, strict=True))]
-        if self._several:
+        if not self._several:
+            names = {process: self._names[traces[0], process] for process in dict.fromkeys(processes)}
+            processes = [*map(names.__getitem__, processes)]
+        else:
+            processes = [*map(self._names.__getitem__, zip(traces, processes, strict=True))]
             messages = [in_trace(*pair) if pair[1] else "" for pair in zip(traces, messages, strict=True)]
-        for column, values in zip((self._labels, self._files, self._lines), told, strict=True):
+        for column, values in zip((self._labels, self._files, self._lines), told, strict=bool(told)):
             if column or any(values):
                 column.extend(repeat("", len(self._ids) - len(column)))
                 column.extend(values)

@@ -64,6 +64,7 @@ def test_columns_say_the_same(twins: tuple[Givens, Givens], made: bool) -> None:
         theirs.external.clear()
     assert list(mine.tellers()) == list(theirs.tellers())
     assert set(mine.named()) == set(theirs.named())
+    assert mine.listed() == list(mine.named())
     assert set(mine.members()) == set(theirs.members())
     copied = mine.copy()
     assert processes(mine).keys() == processes(theirs).keys()

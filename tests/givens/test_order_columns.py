@@ -6,10 +6,12 @@ import copy
 import pickle
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.givens.columns import OrderBuilder
+from microcosm import tuning
+from microcosm.givens.columns import NameNumbers, OrderBuilder
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -63,6 +65,40 @@ def test_one_link_is_looked_up_without_objects(stated: list[tuple[str, str]]) ->
             assert list(GivenFacts(mine).evidence(a, relation, b)) == expected
     assert mine.links is not None
     assert pickle.loads(pickle.dumps(mine)) == theirs
+
+
+asked = st.lists(st.tuples(st.lists(st.sampled_from("abcdefx?"), max_size=4), st.permutations("abcdefx?")))
+
+
+@given(pairs, asked, st.integers(0, 3))
+def test_links_are_found_in_passes_as_by_a_map(
+    stated: list[tuple[str, str]], asked: list[tuple[list[str], list[str]]], passes: int
+) -> None:
+    expected = one_by_one(stated).external
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "COLUMNS_FROM", -1)
+        patch.setattr(tuning, "PASSES", passes)
+        links = in_columns(stated).links
+        assert links is not None
+        for soon, (a, b, *_) in asked:
+            links.expect(soon)
+            found, fact = links.fact(a, b), expected.get((a, "<", b))
+            assert found == fact
+            assert found is None or fact is None or found.source == fact.source
+
+
+@given(st.sets(st.sampled_from("abcdef")), asked, st.integers(0, 3))
+def test_names_are_numbered_in_passes_as_by_a_map(
+    names: set[str], asked: list[tuple[list[str], list[str]]], passes: int
+) -> None:
+    column = sorted(names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "COLUMNS_FROM", -1)
+        patch.setattr(tuning, "PASSES", passes)
+        numbers = NameNumbers(column)
+        for soon, (name, *_) in asked:
+            numbers.expect(soon)
+            assert numbers.of(name) == (column.index(name) if name in names else None)
 
 
 @given(pairs)

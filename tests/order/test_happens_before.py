@@ -7,7 +7,14 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.order.happens_before import cycle_or_order, edge_sets, repaired
+from microcosm.order.happens_before import (
+    AcyclicGraph,
+    Cycle,
+    causal_order,
+    cycle_or_order,
+    edge_sets,
+    repaired,
+)
 
 
 @given(st.integers(1, 12), st.randoms(use_true_random=False))
@@ -24,3 +31,12 @@ def test_a_repaired_order_extends_old_edges_and_new(size: int, rng: Random) -> N
     assert all(after[a] < after[b] for a, b in edges)
     if not late:
         assert list(after) == before
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
+def test_the_order_of_columns_is_that_of_pairs(pairs: list[tuple[int, int]]) -> None:
+    try:
+        expected = AcyclicGraph(10, pairs).order
+    except Cycle:
+        expected = []
+    assert causal_order(10, [a for a, _ in pairs], [b for _, b in pairs]) == expected

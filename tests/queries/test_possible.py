@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from microcosm import tuning
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.columns import Message
+from microcosm.givens.columns import Message, OrderBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.queries.conflict import conflict, statement
-from microcosm.queries.possible import Worlds
+from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked
@@ -167,6 +167,29 @@ def anything(draw: st.DrawFn) -> Givens:
 @given(anything())
 def test_whatever_is_given(givens: Givens) -> None:
     exact(givens)
+
+
+@given(anything(), st.lists(st.permutations("abcde").map(lambda p: (p[0], p[1])), max_size=6, unique=True))
+def test_a_line_shows_that_a_world_fits_where_nothing_but_the_order_is_given(
+    others: Givens, stated: list[tuple[str, str]]
+) -> None:
+    linking = OrderBuilder()
+    for pair in stated:
+        linking.extend(pair, ["m"])
+    for givens in (Givens(internal=others.internal), others):
+        givens.external = {}
+        givens.link(linking.links())
+        line = {event: at for at, event in enumerate(givens.named())}
+        shown = shown_by(givens, line)
+        assert not shown or Worlds(givens).fits()
+    chained = Givens(internal=others.internal)
+    chained.link(linking.links())
+    try:
+        line = Microcosm(chained)._engine.universe.position
+    except Contradiction:
+        assert not shown_by(chained, {event: at for at, event in enumerate(chained.named())})
+    else:
+        assert shown_by(chained, line)
 
 
 AGAINST = Givens(clocks={f"{p}{n}": Clock(p, {p: n}) for p in "pq" for n in (1, 2)})

@@ -55,6 +55,11 @@ def read(text: str, columns: int) -> Givens | str:
             return str(error)
 
 
+def whose(givens: Givens) -> dict[str, str]:
+    """The process of each event that is told of, the last that is said."""
+    return {event: process for column in givens.whose() for event, process in zip(*column, strict=True)}
+
+
 @given(st.lists(lines, max_size=12).map("\n".join))
 def test_columns_are_what_is_read_one_by_one(text: str) -> None:
     mine, theirs = read(text, 0), read(text, 1 << 30)
@@ -64,10 +69,34 @@ def test_columns_are_what_is_read_one_by_one(text: str) -> None:
     assert theirs.links is None
     assert list(mine.named()) == list(theirs.named())
     assert mine.externals == theirs.externals
+    assert mine.listed() == theirs.listed() == list(mine.named())
+    assert whose(mine) == whose(theirs)
     assert write_mc(mine) == write_mc(theirs)
     assert mine == theirs
     assert mine.events == theirs.events
     assert [f.source for f in mine.external.values()] == [f.source for f in theirs.external.values()]
+
+
+messages = st.lists(
+    st.tuples(st.sampled_from(["send", "receive"]), *[st.sampled_from("abcdefg")] * 3), min_size=2
+)
+
+
+@given(st.lists(st.permutations("abcdef").map(lambda p: (p[0], p[1])), min_size=1, unique=True), messages)
+def test_whose_events_are_is_known_from_lines_of_messages(
+    stated: list[tuple[str, str]], told: list[tuple[str, ...]]
+) -> None:
+    text = "\n".join([f"{a} < {b}" for a, b in stated] + ["{} {} = {} {}".format(*each) for each in told])
+    mine, theirs = read(text, 0), read(text, 1 << 30)
+    assert isinstance(mine, Givens)
+    assert isinstance(theirs, Givens)
+    assert mine.links is not None
+    assert mine.told is not None
+    assert mine.listed() == theirs.listed()
+    assert whose(mine) == whose(theirs)
+    linked = {end for pair in stated for end in pair}
+    assert (mine.links.processes is not None) is (linked <= {event for _, event, *_ in told})
+    assert mine.messages == theirs.messages
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

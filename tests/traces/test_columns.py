@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TraceError
 from microcosm.traces import reading as formats
-from microcosm.traces.columns import plain_extraction
+from microcosm.traces.columns import LogColumns, plain_extraction
 from microcosm.traces.extract import extract
 from microcosm.traces.report import Extraction, Report
 
@@ -201,3 +201,27 @@ def test_a_strict_report_refuses_the_first_thing_that_is_odd(tmp_path: Path) -> 
     with pytest.raises(TraceError) as expected:
         careful(path, Report(strict=True))
     assert str(fault.value) == str(expected.value)
+
+
+@given(steps, st.integers(1, 4), st.lists(st.sampled_from([None, "a label"]), max_size=30), st.data())
+def test_lines_are_taken_in_pieces_as_at_once(
+    steps: list[Step], processes: int, labels: list[str | None], data: st.DataObject
+) -> None:
+    """Also where a piece is of lines that say nothing but what was sent, and the next one is not."""
+    lines = log(steps, processes)
+    for line, label in zip(lines, labels, strict=False):
+        if label is not None:
+            line["label"] = label
+    texts = [json.dumps(line) + "\n" for line in lines]
+    cuts = sorted({0, *data.draw(st.lists(st.integers(1, len(texts) - 1) if len(texts) > 1 else st.just(0)))})
+    pieces = ["".join(texts[at:end]) for at, end in zip(cuts, [*cuts[1:], len(texts)], strict=True)]
+    extracted = []
+    for told in (pieces, ["".join(texts)]):
+        columns = LogColumns(several=False)
+        columns.file, columns.begins = "log.jsonl", '{"process":'
+        assert all(map(columns.take, told))
+        assert columns.settle()
+        extracted.append(columns.extraction(Report()))
+    in_pieces, at_once = extracted
+    assert in_pieces.givens == at_once.givens
+    assert in_pieces.givens.events == at_once.givens.events

@@ -10,6 +10,8 @@ import typer
 from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from microcosm.givens.givens import Givens
     from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
@@ -224,20 +226,21 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
     from microcosm.cli.show.verdict import show_proof
     from microcosm.logic.derivation import proof_object
     from microcosm.queries.conflict import conflict
-    from microcosm.queries.possible import Worlds
+    from microcosm.queries.possible import Worlds, shown_by
     from microcosm.worlds.possible import Undecided
 
     file = source.name
     try:
         givens = reading.given_in(source, strict=strict)
         shown: exits.InconsistentGivens | None = None
+        line: Mapping[str, int] = {}
         try:
-            reading.microcosm_of(givens, book)
+            line = reading.microcosm_of(givens, book)._engine.universe.position
         except exits.InconsistentGivens as error:
             shown = error
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
-            fits = shown is None and Worlds(givens).fits(stop)
+            fits = shown is None and (shown_by(givens, line) or Worlds(givens).fits(stop))
             found = None if fits else conflict(givens, stop)
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
