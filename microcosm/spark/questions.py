@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
@@ -26,7 +28,6 @@ from microcosm.traces.extract import extract
 from microcosm.traces.report import Irregularity, Report
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from microcosm.questions.ask import Answered
@@ -120,8 +121,6 @@ def _run(
 
 def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `_MADE` for one file: the answers about each execution in it as here, and what is odd."""
-    import pyarrow as pa
-
     bad: list[Irregularity] = []
     report = noting(bad)
     count = 0

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.spark.io import staging
 from microcosm.spark.io.events import arrow_names, arrow_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from microcosm.spark.io.staging import Output
@@ -79,8 +81,6 @@ def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     >>> sorted(kept.column("at").to_pylist()), repeated.to_pylist()
     ([4, 6], [{'id': 'x', 'at': 4, 'times': 2}])
     """
-    import pyarrow as pa
-
     code = _codes(table.column("id"))
     order = np.lexsort((table.column("at").to_numpy(), code))
     begins = np.flatnonzero(np.diff(code[order], prepend=-1))
@@ -100,9 +100,6 @@ def classed(table: pa.Table) -> pa.Table:
     >>> classed(rows).column("class").to_pylist()
     ['x', 'x', None]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     code = _codes(table.column("digest"))
     order = pc.sort_indices(table.column("id")).to_numpy()  # by bytes, which is by code points
     order = order[code[order] >= 0][::-1]
@@ -118,9 +115,6 @@ def _first(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _classed(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     found = classed(table)
     own = pc.sum(pc.equal(found.column("id"), found.column("class"))).as_py()
     without = pc.sum(pc.invert(found.column("consistent"))).as_py()
@@ -135,8 +129,6 @@ def _of_all(
     """A kernel that makes tables of all rows of a partition."""
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        import pyarrow as pa
-
         table = pa.Table.from_batches(batches, arrow_schema(DIGESTED))
         for name, found in made(table):
             for batch in found.to_batches():
@@ -147,8 +139,6 @@ def _of_all(
 
 def _counted(counts: Path, repeated: Path) -> Classes:
     """What is told in two folders, summed up."""
-    import pyarrow.compute as pc
-
     sums = [pc.sum(column).as_py() or 0 for column in _table(counts, arrow_names(COUNTS)).columns]
     again = _table(repeated, arrow_names(REPEATED)).sort_by("at")
     times = (pc.sum(again.column("times")).as_py() or 0) - again.num_rows
@@ -157,15 +147,10 @@ def _counted(counts: Path, repeated: Path) -> Classes:
 
 
 def _table(folder: Path, columns: list[str]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     return pa.concat_tables([pq.read_table(path, columns=columns) for path in folder.glob("*.parquet")])
 
 
 def _codes(column: pa.ChunkedArray) -> Any:
     """Equal members as equal numbers; -1 for null."""
-    import pyarrow.compute as pc
-
     codes = column.combine_chunks().dictionary_encode().indices
     return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)

@@ -13,6 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
@@ -29,7 +32,6 @@ from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -167,8 +169,6 @@ class _Job:
 
     def _reported(self) -> None:
         """All that is odd in one table."""
-        import pyarrow as pa
-
         others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
@@ -224,8 +224,6 @@ class _Job:
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
     schema = pa.schema([(name, pa.string()) for name in names])
     for batch in batches:
@@ -239,8 +237,6 @@ def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator
 
 
 def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     schema = arrow_schema(_LEFT)
     found: list[dict[str, object]] = []
     for batch in batches:
@@ -299,9 +295,6 @@ def _pair(line: str) -> tuple[str, str] | None:
 
 
 def _parquet(path: str) -> list[tuple[str, str]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         table = pq.read_table(path, columns=list(COLUMNS))
         left, right = (table.column(name).cast(pa.string()).to_pylist() for name in COLUMNS)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
 from microcosm.spark.extract.links import linked
@@ -29,7 +31,6 @@ from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 TABLES = ("events", "edges", "frontiers", "reported")

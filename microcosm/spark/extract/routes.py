@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io.events import id_of
@@ -22,7 +25,6 @@ from microcosm.spark.io.input_splits import Made
 from microcosm.spark.io.sink import Kernel
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.staging import Output, Staged
@@ -60,9 +62,6 @@ def by_trace(
 
     `events` are the staged ones without the traces that are `sliced`, with some of their columns, or more.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     made = {}
     read = output.staged("read")
     where = None if "chosen" in columns else places(read / "events", read / "sizes")
@@ -94,9 +93,6 @@ def places(events: Path, sizes: Path) -> Places | None:
     None where they are too many to be looked at. Cost: the sizes are read, and the end of each file of
     events.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if staging.rows(sizes) > MOST:
         return None
     columns = ["trace", "first", "last"]
@@ -146,10 +142,6 @@ def over(
 
 def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
     """The rows of some files, those of a trace together and in the order of `at`, but for some traces."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     parts = [pq.read_table(path, columns=columns, partitioning=None) for path in paths]
     table = pa.concat_tables(parts).select(columns)
     if len(without):
@@ -166,8 +158,6 @@ def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> lis
 
 def _described(path: Path) -> tuple[int, int, Path] | None:
     """The least `at` of a file and the number of its rows; None where it has none."""
-    import pyarrow.parquet as pq
-
     described = pq.read_metadata(path)
     if not described.num_rows:
         return None
@@ -268,10 +258,6 @@ def _counted(read: Staged, folder: Path) -> tuple[int, int, Callable[[int], list
             largest,
             lambda least: [row.asDict() for row in summed.where(f"events >= {least}").collect()],
         )
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     every = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
     sums = [(name, "sum") for name in names]
     table = every.group_by("trace").aggregate(sums).rename_columns(["trace", *names])

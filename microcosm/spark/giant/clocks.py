@@ -15,6 +15,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.errors import MicrocosmError
 from microcosm.spark.giant.chains import odd_rows
 from microcosm.spark.io import events as rows
@@ -24,7 +27,6 @@ from microcosm.traces.clocks import covers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from microcosm.spark.io.staging import Output
@@ -192,8 +194,6 @@ DISAGREEING = "clocks that do not agree"
 
 def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The processes that repeat values, and what stands against taking clocks one by one (`JUDGED`)."""
-    import pyarrow as pa
-
     for batch in batches:
         found = dict.fromkeys(each for each in map(_judged, _events(batch)) if each is not None)
         if found:
@@ -217,8 +217,6 @@ def marked(
     batches: Iterator[pa.RecordBatch], repeating: frozenset[str], known: Mapping[str, int]
 ) -> Iterator[pa.RecordBatch]:
     """The events with clocks, and what these have newly seen of `known` processes (`MARK`)."""
-    import pyarrow as pa
-
     for batch in batches:
         made = [mark for event in _events(batch) for mark in _marks(event, repeating, known)]
         if made:
@@ -269,8 +267,6 @@ def covered(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
 
     `seen` is the last event before the question, as a struct of the columns of a mark.
     """
-    import pyarrow as pa
-
     asking = (row for batch in batches for row in batch.to_pylist())
     for _, members in groupby(asking, key=itemgetter("asker", "asked_at")):
         made = list(_covered(list(members), numbers))
@@ -306,8 +302,6 @@ def _covered(members: list[rows.Row], numbers: Mapping[str, int]) -> Iterator[ro
 
 def _events(batch: pa.RecordBatch) -> Iterable[rows.Row]:
     """The events that have clocks, and whose positions are not taken; clocks as dictionaries."""
-    import pyarrow.compute as pc
-
     good: Any = pc.and_(pc.is_valid(batch.column("clock")), pc.invert(batch.column("twice")))
     for row in batch.filter(good).select(list(CLOCKED)).to_pylist():
         row["clock"] = dict(row["clock"])

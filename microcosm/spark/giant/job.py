@@ -19,6 +19,9 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
 from microcosm.spark.giant.chains import LOOKED_AT, OWN, chains_of, irregularities, odd_rows
@@ -35,7 +38,6 @@ from microcosm.traces.covering import MOST_CHOSEN
 from microcosm.traces.report import HOLES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
@@ -234,8 +236,6 @@ class Giant:
     def _frontiers(
         self, ends: Sequence[Any], knowledge: Knowledge, numbers: dict[str, int]
     ) -> tuple[pa.Table, set[str]]:
-        import pyarrow as pa
-
         processes = list(numbers)
         found = []
         for row in ends:
@@ -310,9 +310,6 @@ def holders_of(
 
 def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.RecordBatch]:
     """The rows of `HOLDER` in events with the columns that are named above. No Spark here."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for batch in batches:
         good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
         made = []

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.odd import report_rows
@@ -20,7 +22,6 @@ from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.staging import Output, Staged
@@ -43,8 +44,6 @@ MATCHED = f"{PAIR}, file string, line long, {rows.REPORTED}"
 
 def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
     """The pairs and irregularities of message ends sorted by message; `numbers` are the processes'."""
-    import pyarrow as pa
-
     processes = pa.array(numbers, pa.string())
     kept: pa.RecordBatch | None = None
     for batch in batches:
@@ -60,8 +59,6 @@ def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
 
 def _starts(messages: pa.Array) -> Any:
     """Where a group of equal messages begins."""
-    import pyarrow.compute as pc
-
     if not len(messages):
         return np.empty(0, dtype=np.int64)
     changes = pc.not_equal(messages[1:], messages[:-1]).to_numpy(zero_copy_only=False)
@@ -69,9 +66,6 @@ def _starts(messages: pa.Array) -> Any:
 
 
 def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
@@ -95,8 +89,6 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
 
 def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
     """Whether the sending was to nobody in particular, or to the receiver alone."""
-    import pyarrow.compute as pc
-
     to = table.column("to").take(sending)
     count = pc.fill_null(pc.list_value_length(to), 0).to_numpy(zero_copy_only=False)
     meant = count == 0
@@ -108,9 +100,6 @@ def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
 
 
 def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     def number(at: Any) -> pa.Array:
         return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
 
@@ -185,8 +174,6 @@ def exchanged(
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        import pyarrow.compute as pc
-
         for batch in matched(batches, numbers):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):

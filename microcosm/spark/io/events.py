@@ -13,6 +13,10 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import number as exact_number
@@ -32,7 +36,6 @@ from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column
 
 
@@ -87,8 +90,6 @@ def arrow_names(columns: str) -> list[str]:
 
 def arrow_schema(columns: str) -> pa.Schema:
     """The columns that a text such as `EVENT` names, as Arrow has them."""
-    import pyarrow as pa
-
     types = {
         "string": pa.string(),
         "long": pa.int64(),
@@ -286,9 +287,6 @@ def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
 
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     number = piece.line
     said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
@@ -330,9 +328,6 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
     >>> named(batch, True).column("id").to_pylist(), named(batch, False).column("id").to_pylist()
     (['t/p:2'], ['p:2'])
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     name, trace = columns.pop("name"), columns["trace"]
     own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
@@ -343,8 +338,6 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
 
 def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
     """Names with those of their traces in front, where these have names."""
-    import pyarrow.compute as pc
-
     return pc.coalesce(pc.binary_join_element_wise(trace, name, "/"), name)
 
 

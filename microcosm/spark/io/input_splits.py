@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import json
+
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.traces.text.encoding import is_packed, is_utf8
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -201,9 +204,6 @@ def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
 
 def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
     """Row groups of a Parquet file in pieces; one that cannot be read is a piece."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     largest = LARGEST if largest is None else largest
     try:
         metadata = pq.read_metadata(path)
@@ -222,9 +222,6 @@ def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
 
 def may_have(piece: Piece, traces: Set[object]) -> bool:
     """Whether rows of some traces may be in a piece, by what Parquet says of its row groups."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if Path(piece.path).suffix != PARQUET or piece.stop is None:
         return True
     try:
@@ -279,9 +276,6 @@ def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | N
     >>> json_rows(b'{"a": 1, "c": 2}', 1, schema), json_rows(b'{"a": null}', 1, schema)
     (None, None)
     """
-    import pyarrow as pa
-    from pyarrow import json
-
     # The reader takes objects wherever lines end; after a brace no other can go on within one.
     if block[:1] != b"{" or block[-1:] != b"}" or block.count(b"}\n{") != count - 1 or b"null" in block:
         return None
@@ -330,14 +324,10 @@ def partitions(spark: SparkSession, count: int) -> DataFrame:
 
 def first() -> Iterator[pa.RecordBatch]:
     """What a task finds in the first of `partitions`."""
-    import pyarrow as pa
-
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
 def _read(asked: Sequence[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    import pyarrow.parquet as pq
-
     for piece in asked:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)

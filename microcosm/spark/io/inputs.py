@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.sink import Kernel
@@ -166,8 +168,6 @@ def _place(root: Path, uri: str) -> Path:
 
 def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
     """The same rows with URIs in the place of what was fetched."""
-    import pyarrow.compute as pc
-
     for name in {"file", "fault", "trace"}.intersection(batch.schema.names):
         at = batch.schema.get_field_index(name)
         column = pc.replace_substring_regex(batch.column(name), re.escape(root) + "/([^/:]+):/", r"\1:/")

@@ -12,7 +12,10 @@ from dataclasses import replace
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.errors import TextError
 from microcosm.spark.io import events as rows
@@ -24,9 +27,6 @@ from microcosm.traces.event import KINDS
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.json_text import BadLine, json_object
 from microcosm.traces.text.lines import open_lines
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EVENTS = f"at long, {rows.EVENT}"
 """`at` orders all events as they were read."""
@@ -65,8 +65,6 @@ def cut(path: Path, own: Set[Path]) -> list[pieces.Piece]:
 
 def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
-    import pyarrow as pa
-
     sizes: dict[str | None, list[int]] = {}
     schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
     begin = number * _ROWS
@@ -105,8 +103,6 @@ def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[s
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
-    import pyarrow as pa
-
     table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
     asked = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(asked)
@@ -119,8 +115,6 @@ def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
 
 def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
-    import pyarrow as pa
-
     bad: list[Irregularity] = []
     report = noting(bad)
     named = reading.named.get(piece.path)
@@ -138,8 +132,6 @@ def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
 
 def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
-    import pyarrow as pa
-
     schema = rows.arrow_schema(_COLUMNS)
     named = reading.named.get(piece.path)
     begin, line = piece.start, piece.line
@@ -165,9 +157,6 @@ def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
 
 def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) -> pa.RecordBatch:
     """The rows of a batch as events. Raises `TextError` where one is not, `ArrowException` for odd types."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     count = batch.num_rows
     schema = rows.arrow_schema(rows.EVENT)
     given = {

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from microcosm import files
 from microcosm.spark.io.input_splits import first
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 WHOLE = "_SUCCESS"
@@ -53,8 +55,6 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
     here = table is None
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         if not here:
             _settle()
         writing: dict[str, _Writing] = {}
@@ -115,8 +115,6 @@ def link(sources: Sequence[Path], folder: Path) -> None:
 
 def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[dict[str, Any]]) -> None:
     """Leave the files that were told of, one without rows where a table has none, and mark the folder."""
-    import pyarrow.parquet as pq
-
     columns: dict[str, set[str]] = {name: set() for name in schemas}
     for row in told:
         columns[row["table"].partition("/")[0]].update(json.loads(row["filled"]))
@@ -159,9 +157,6 @@ class _Writing:
         return self._told
 
     def _flush(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         if not self._kept:
             return
         table = pa.Table.from_batches(self._kept).cast(self._schema)

@@ -18,6 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import reading
@@ -26,7 +29,6 @@ from microcosm.traces import reading as formats
 from microcosm.traces.text.lines import LINE_LIMIT
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 if TYPE_CHECKING or find_spec("pyspark") is not None:
@@ -311,9 +313,6 @@ def _batches(
     columns: Sequence[str], part: _Part, traces: frozenset[object] | None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part, of some traces (None: of all, and what is odd)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
     schema = pa.schema([full[name] for name in columns])

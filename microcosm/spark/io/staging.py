@@ -21,6 +21,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from microcosm import __version__, files
 from microcosm.errors import TextError
 from microcosm.spark.io import sink
@@ -32,7 +35,6 @@ from microcosm.spark.io.sink import SCHEMA, WHOLE
 if TYPE_CHECKING:
     from typing import Self
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -176,8 +178,6 @@ class Output:
 
     def put(self, name: str, table: pa.Table) -> Path:
         """Stage a table that is here; where it is."""
-        import pyarrow.parquet as pq
-
         folder = self.staged(name)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -337,9 +337,6 @@ def written(folder: Path) -> int:
 
 def rows(folder: Path) -> int:
     """The rows of the Parquet files in a folder. Cost: the end of each file is read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found = 0
     for path in folder.rglob("*.parquet"):
         with suppress(OSError, pa.ArrowException):
