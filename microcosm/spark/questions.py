@@ -82,12 +82,10 @@ def _run(
 ) -> Outcome:
     from pyspark.sql import functions as F
 
-    def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return tables_of(piece.path, *asked)
-
     _, paths = inputs.fetched(output)
     tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
-    made = output.tables(spark, "asked", _MADE, *inputs.work(tasks, kernel))
+    work = inputs.work(tasks, lambda piece: tables_of(piece.path, *asked))
+    made = output.tables(spark, "asked", _MADE, *work)
     checked = made["checked"]
     reported, odd, _ = told([output.staged("asked") / "odd"])
     if max_bad is not None:

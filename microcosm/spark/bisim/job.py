@@ -138,11 +138,8 @@ class _Job:
         cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
         tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
-
-        def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return judgements(number, piece, documents, rules)
-
-        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))
+        work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
+        return self._output.tables(self._spark, "judged", TABLES, *work)
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""

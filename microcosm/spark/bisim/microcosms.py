@@ -257,15 +257,15 @@ _ROWS = 1 << 32
 
 
 def judgements(
-    number: int, piece: Piece, documents: Set[str] | None, rules: str | None
+    piece: Piece, documents: Set[str] | None, rules: str | None
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES` for a piece of a table.
 
-    `at` puts the rows of all pieces, which are numbered, in order; `rules` is the folder of other
+    `at` puts the rows of all pieces in order; `rules` is the folder of other
     rules than the shipped ones. `documents` are the ids of which a document is asked for (None: of all).
     """
     waiting: list[tuple[object, ...]] = []
-    before = number * _ROWS
+    before = piece.number * _ROWS
     tabular = Path(piece.path).suffix in (*LINES, PARQUET)
     for found in rows(piece, documents if plain_enough(rules) else None):
         if isinstance(found, Digested):

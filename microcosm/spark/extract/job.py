@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +23,6 @@ from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, reading, staging
-from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import BAD, MaxBad, told
@@ -204,18 +203,10 @@ class _Job:
         return condition
 
     def _read(self, inputs: Inputs) -> Staged:
-        asked = self._asked
-        names, paths = inputs.fetched(self._output)
-        own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
-        tasks = pieces.tasks(reading.cut(path, own) for path in paths)
-        whole = frozenset(piece.path for task in tasks for piece in task if piece.stop is None)
-        named = reading.names_of_traces(names, paths, own)
-        how = rows.Reading(asked.format, asked.pattern, named, whole.intersection(map(str, own)))
-
-        def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return reading.read(number, piece, how)
-
-        return self._output.tables(self._spark, "read", reading.TABLES, *inputs.work(tasks, kernel))
+        how = rows.Reading(self._asked.format, self._asked.pattern)
+        tasks = input_splits.tasks(reading.planned(*inputs.fetched(self._output), how))
+        work = inputs.work(tasks, partial(reading.read, reading=how))
+        return self._output.tables(self._spark, "read", reading.TABLES, *work)
 
     def _find(self, events: Callable[[], DataFrame], routes: Routes, several: bool, complete: bool) -> Stages:
         """What is found of the traces that are not done in slices."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from io import RawIOBase
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -44,13 +45,17 @@ Made = TypeVar("Made")
 class Piece:
     """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
 
-    Of a Parquet file these are row groups and rows.
+    Of a Parquet file these are row groups and rows. `number` is its place among the pieces of a job, `trace`
+    that of events that name none; `own` is whether each line stands for itself.
     """
 
     path: str
     start: int = 0
     stop: int | None = None
     line: int = 0
+    number: int = 0
+    trace: str | None = None
+    own: bool = False
 
     def bytes(self) -> bytes:
         """The content of a whole file. Raises `TextError`."""
@@ -160,7 +165,8 @@ def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
         else:
             found[-1] += cuts
             room -= size
-    return found
+    numbers = count()
+    return [[replace(piece, number=next(numbers)) for piece in task] for task in found]
 
 
 def has_cuts(path: Path) -> bool:
@@ -238,32 +244,20 @@ def may_have(piece: Piece, traces: Set[object]) -> bool:
     return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))
 
 
-def is_small(paths: Iterable[str | Path]) -> bool:
-    """Whether files for one task are so small that this process is done before a task would begin."""
-    return sum(Path(path).stat().st_size for path in paths) <= HERE
-
-
 def work(
     spark: SparkSession,
     tasks: Sequence[Sequence[Piece]],
-    read: Callable[[int, Piece], Iterator[Made]],
+    read: Callable[[Iterator[Piece]], Iterator[Made]],
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
-    piece, given its number. No table: the one task is for this process."""
-    numbered: list[list[tuple[int, Piece]]] = []
-    count = 0
-    for task in tasks:
-        numbered.append(list(enumerate(task, count)))
-        count += len(task)
+    """A table with a partition for each task, and the kernel that makes of it what `read` makes of the pieces
+    of a task. No table: the one task is so small that this process is done before it would begin."""
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                for number, piece in numbered[at]:
-                    yield from read(number, piece)
+        return read(piece for batch in batches for at in batch.column(0).to_pylist() for piece in tasks[at])
 
-    here = len(tasks) == 1 and is_small({piece.path for piece in tasks[0]})
-    return None if here else partitions(spark, len(numbered)), kernel
+    paths = {piece.path for task in tasks for piece in task} if len(tasks) == 1 else ()
+    here = bool(paths) and sum(Path(path).stat().st_size for path in paths) <= HERE
+    return None if here else partitions(spark, len(tasks)), kernel
 
 
 def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -298,18 +292,12 @@ def over(
     columns: Sequence[str],
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table, as of `work`, with a partition for each task over the files of a folder, and what it makes.
+    """As `work`, of the tasks over the files of a folder.
 
     `kernel` is given the columns of some row groups, and called once in each task.
     """
-    groups, own = row_groups(folder), list(columns)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
-        asked = [at for batch in batches for at in batch.column(0).to_pylist()]
-        return kernel(_read([groups[at] for at in asked], own))
-
-    here = len(groups) == 1 and is_small([groups[0].path])
-    return None if here else partitions(spark, len(groups)), run
+    names = list(columns)
+    return work(spark, [[piece] for piece in row_groups(folder)], lambda some: kernel(_read(some, names)))
 
 
 def row_groups(folder: Path) -> list[Piece]:
@@ -327,7 +315,7 @@ def first() -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
-def _read(asked: Sequence[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _read(asked: Iterable[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
     for piece in asked:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -92,10 +93,10 @@ class Inputs:
         return names, list(paths)
 
     def work(
-        self, tasks: Sequence[Sequence[Piece]], read: Callable[[int, Piece], Rows]
+        self, tasks: Sequence[Sequence[Piece]], read: Callable[[Piece], Rows]
     ) -> tuple[DataFrame | None, Kernel]:
-        """As `input_splits.work`; what was fetched is called by its URI."""
-        table, kernel = pieces.work(self._spark, tasks, read)
+        """As `input_splits.work`, of what is read of each piece; what was fetched is called by its URI."""
+        table, kernel = pieces.work(self._spark, tasks, lambda some: chain.from_iterable(map(read, some)))
         if self._root is None:
             return table, kernel
         root = str(self._root)
