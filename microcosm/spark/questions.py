@@ -68,13 +68,12 @@ def check(
     found = Inputs(spark, inputs)
     found.refuse_within(out, TABLES, questions)
     identity = {"job": "assert", "inputs": found.fingerprint(questions), "asked": [exact]}
-    with Output(out, identity, TABLES) as output:
+    with Output(out, identity, TABLES, spark) as output:
         done = output.committed(False, max_bad)
-        return done if done is not None else _run(spark, output, found, (text, questions, exact), max_bad)
+        return done if done is not None else _run(output, found, (text, questions, exact), max_bad)
 
 
 def _run(
-    spark: SparkSession,
     output: Output,
     inputs: Inputs,
     asked: tuple[str, str, bool],
@@ -85,7 +84,7 @@ def _run(
     _, paths = inputs.fetched(output)
     tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
     work = inputs.work(tasks, lambda piece: tables_of(piece.path, *asked))
-    made = output.tables(spark, "asked", _MADE, *work)
+    made = output.tables("asked", _MADE, *work)
     checked = made["checked"]
     reported, odd, _ = told([output.staged("asked") / "odd"])
     if max_bad is not None:
@@ -93,15 +92,11 @@ def _run(
         max_bad.refuse(reported, events or 0, odd[0] if odd else "")
     some = checked.where("fault is not null").limit(_TOLD).collect()
     faults = [f"{row['file']}: {row['fault']}" for row in some]
-    answers = output.stage(
-        spark, "answers", lambda: checked.where("fault is null").drop("witnesses", "fault")
-    )
+    output.stage("answers", lambda: checked.where("fault is null").drop("witnesses", "fault"))
+    answers = output.read("answers")
     witness = F.explode(F.from_json("witnesses", WITNESSES)).alias("witness")
-    output.stage(
-        spark,
-        "witnesses",
-        lambda: checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*"),
-    )
+    witnesses = checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*")
+    output.stage("witnesses", lambda: witnesses)
     output.gather("reported", [output.staged("asked") / "odd"])
     counted = {row["verdict"]: row["count"] for row in answers.groupBy("verdict").count().collect()}
     sums = answers.selectExpr("sum(`true`) as a", "sum(`false`) as b", "sum(open) as c").collect()[0]

@@ -70,8 +70,8 @@ from microcosm.spark.io.staging import Output
 from microcosm.spark.session import session
 
 class Killed(Output):
-    def tables(self, spark, name, *rest):
-        found = super().tables(spark, name, *rest)
+    def tables(self, name, *rest):
+        found = super().tables(name, *rest)
         if name == sys.argv[3]:
             os.kill(os.getpid(), signal.SIGKILL)
         return found

@@ -20,8 +20,6 @@ from microcosm.spark.io import staging
 from microcosm.spark.io.events import arrow_names, arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from microcosm.spark.io.staging import Output
 
 DIGESTED = "id string, digest string, consistent boolean, at long"
@@ -50,7 +48,7 @@ class Classes:
     some: list[tuple[str, int]]
 
 
-def classes(spark: SparkSession, output: Output, digested: Path) -> Classes:
+def classes(output: Output, digested: Path) -> Classes:
     """Stage the table `classes` of rows in a folder, which have the columns of `DIGESTED` and maybe more."""
     rows = staging.rows(digested)
     names = arrow_names(DIGESTED)
@@ -63,11 +61,11 @@ def classes(spark: SparkSession, output: Output, digested: Path) -> Classes:
     from pyspark.sql import functions as F
 
     parts = -(-rows // TOGETHER)
-    by_id = spark.read.parquet(str(digested)).select(*names).repartition(parts, "id")
+    by_id = output.spark.read.parquet(str(digested)).select(*names).repartition(parts, "id")
     kinds = {"kept": DIGESTED, "repeated": REPEATED}
-    kept = output.tables(spark, "first", kinds, by_id, _of_all(_first))["kept"]
+    kept = output.tables("first", kinds, by_id, _of_all(_first))["kept"]
     by_digest = kept.repartition(parts, F.coalesce("digest", "id"))
-    output.tables(spark, "classed", {"classes": CLASSES, "counts": COUNTS}, by_digest, _of_all(_classed))
+    output.tables("classed", {"classes": CLASSES, "counts": COUNTS}, by_digest, _of_all(_classed))
     output.gather("classes", [output.staged("classed") / "classes"])
     return _counted(output.staged("classed") / "counts", output.staged("first") / "repeated")
 

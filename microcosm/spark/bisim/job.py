@@ -84,16 +84,15 @@ def bisim(
         "pairs": asked is not None,
         "offline": offline,
     }
-    with Output(out, identity, tables) as output:
+    with Output(out, identity, tables, spark) as output:
         done = output.committed(strict, max_bad)
         if done is not None:
             return done
-        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
+        return _Job(output, asked, strict, rules, offline, max_bad).run(found)
 
 
 @dataclass(slots=True)
 class _Job:
-    _spark: SparkSession
     _output: Output
     _asked: list[tuple[str, str]] | None
     _strict: bool
@@ -114,18 +113,14 @@ class _Job:
             "inconsistent": found.inconsistent,
         }
         if self._asked is not None:
-            compared = self._output.stage(
-                self._spark, "compared", lambda: self._differences(self._kept(judged["judged"], found))
-            )
+            self._output.stage("compared", lambda: self._differences(self._kept(judged["judged"], found)))
+            compared = self._output.read("compared")
             self._report_pairs(compared)
             unlike = compared.where("a is not null")
-            differences = self._output.stage(self._spark, "differences", lambda: unlike)
-            summary["differences"] = differences.count()
+            summary["differences"] = staging.rows(self._output.stage("differences", lambda: unlike))
         if self._offline:
-            table = self._output.stage(
-                self._spark, "offline", lambda: self._left(self._kept(judged["judged"], found))
-            )
-            summary["offline"] = table.count()
+            left = self._output.stage("offline", lambda: self._left(self._kept(judged["judged"], found)))
+            summary["offline"] = staging.rows(left)
         summary["reported"] = dict(sorted(self.reported.items()))
         self._reported()
         if self._strict and self.faults:
@@ -139,7 +134,7 @@ class _Job:
         tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
         work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
-        return self._output.tables(self._spark, "judged", TABLES, *work)
+        return self._output.tables("judged", TABLES, *work)
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""
@@ -170,7 +165,7 @@ class _Job:
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
     def _classes(self) -> Classes:
-        found = classes(self._spark, self._output, self._output.staged("judged") / "judged")
+        found = classes(self._output, self._output.staged("judged") / "judged")
         if found.repeated:
             faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
             self._report("duplicate-id", found.repeated, faults)
@@ -187,7 +182,9 @@ class _Job:
 
     def _differences(self, kept: DataFrame) -> DataFrame:
         """A row for each pair asked for that is known to differ, or, `a` being null, cannot be compared."""
-        asked = self._spark.createDataFrame(self._asked or [], "left_id string, right_id string").distinct()
+        asked = self._output.spark.createDataFrame(
+            self._asked or [], "left_id string, right_id string"
+        ).distinct()
         texts = kept.select("id", "digest", "document")
         left, right = (
             texts.toDF(f"{side}_id", f"{side}_digest", f"{side}_text") for side in ("left", "right")

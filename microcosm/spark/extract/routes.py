@@ -25,7 +25,7 @@ from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.io.sink import Kernel
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -50,7 +50,6 @@ class Places:
 
 
 def by_trace(
-    spark: SparkSession,
     output: Output,
     events: Callable[[], DataFrame],
     columns: Sequence[str],
@@ -71,21 +70,21 @@ def by_trace(
         if not where.all_apart:
             without = pa.concat_arrays([where.apart, not_here])
             work = input_splits.work(
-                spark, where.files, lambda some: kernel(in_order(some, columns, without))
+                output.spark, where.files, lambda some: kernel(in_order(some, columns, without))
             )
-            made["found"] = output.tables(spark, "found", tables, *work)
+            made["found"] = output.tables("found", tables, *work)
         apart = where.apart.filter(pc.invert(pc.is_in(where.apart, not_here)))
         if made and not len(apart):
             return made
         if made:
-            folder = output.put("apart", pa.table({"trace": apart}))
+            output.put("apart", pa.table({"trace": apart}))
 
             def some() -> DataFrame:
-                every, here = events(), spark.read.parquet(str(folder))
+                every, here = events(), output.read("apart")
                 return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
 
     shuffled = some().select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
-    made["shuffled"] = output.tables(spark, "shuffled", tables, shuffled, kernel)
+    made["shuffled"] = output.tables("shuffled", tables, shuffled, kernel)
     return made
 
 

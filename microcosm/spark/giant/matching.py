@@ -22,7 +22,7 @@ from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -160,7 +160,7 @@ TOGETHER = 500_000
 
 
 def exchanged(
-    spark: SparkSession, output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
+    output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
 ) -> Staged:
     """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are in order.
 
@@ -181,4 +181,4 @@ def exchanged(
                 if some.num_rows:
                     yield kind, some
 
-    return output.tables(spark, f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, together, match)
+    return output.tables(f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, together, match)

@@ -23,8 +23,6 @@ from microcosm.spark.io import input_splits, staging
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from microcosm.spark.giant.cuts import Numbers
     from microcosm.spark.io.staging import Output
 
@@ -57,7 +55,6 @@ Asked = Sequence[tuple[int, int, str]]
 class Slices:
     """The slices of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`."""
 
-    _spark: SparkSession
     _output: Output
     _name: str
     _chains: Path
@@ -89,7 +86,7 @@ class Slices:
         """All rows that tasks over the files of a folder find; a task at most `size` of `_MOVED`."""
         from pyspark.sql import functions as F
 
-        table, run = input_splits.over(self._spark, folder, columns, kernel)
+        table, run = input_splits.over(self._output.spark, folder, columns, kernel)
         if table is None:
             return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
         found = table.mapInArrow(run, schema)
@@ -194,13 +191,13 @@ class Slices:
                 begin, end = np.searchsorted(slices, (at, at + 1)).tolist()
                 yield from scanned_slice(table.slice(begin, end - begin), at, begins_of(cuts, at), wanted[at])
 
-        read, run = input_splits.over(self._spark, self._pairs, FOUR, slice_)
-        read = read if read is not None else input_splits.partitions(self._spark, 1)
+        read, run = input_splits.over(self._output.spark, self._pairs, FOUR, slice_)
+        read = read if read is not None else input_splits.partitions(self._output.spark, 1)
         sliced = read.mapInArrow(run, _SLICED).repartition(slices, "slice").sortWithinPartitions("slice")
         done = f"bases-{self._name}"
-        self._output.tables(self._spark, done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
+        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
         bases = str(self._output.staged(done) / "bases")
-        circular = self._spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
+        circular = self._output.spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
 
         def read_() -> Iterator[tuple[list[Base], Numbers]]:
             return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))

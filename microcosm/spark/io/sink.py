@@ -41,6 +41,12 @@ _GROUP = 8 << 20
 Kernel = Callable[[Iterator["pa.RecordBatch"]], Iterator[tuple[str, "pa.RecordBatch"]]]
 """What makes of batches rows of several tables, by their names; `name/part` goes into a folder of its own."""
 
+
+def only(table: str, made: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Kernel:
+    """The kernel that makes rows of one table."""
+    return lambda batches: ((table, batch) for batch in made(batches))
+
+
 _TOLD = "table string, file string, rows long, filled string"
 
 
@@ -87,6 +93,12 @@ def _settle() -> None:
     """
     if not gc.get_freeze_count():
         gc.freeze()
+
+
+def versioned(table: DataFrame) -> DataFrame:
+    """The same table with the version of its schema in the metadata of its first column."""
+    first, *rest = table.columns
+    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)
 
 
 def filled(folder: Path, table: str) -> set[str]:
