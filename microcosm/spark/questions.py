@@ -93,19 +93,19 @@ def _run(
     some = checked.where("fault is not null").limit(_TOLD).collect()
     faults = [f"{row['file']}: {row['fault']}" for row in some]
     output.stage("answers", lambda: checked.where("fault is null").drop("witnesses", "fault"))
-    answers = output.read("answers")
     witness = F.explode(F.from_json("witnesses", WITNESSES)).alias("witness")
     witnesses = checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*")
     output.stage("witnesses", lambda: witnesses)
     output.gather("reported", [output.staged("asked") / "odd"])
-    counted = {row["verdict"]: row["count"] for row in answers.groupBy("verdict").count().collect()}
-    sums = answers.selectExpr("sum(`true`) as a", "sum(`false`) as b", "sum(open) as c").collect()[0]
+    sums = [F.count("*").alias("count"), *(F.sum(name).alias(name) for name in ("true", "false", "open"))]
+    found = {row["verdict"]: row.asDict() for row in checked.groupBy("verdict").agg(*sums).collect()}
+    failed = found.pop(None, {"count": 0})
     summary: dict[str, Any] = {
         "files": len(paths),
-        "answers": sum(counted.values()),
-        **{verdict: counted.get(verdict, 0) for verdict in ("holds", "violated", "open")},
-        "tuples": {"true": sums["a"] or 0, "false": sums["b"] or 0, "open": sums["c"] or 0},
-        "faults": checked.where("fault is not null").count(),
+        "answers": sum(row["count"] for row in found.values()),
+        **{verdict: found.get(verdict, {"count": 0})["count"] for verdict in ("holds", "violated", "open")},
+        "tuples": {name: sum(row[name] for row in found.values()) for name in ("true", "false", "open")},
+        "faults": failed["count"],
         "reported": reported,
     }
     output.commit(summary)

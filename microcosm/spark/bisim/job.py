@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,21 +193,12 @@ class _Job:
         joined = asked.join(left, "left_id", "left").join(right, "right_id", "left")
         unlike = joined.where("not (left_digest <=> right_digest) or left_digest is null")
         columns = ("left_id", "right_id", "left_digest", "right_digest", "left_text", "right_text")
-        rules = self._rules
-
-        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return _different(batches, rules)
-
-        return unlike.select(*columns).mapInArrow(kernel, _DIFFERENT)
+        return unlike.select(*columns).mapInArrow(partial(_different, rules=self._rules), _DIFFERENT)
 
     def _left(self, kept: DataFrame) -> DataFrame:
         """What the offline rules leave of pairs, where they exclude something."""
-        rules = self._rules
-
-        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return _offline_batches(batches, rules)
-
-        return kept.where("document is not null").select("id", "document").mapInArrow(kernel, _LEFT)
+        known = kept.where("document is not null").select("id", "document")
+        return known.mapInArrow(partial(_offline_batches, rules=self._rules), _LEFT)
 
     def _report_pairs(self, compared: DataFrame) -> None:
         lacking = compared.where("a is null")
@@ -218,15 +210,13 @@ class _Job:
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
-    schema = pa.schema([(name, pa.string()) for name in names])
+    schema = arrow_schema(_DIFFERENT)
     for batch in batches:
         found = []
-        for left_id, right_id, *digests, left, right in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for left_id, right_id, *digests, left, right in rows:
             witness = None if None in digests else difference(left, right, rules)
-            found.append(dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
+            found.append(dict(zip(schema.names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
         yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 

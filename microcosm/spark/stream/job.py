@@ -146,7 +146,7 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, as
     told = (
         rows.withWatermark("arrived", "0 seconds")
         .groupBy("trace")
-        .transformWithState(processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
+        .transformWithState(Processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
@@ -271,13 +271,11 @@ _NAMES = arrow_names(TOLD)
 _MAPS = ("clock", "knows")
 
 
-def processor(wait: float, keep: int) -> Processor:
-    """What follows the traces of a stream; `wait` in seconds, `keep` as for `StreamKernel`."""
-    return Processor(wait, keep)
-
-
 class Processor(StatefulProcessor):
-    """Takes the rows of a trace as they come, and gives up waiting when the time has come."""
+    """Takes the rows of a trace as they come, and gives up waiting when the time has come.
+
+    `wait` is in seconds, `keep` as for `StreamKernel`.
+    """
 
     def __init__(self, wait: float, keep: int) -> None:
         self._wait = wait
