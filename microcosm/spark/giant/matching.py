@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from microcosm.spark.extract.plain_events import one_array
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.odd import report_rows
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
@@ -43,26 +44,19 @@ MATCHED = f"{PAIR}, file string, line long, {rows.REPORTED}"
 
 
 def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    """The pairs and irregularities of message ends sorted by message; `numbers` are the processes'."""
-    processes = pa.array(numbers, pa.string())
-    kept: pa.RecordBatch | None = None
-    for batch in batches:
-        table = batch if kept is None else pa.concat_batches([kept, batch.cast(kept.schema)])
-        starts = _starts(table.column(0))
-        last = int(starts[-1]) if len(starts) else 0
-        if last:
-            yield from _groups(table.slice(0, last), starts[:-1], processes)
-        kept = table.slice(last)
-    if kept is not None and kept.num_rows:
-        yield from _groups(kept, _starts(kept.column(0)), processes)
+    """The pairs and irregularities of messages, given all ends of each; `numbers` are the processes'.
 
-
-def _starts(messages: pa.Array) -> Any:
-    """Where a group of equal messages begins."""
-    if not len(messages):
-        return np.empty(0, dtype=np.int64)
-    changes = pc.not_equal(messages[1:], messages[:-1]).to_numpy(zero_copy_only=False)
-    return np.concatenate(([0], np.flatnonzero(changes) + 1))
+    Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
+    """
+    ends = list(batches)
+    if not any(batch.num_rows for batch in ends):
+        return
+    table = pa.Table.from_batches(ends)
+    code = one_array(table.column("message")).dictionary_encode().indices.to_numpy()
+    order = np.argsort(code, kind="stable")
+    [together] = table.take(pa.array(order)).combine_chunks().to_batches()
+    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+    yield from _groups(together, starts, pa.array(numbers, pa.string()))
 
 
 def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
@@ -170,7 +164,7 @@ def exchanged(
 
     meets = F.col("kind").isin(list(MESSAGE_KINDS)) & F.col("message").isNotNull() & ~F.col("twice")
     ends = chains.where(meets).select(*rows.arrow_names(ENDS))
-    together = ends.repartition(max(1, -(-events // TOGETHER)), "message").sortWithinPartitions("message")
+    together = ends.repartition(max(1, -(-events // TOGETHER)), "message")
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
