@@ -116,7 +116,7 @@ class Inputs:
 
 def _events_of(spark: SparkSession, name: str) -> str:
     """A name; that of the events where it is the folder of an earlier job behind a URI."""
-    if not is_far(name) or set(name) & set("*?[{") or not FarFolder(spark, name).manifest:
+    if not is_far(name) or set(name) & set("*?[{") or "tables" not in FarFolder(spark, name).manifest:
         return name
     return f"{name.rstrip('/')}/events"
 
