@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from msgpack import packb
 
@@ -27,7 +28,7 @@ from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Segment, fork, read_segment
-from microcosm.replica.ledger.dots import Dot, DotRun, Dots
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
 from microcosm.replica.ledger.proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
@@ -101,6 +102,76 @@ class Quotas:
                 self._bytes[evolution.dot.replica] += len(evolutions.encode(evolution))
 
 
+class Early(NamedTuple):
+    """A part of a stream that came before what it follows."""
+
+    peer: str
+    segment: Segment
+    contents: dict[int, bytes]
+    linked: Dots
+    until: int
+    """The round of asking in which it is dropped."""
+
+    def runs(self) -> Iterator[DotRun]:
+        """The numbers whose contents it has."""
+        return (DotRun(*self.segment.stream, number, number + 1) for number in self.contents)
+
+
+class EarlyParts:
+    """Parts of streams whose authors were given up that came before what they follow; not durable.
+
+    Of such an author only one chain from its beginning is taken. What comes out of order waits here, as if
+    it were still on its way, so that one packet that is lost does not cost all that come behind it. What
+    does not come to follow anything in some rounds is dropped, and asked for again.
+    """
+
+    BYTES = 4 << 20
+    """So many bytes of contents wait at most."""
+
+    ROUNDS = 8
+    """Each waits for so many questions to peers at most; there are two in a second."""
+
+    def __init__(self) -> None:
+        self.dots = Dots()
+        """What need not come again for now; read only."""
+        self._parts: dict[Stream, dict[int, Early]] = {}
+        self._bytes = self._round = 0
+
+    def keep(self, peer: str, segment: Segment, contents: dict[int, bytes], linked: Dots) -> None:
+        """Let a part wait, if there is room. Cost: its contents."""
+        size = sum(map(len, contents.values()))
+        if self._bytes + size <= self.BYTES:
+            self._drop(segment.stream, segment.first)
+            early = Early(peer, segment, contents, linked, self._round + self.ROUNDS)
+            self._parts.setdefault(segment.stream, {})[segment.first] = early
+            self._bytes += size
+            self.dots.update(early.runs())
+
+    def of(self, stream: Stream) -> list[Early]:
+        """The parts of a stream that wait, the first one first."""
+        parts = self._parts.get(stream, {})
+        return [parts[first] for first in sorted(parts)]
+
+    def take(self, early: Early) -> None:
+        """A part waits no more."""
+        self._drop(early.segment.stream, early.segment.first)
+
+    def asked(self) -> None:
+        """A peer is asked: what waited for too many rounds is dropped."""
+        self._round += 1
+        late = [e for parts in self._parts.values() for e in parts.values() if e.until <= self._round]
+        for early in late:
+            self.take(early)
+
+    def _drop(self, stream: Stream, first: int) -> None:
+        early = self._parts.get(stream, {}).pop(first, None)
+        if early is not None:
+            self._bytes -= sum(map(len, early.contents.values()))
+            self.dots -= Dots(early.runs())
+            if not self._parts[stream]:
+                del self._parts[stream]
+
+
 RENEWALS = 16
 """So often a replica begins anew, as long as it is open, because somebody knows dots that it does not."""
 
@@ -110,6 +181,7 @@ class Admitting(Authored):
 
     exchange: AntiEntropy
     _renewals = 0
+    early: EarlyParts
     quotas: Quotas | None = None
     """What bounds what is taken of each author; None: nothing."""
 
@@ -128,12 +200,32 @@ class Admitting(Authored):
                 except Malformed as error:
                     self._blame(peer, f"what cannot be read: {error}")
                     continue
-                proof = self._admit_segment(peer, segment, contents, linked)
-                if proof is not None:
-                    yield Heads((), (proof.written(),), answer=False)
+                yield from self._admit_part(peer, segment, contents, linked)
             self.take(self._loose(peer, supply.evolutions))
             if supply.struck:
                 self.strike(supply.struck)
+
+    def _admit_part(
+        self, peer: str, segment: Segment, contents: dict[int, bytes], linked: Dots
+    ) -> Iterator[ExchangeMessage]:
+        """Admit a part, and then what came before it and follows it; what to tell the peer."""
+        proof = self._admit_segment(peer, segment, contents, linked)
+        if proof is not None:
+            yield Heads((), (proof.written(),), answer=False)
+        for early in self.early.of(segment.stream):
+            if not self._connects(early.segment, early.linked):
+                break
+            self.early.take(early)
+            self._admit_segment(*early[:4])
+
+    def proved(self) -> Dots:
+        """See `Authored`; nor need what waits for what it follows."""
+        proved, early = super().proved(), self.early.dots
+        return proved | early if early else proved
+
+    def asks(self) -> None:
+        """See `Side`."""
+        self.early.asked()
 
     def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
         """A peer has seen the same dots, and tells what they are to it; what to tell it."""
@@ -220,6 +312,8 @@ class Admitting(Authored):
                 return proof
         if self._connects(segment, linked) or name not in state.given_up:
             self._take_part(peer, segment, contents, same)
+        elif segment.first <= segment.last:
+            self.early.keep(peer, segment, contents, linked)
         return None
 
     def _connects(self, segment: Segment, linked: Dots) -> bool:

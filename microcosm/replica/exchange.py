@@ -112,10 +112,11 @@ class AntiEntropy:
 
         `plainly`: not a fingerprint but all runs, for a peer that is sure to have seen something else.
         """
-        seen = self._view(peer).within(FIRST, None)
         if plainly:
+            seen = self._view(peer).within(FIRST, None)
             return [encode(Compare((Range(FIRST, None, tuple(seen)),)), self.version(peer))]
-        whole = Range(FIRST, None, fingerprint(seen))
+        self._side.asks()
+        whole = Range(FIRST, None, fingerprint(self._view(peer).within(FIRST, None)))
         compare = Compare((whole,), self._removals(), self._side.heads())
         return [encode(compare, self.version(peer))]
 

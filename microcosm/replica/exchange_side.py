@@ -21,6 +21,10 @@ class Side(Protocol):
         """Every dot that need not come again: seen, and signed by its author."""
         ...
 
+    def asks(self) -> None:
+        """A peer is asked what it knows: what waits for something else does not wait for ever."""
+        ...
+
     @property
     def signs(self) -> bool:
         """Whether it signs, and takes only what is signed."""

@@ -26,7 +26,7 @@ from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
-from microcosm.replica.admission import Admitting
+from microcosm.replica.admission import Admitting, EarlyParts
 from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, facts_of, fit
@@ -180,6 +180,7 @@ class Replica(Questions, Changes, Admitting):
             store, name, members=members, incarnation=incarnation, forgetting=forgetting, rules=rules
         )
         self.outbox = outbox
+        self.early = EarlyParts()
         self.exchange = AntiEntropy(self, largest=largest)
         """Messages in and out; see `microcosm.replica.exchange`."""
         self._deliver: list[Deliver] = []

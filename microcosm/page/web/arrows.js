@@ -171,12 +171,12 @@ function drawPair(/** @type {Pen} */ pen) {
     if (view.k >= 5) filled(pen, colourOf(verdict), () => { for (const [, , cx, cy, x, y] of lines) head(pen, cx, cy, x, y, 12, false); });
 }
 
-/** Who talks to whom, where single messages would be a picket fence: arcs at the names, and how many there are. */
+/** Who talks to whom, of those in view, where single messages would be a picket fence: arcs at the names, and how many there are. */
 function drawTalk(/** @type {Pen} */ pen, /** @type {number} */ crowd) {
     const most = scene.talk[0]?.[2], mine = app.state.focus >= 0 ? model.lane(app.state.focus) : -1;
     for (const [from, to, count] of scene.talk) {
         const y1 = laneY(from), y2 = laneY(to), own = from === mine || to === mine;
-        if (scene.y[from] < 0 || scene.y[to] < 0 || max(y1, y2) < 0 || min(y1, y2) > view.height) continue;
+        if (scene.y[from] < 0 || scene.y[to] < 0 || !own && (min(y1, y2) < 0 || max(y1, y2) > view.height)) continue;
         faint(pen, own ? 0.9 : mine >= 0 ? 0.25 : 0.5, () => stroked(pen, own ? scene.colours.ink : scene.colours.lane, own ? 1.5 : 0.5 + 1.5 * count / most, () => {
             pen.moveTo(0, y1);
             pen.quadraticCurveTo(min(64, 12 + abs(y2 - y1) * 0.3), (y1 + y2) / 2, 0, y2);
