@@ -63,7 +63,8 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
-    two = starts[ends - starts == 2]
+    pairs = np.flatnonzero(ends - starts == 2)
+    two = starts[pairs]
     first, second = kinds[two], kinds[two + 1]
     sends, receives = np.minimum(first, second), np.maximum(first, second)
     sending = np.where(first < second, two, two + 1)
@@ -71,12 +72,11 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     plain = (receives - sends == half) & _meant(table, sending, reception)
     if plain.any():
         yield _pairs(table, sending[plain], reception[plain], processes)
-    done = set(two[plain].tolist())
-    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(done) < len(starts) else {}
+    others = np.delete(np.arange(len(starts)), pairs[plain])
+    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(others) else {}
     odd: list[rows.Row] = []
-    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if begin not in done:
-            odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+    for begin, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
+        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
     if odd:
         yield pa.RecordBatch.from_pylist(odd, schema=rows.arrow_schema(MATCHED))
 
