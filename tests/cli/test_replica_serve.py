@@ -173,6 +173,9 @@ def test_what_was_delivered_is_told_once_it_is_durable_and_again_after_a_kill(tm
         async with asyncio.timeout(PATIENCE):
             while "another replica answers to the name b" not in a.said_on_standard_error():
                 await a.ask("status")
+        told = [line for line in a.told if line["event"] == "stranger"]
+        assert [line["member"] for line in told] == ["b"]
+        assert str(told[0]["incarnation"]) in a.said_on_standard_error()
         assert [await each.stop() for each in (a, b, other)] == [0, 0, 0]
 
     asyncio.run(scene())
@@ -377,6 +380,12 @@ def test_a_peer_with_the_same_name_and_a_taken_address_are_refused(run: Run) -> 
     same = run("replica", "serve", "phone.j", "--keys", "keys", "--member", "phone=127.0.0.1:9")
     assert (same.code, same.err.count("\n")) == (4, 1)
     assert "'phone' is this replica itself" in same.err
+    for words in (
+        ("serve", "phone.j", "--keys", "keys", "--member", "b=127.0.0.1:0"),
+        ("member", "add", "phone.j", "b", "h:0"),
+    ):
+        nowhere = run("replica", *words)
+        assert (nowhere.code, nowhere.err.count("port 0 is no port of a member")) == (2, 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{taken.getsockname()[1]}"

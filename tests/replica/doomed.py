@@ -138,11 +138,13 @@ class Application:
         raise ReplicaError(f"{self.name} stopped: {node.fault}")
 
     async def _watch(self) -> None:
-        """Say so while it says that it diverged."""
+        """Say so while it says that it diverged, and who is not let in that answers to a name."""
         while True:
             await asyncio.sleep(0.1)
             if self.node.divergences():
                 self.tell("diverged")
+            for name, incarnation in self.node.strangers():
+                self.tell(f"stranger {name} {incarnation}")
 
     async def _make(self, made: int, others: list[str]) -> None:
         node = self.node

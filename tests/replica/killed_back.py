@@ -4,8 +4,9 @@
 
 As `tests.replica.killed`, but at some kills files are put back as they were at an earlier one. Once a node
 says that it diverged, an operator does what the page says: `replica renew` there, `member replace` at the
-other. What is judged at the end: both know the same, no dot names two things, no chain is of two copies, and
-nothing is missing that was acknowledged to an application, but for what came after such a copy.
+other; and that again, where a node went back to before it and says of the other that it is not let in. What
+is judged at the end: both know the same, no dot names two things, no chain is of two copies, and nothing is
+missing that was acknowledged to an application, but for what came after such a copy.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Back(Pair):
         self.lost: dict[str, set[int]] = {name: set() for name in NAMES}
         """Lives that a copy knows nothing of."""
         self.excused: set[str] = set()
-        self.put_back = self.renewed = 0
+        self.put_back = self.renewed = self.forgot = 0
         self.read = dict.fromkeys(NAMES, 0)
 
     def start(self, name: str, fault: int | None = None) -> None:
@@ -93,13 +94,19 @@ class Back(Pair):
         self.put_back += 1
 
     def operate(self) -> None:
-        """See who has said that he diverged, and do what the page says: all stop, renew, replace."""
+        """See who has said that he diverged, or lets the other not in; do what the page says."""
         fresh = {name: self.diary(name)[self.read[name] :] for name in NAMES}
-        if not any("diverged" in lines for lines in fresh.values()):
+        told = [line.split() for lines in fresh.values() for line in lines]
+        strangers = {(words[1], words[2]) for words in told if words[0] == "stranger"}
+        if not strangers and ["diverged"] not in told:
             return
         for name in [*self.running]:
             self.kill(name)
         renew = {each for name in NAMES for each in self._to_renew(name)}
+        for name, number in strangers:
+            if name not in renew and number == self._incarnation(name):
+                self.replica("member", "replace", f"{OTHER[name]}.journal", name, "--incarnation", number)
+                self.forgot += 1
         for name in renew:
             number = str(json.loads(self.replica("renew", f"{name}.journal", "--json"))["incarnation"])
             other = f"{OTHER[name]}.journal"
@@ -109,6 +116,9 @@ class Back(Pair):
         for name in NAMES:
             self.read[name] = len(self.diary(name))
             self.start(name)
+
+    def _incarnation(self, name: str) -> str:
+        return str(json.loads(self.replica("status", f"{name}.journal", "--json"))["incarnation"])
 
     def _to_renew(self, name: str) -> set[str]:
         """Whom a node says to be renewed: itself, or the other."""
@@ -183,7 +193,7 @@ def run(kills: int, seed: int) -> Counter[str]:
                 pair.close()
             wrong = pair.judge()
             assert wrong == [], (wrong[:10], pair.lives, pair.lost, pair.put_back, pair.renewed)
-            counts += Counter(put_back=pair.put_back, renewed=pair.renewed)
+            counts += Counter(put_back=pair.put_back, renewed=pair.renewed, forgot=pair.forgot)
             for name in NAMES:
                 counts["acknowledged"] += sum(line.startswith("local") for line in pair.diary(name))
             print(dict(counts), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Some of what `python -m tests.replica.killed` does at length: kill whole nodes, and see what is left."""
+"""Some of what `tests.replica.killed` and `killed_back` do at length: nodes killed, and what is left."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ pytest.importorskip("cryptography")
 ROOT = Path(__file__).parents[2]
 
 
-def killed(*options: str) -> dict[str, int]:
+def killed(*options: str, program: str = "killed") -> dict[str, int]:
     """In a process of its own, which forks and has no threads."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.replica.killed", *options],
+        [sys.executable, "-m", f"tests.replica.{program}", *options],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -43,3 +43,10 @@ def test_at_some_fault_points() -> None:
     found = killed("--points", "89")
     assert found["kills"] >= 5
     assert found["acknowledged"] >= found["kills"] * 16
+
+
+@pytest.mark.slow
+def test_at_random_instants_and_some_are_put_back() -> None:
+    found = killed("16", "5", program="killed_back")
+    assert found["kills"] == 16
+    assert found["put_back"] > 0

@@ -318,12 +318,14 @@ def serve(
         members[called] = endpoint_of(where)
     if log not in ("text", "json"):
         raise exits.UsageError(f"--log {log}: it is text or json")
-    doors = Doors(socket, None if http is None else endpoint_of(http), metrics, log)
+    doors = Doors(socket, None if http is None else endpoint_of(http, listens=True), metrics, log)
     serving = Serving(path, keys, stay, doors)
     forgetting = Forgetting(window=window, size=size)
     bounds = _quota(quota or ())
     try:
-        return asyncio.run(serving.run(name, endpoint_of(listen), members, every, forgetting, bounds))
+        return asyncio.run(
+            serving.run(name, endpoint_of(listen, listens=True), members, every, forgetting, bounds)
+        )
     except (MicrocosmError, OSError) as error:
         if log == "json" and not isinstance(error, exits.UsageError):
             Log.put("error", str(error))

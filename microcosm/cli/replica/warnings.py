@@ -51,12 +51,13 @@ class Warnings:
                 "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
             )
         for name, stranger in node.strangers():
-            self.once(
-                ("stranger", name, stranger),
+            said = (
                 f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
                 f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
-                " again; if not, give it another name",
+                " again; if not, give it another name"
             )
+            if self.once(("stranger", name, stranger), said):
+                self._tell({"event": "stranger", "member": name, "incarnation": stranger})
         for name, count in node.unreadable().items():
             self.once(
                 ("unreadable", name),
