@@ -152,6 +152,10 @@ class EarlyParts:
         parts = self._parts.get(stream, {})
         return [parts[first] for first in sorted(parts)]
 
+    def firsts(self) -> list[Segment]:
+        """The first part of each stream that waits."""
+        return [parts[min(parts)].segment for parts in self._parts.values()]
+
     def take(self, early: Early) -> None:
         """A part waits no more."""
         self._drop(early.segment.stream, early.segment.first)
@@ -222,6 +226,15 @@ class Admitting(Authored):
         """See `Authored`; nor need what waits for what it follows."""
         proved, early = super().proved(), self.early.dots
         return proved | early if early else proved
+
+    def unlinked(self) -> Iterator[tuple[DotRun, DotRun]]:
+        """See `Side`."""
+        for first in self.early.firsts():
+            known = self._state.chains.connected(first.stream)
+            yield (
+                DotRun(*first.stream, known + 1, first.first),
+                DotRun(*first.stream, first.first, first.last + 1),
+            )
 
     def asks(self) -> None:
         """See `Side`."""

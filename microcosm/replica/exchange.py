@@ -284,10 +284,19 @@ class AntiEntropy:
         return False
 
     def _view(self, peer: str) -> Dots:
-        """What counts as seen between this replica and a peer."""
+        """What counts as seen between this replica and a peer.
+
+        What the peer does not hold any more is asked for all the same, with the first part behind it, where
+        something waits to be linked to what is before: the hashes of it come with that part.
+        """
         gone = self._gone.get(peer)
         proved = self._side.proved()
-        return proved | gone if gone else proved
+        if not gone:
+            return proved
+        view = proved | gone
+        for between, behind in self._side.unlinked():
+            view -= Dots([between] if Dots([between]) - gone else [between, behind])
+        return view
 
     def _batches(self, members: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
         some: list[Item] = []

@@ -21,6 +21,10 @@ class Side(Protocol):
         """Every dot that need not come again: seen, and signed by its author."""
         ...
 
+    def unlinked(self) -> Iterable[tuple[DotRun, DotRun]]:
+        """Of what waits for what it follows: what is between, and the first that waits behind it."""
+        ...
+
     def asks(self) -> None:
         """A peer is asked what it knows: what waits for something else does not wait for ever."""
         ...

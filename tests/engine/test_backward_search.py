@@ -76,7 +76,7 @@ def searched(given: Givens, rules: RuleBook) -> Pairs:
 
 
 def test_climbs_find_what_a_search_by_sets_finds(answers: Counter[bool | None]) -> None:
-    for seed in range(draws(24, 60)):
+    for seed in range(draws(12, 60)):
         rng = Random(seed)
         given = (rooted, log)[seed % 2](
             rng.randrange(15, 45), rng.randrange(2, 9), rng.choice([0, 2, 3, 4, 6, 12]), seed

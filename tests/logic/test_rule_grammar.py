@@ -63,7 +63,7 @@ def by_hand(text: str) -> object:
         return error.token.line, error.token.column, {"$END", *error.accepts}
 
 
-@pytest.mark.parametrize("seed", range(draws(20, 400)))
+@pytest.mark.parametrize("seed", range(draws(10, 400)))
 def test_texts_are_read_as_by_the_table(seed: int) -> None:
     chance = random.Random(seed)
     text = chance.choice(SHIPPED) if seed else "".join(SHIPPED)

@@ -5,9 +5,9 @@
 Devices send messages, learn and remove, on a network that loses packets. Now and then a backup is made, and
 now and then a device loses its journal: it begins anew from a backup, and an operator replaces it at each of
 the others, sooner or later; by then some have heard of it from others. What must be true at the end is worked
-out from what the applications were told alone, and from which evolutions anybody still has: which facts
-hold, and that each message was delivered, or its sender is told which was not; but for one to several that
-only some of them are known to have got, where all had acknowledged it.
+out from what the applications were told alone, and from which evolutions, or which word of removals, anybody
+still has: which facts hold, and that each message was delivered, or its sender is told which was not; but for
+one to several that only some of them are known to have got, where all had acknowledged it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,10 @@ class Operated(World):
         if len({replica.digest() for replica in replicas.values()}) > 1:
             found.append("they do not know the same")
         seen = Dots(run for replica in replicas.values() for run in replica.seen())
-        gone = {target for dot, targets in self.removes.items() if dot in seen for target in targets}
+        removed = {target for targets in self.removes.values() for target in targets}
+        struck = {dot for replica in replicas.values() for dot in replica.struck().dots()}
+        found += [f"{dot} was never removed, and is struck" for dot in struck - removed]
+        gone = {target for dot, targets in self.removes.items() if dot in seen for target in targets} | struck
         given = {fact for dot, fact in self.adds.items() if dot in seen and dot not in gone}
         for name, replica in replicas.items():
             held = {f"{a} < {b}" for a, _, b in replica._state.ledger.facts if a.startswith("x")}

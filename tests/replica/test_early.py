@@ -12,7 +12,7 @@ from microcosm.replica.admission import EarlyParts
 from microcosm.replica.exchange_messages import Supply, Want, decode, encode
 from microcosm.replica.ledger.chain import Segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
-from microcosm.replica.replica import Replica
+from microcosm.replica.replica import Replica, level
 from tests.replica.test_authors import again, signing
 from tests.replica.test_given_up import given_up
 from tests.thorough import draws
@@ -66,6 +66,35 @@ def test_what_waits_is_not_asked_for_and_a_lost_part_is() -> None:
         heard(c, encode(each))
     assert known < c.seen().last(a.stream)
     assert c.chains() == a.chains()
+
+
+@pytest.mark.parametrize("numbers", [(4,), (4, 5), (1,), (2, 4, 70)])
+def test_what_is_held_no_more_is_linked_although_the_link_was_lost(numbers: tuple[int, ...]) -> None:
+    """That nobody holds it any more came, and the part did not that had its hashes."""
+    a, b = signing("a"), signing("b")
+    for n in range(1, 101):
+        if n in numbers:
+            a.learn(f"x{n} < y{n}")
+        else:
+            a.local(f"event {n}")
+    level(a, b)
+    for n in numbers:
+        a.remove(f"x{n} < y{n}")
+    level(a, b)
+    c = given_up(signing("c"), "a")
+    lost = 0
+    for message in b.exchange.receive("c", c.exchange.begin("b", plainly=True)[0]):
+        if isinstance(decode(message), Supply):
+            lost += 1
+        else:
+            heard(c, message)
+    assert lost
+    for _ in range(4):
+        for message in b.exchange.receive("c", c.exchange.begin("b", plainly=True)[0]):
+            heard(c, message)
+    assert c.chains() == a.chains()
+    assert c.digest() == b.digest()
+    assert not c.early.dots
 
 
 def test_what_follows_nothing_is_asked_for_again_after_a_while() -> None:

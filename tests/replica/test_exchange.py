@@ -143,6 +143,9 @@ class Counting:
     def asks(self) -> None:
         """Nothing waits here."""
 
+    def unlinked(self) -> list[tuple[DotRun, DotRun]]:
+        return []
+
     def heads(self) -> bytes:
         return b""
 

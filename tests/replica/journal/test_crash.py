@@ -224,7 +224,7 @@ def test_killed_at_random_instants() -> None:
 
 @pytest.mark.slow
 def test_killed_at_many_random_instants() -> None:
-    kill_at_random(draws(90, 540), seed=6)
+    kill_at_random(draws(45, 540), seed=6)
 
 
 # -- loss of power -----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def lose_power(tape: Tape, moments: int, seed: int, since: int = 0) -> Iterator[
 
 
 @pytest.mark.parametrize(
-    "moments", [pytest.param(40, id="some"), pytest.param(draws(300, 700), id="many", marks=pytest.mark.slow)]
+    "moments", [pytest.param(40, id="some"), pytest.param(draws(150, 700), id="many", marks=pytest.mark.slow)]
 )
 def test_a_loss_of_power_takes_nothing_that_was_acknowledged(moments: int) -> None:
     wanted = states(7, 24)
@@ -255,7 +255,7 @@ def test_a_loss_of_power_takes_nothing_that_was_acknowledged(moments: int) -> No
 
 
 @pytest.mark.parametrize(
-    "moments", [pytest.param(12, id="some"), pytest.param(draws(80, 200), id="many", marks=pytest.mark.slow)]
+    "moments", [pytest.param(12, id="some"), pytest.param(draws(40, 200), id="many", marks=pytest.mark.slow)]
 )
 def test_killed_and_opened_again_before_the_loss_of_power(moments: int) -> None:
     """What an opening shows may not have been synced by the process that was killed; from then on it is."""
@@ -282,7 +282,7 @@ def test_killed_and_opened_again_before_the_loss_of_power(moments: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "moments", [pytest.param(40, id="some"), pytest.param(draws(140, 300), id="many", marks=pytest.mark.slow)]
+    "moments", [pytest.param(40, id="some"), pytest.param(draws(70, 300), id="many", marks=pytest.mark.slow)]
 )
 def test_in_mode_normal_it_takes_the_end_and_leaves_nothing_by_halves(moments: int) -> None:
     wanted = states(9, 24)

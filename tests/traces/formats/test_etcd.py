@@ -215,7 +215,7 @@ class Claims:
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no collection of real logs beside the checkout")
-@pytest.mark.parametrize("many", [1, pytest.param(draws(6, 40), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [1, pytest.param(draws(3, 40), marks=pytest.mark.slow)])
 def test_the_real_log_in_parts_claims_nothing_that_the_whole_does_not(many: int, tmp_path: Path) -> None:
     (path,) = (REAL / "etcd_raft").glob("*.ndjson")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
