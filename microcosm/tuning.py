@@ -94,6 +94,14 @@ ROWS_SATURATED = 1 << 16
 """Beyond so many positions rows are never all computed unasked: they would take n²/8 bytes, half a gigabyte
 here. Benchmark: `closure`."""
 
+TABLE_AT_ONCE = 8192
+"""A table of no more events is made of rows that are all kept, eight megabytes a relation; that of more row
+by row, and no row is kept that is found again as fast. Benchmark: `commands`."""
+
+POSITIONS_A_MEMBER = 256
+"""Rows of less than one position in so many are found again as fast, in an order of more events than a table
+is made of at once. Benchmark: `commands`."""
+
 HOLES = 8
 """A position that is so far beyond the last may follow it in a window of waiting rows, the places between
 left empty. Benchmark: `increments`."""

@@ -98,7 +98,7 @@ def fault_fields(error: BaseException) -> dict[str, object]:
         places = {name: getattr(error, name) for name in ("file", "line", "column", "hint")}
         found |= {name: value for name, value in places.items() if value is not None}
     if isinstance(error, Contradiction):
-        from microcosm.logic.proof_json import proof_object
+        from microcosm.logic.derivation import proof_object
 
         found["derivations"] = [proof_object(side) for side in error.derivations]
     return found

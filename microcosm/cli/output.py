@@ -14,7 +14,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm import errors
-from microcosm.givens.exact import json_text
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -95,13 +94,16 @@ def json_line(fields: Mapping[str, object]) -> str:
 
 def as_json(value: object) -> str:
     """A JSON text that standard output can carry: ASCII where it is not UTF-8."""
+    from microcosm.givens.exact import json_text
+
     return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
 
 
 def write_givens(givens: Givens, out: str | None, json: bool) -> None:
     """Write a microcosm to OUT, or to standard output."""
     from microcosm import files
-    from microcosm.text.mc_reader import givens_to_json, iter_mc
+    from microcosm.text.json_form import givens_to_json
+    from microcosm.text.mc_writer import iter_mc
 
     if json or (out is not None and out.endswith(".json")):
         lines: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]

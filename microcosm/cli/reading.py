@@ -11,7 +11,8 @@ from microcosm import files
 from microcosm.cli import exits, options, output, progress
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
-from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.names import NAME, quote
 from microcosm.text.words import STRING, unquote
 

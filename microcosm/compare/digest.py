@@ -39,7 +39,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.mc_reader import write_mc
+from microcosm.text.mc_writer import write_mc
 
 VERSION = b"\x01"
 """The first byte of what is hashed."""

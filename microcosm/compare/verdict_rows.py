@@ -25,7 +25,6 @@ from hashlib import sha256
 from itertools import pairwise, permutations
 
 from microcosm import tuning
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.givens.givens import Givens
@@ -35,6 +34,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.order import Closure
 from microcosm.state.microcosm import Microcosm
 
 KNOWN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)

@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 from microcosm.engine.body import Body, body
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Judgement, Rule
+from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Judgement, Premise, Rule
 from microcosm.logic.rulebook import RuleBook
 
 
@@ -49,15 +49,13 @@ def assumptions(rules: RuleBook) -> Assumptions:
     >>> sorted({rule.instance.rule.name for rule in found.rules}), len(found.rules)
     (['Cntrd', 'Up-Cntrd'], 8)
     """
-    found: dict[object, Assumption] = {}
+    found: dict[_Guarded, Assumption] = {}
     clashes: dict[str, dict[Relation, dict[tuple[Relation, bool], None]]] = {}
     for instance in rules.instances:
         if not any(isinstance(p, Assume) for p in instance.premises):
             continue
-        assumption, one, other = _read(instance)
-        guarded, name = assumption.instance, instance.rule.name
-        key = name, assumption.assumed, assumption.turned, guarded.conclusion, guarded.premises
-        found.setdefault(key, assumption)
+        one, other = _read(instance, found)
+        name = instance.rule.name
         excluding = clashes.setdefault(name, {})
         straight = (one.left, one.right) == (other.left, other.right)
         for mine, theirs in ((one.relation, other.relation), (other.relation, one.relation)):
@@ -74,8 +72,15 @@ def assumptions(rules: RuleBook) -> Assumptions:
     return Assumptions(tuple(found.values()), {r: tuple(others) for r, others in known.items()})
 
 
-def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
-    """The assumption that an instance makes, and its two contradicting premises. Raises `RuleError`."""
+_Guarded = tuple[str, Assume, Judged, tuple[Premise, ...]]
+"""A rule, what it assumes, what it concludes, and under which further premises: many instances are alike."""
+
+
+def _read(instance: Instance, found: dict[_Guarded, Assumption]) -> tuple[Judged, Judged]:
+    """The two contradicting premises of an instance, the assumption that it makes put among those `found`.
+
+    Raises `RuleError`.
+    """
     head, rule = instance.conclusion, instance.rule
     at, assumed = next((at, p) for at, p in enumerate(instance.premises) if isinstance(p, Assume))
     if head.judgement is not Judgement.OFFLINE:
@@ -87,22 +92,24 @@ def _read(instance: Instance) -> tuple[Assumption, Judged, Judged]:
     judged = [p for p in instance.premises if isinstance(p, Judged) and p.judgement is head.judgement]
     incompatible = any(isinstance(p, Incompatible) for p in instance.premises)
     rest = tuple(p for p in instance.premises if not isinstance(p, Assume | Incompatible) and p not in judged)
-    guarded = replace(instance, premises=rest)
-    guard = None if any(isinstance(p, Assume) for p in rest) else body(guarded)
+    several = any(isinstance(p, Assume) for p in rest)
+    key = rule.name, assumed, head, rest
+    if key not in found and not several:
+        guarded = replace(instance, premises=rest)
+        found[key] = Assumption(guarded, assumed.relation, assumed.left != head.left, body(guarded))
     if (
-        guard is None
+        several
         or len(judged) != 2
         or any(p in judged for p in instance.premises[:at])
         or _ends(judged[0]) != _ends(judged[1])
         or not incompatible
         or any(p.relation == ANY for p in judged)
-        or _ends(judged[0]) & {*_ends(head), *guard.variables}
+        or _ends(judged[0]) & {*_ends(head), *found[key].guard.variables}
     ):
         _refuse(
             rule, f"{rule.name} does not assume one thing, and ask then for two judgements of some other pair"
         )
-    turned = assumed.left != head.left
-    return Assumption(guarded, assumed.relation, turned, guard), judged[0], judged[1]
+    return judged[0], judged[1]
 
 
 _ASSUMED = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)

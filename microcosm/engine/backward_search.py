@@ -70,12 +70,31 @@ class BackwardSearch:
         trail = self._trails.get((a, b))
         return [pair[::-1] for pair in self._trails.get((b, a), ())] if trail is None else trail
 
+    def at_once(self, a: int, others: int) -> tuple[int, int]:
+        """Of some events b those for which (a, b) holds without recursion, and others for which it may hold.
+
+        Cost: some row operations for each event that a rule without recursion leads to from a.
+        """
+        found = maybe = 0
+        for bound, join in self._base:
+            within = bound.row(a, others & ~found)
+            found |= within if join is None or not within else join.solve({LEFT: a}, within)
+        for bound in dict.fromkeys(bound for bound, _, _ in self._steps):
+            maybe |= bound.row(a, others & ~found & ~maybe)
+        return found, maybe
+
+    def vain(self, b: int) -> int:
+        """Events that were found not to hold with b. Cost: a bit test a set."""
+        return self._reach.vain(b)
+
     def decide(self, a: int, b: int, limit: float) -> bool | None:
         """Whether the pair holds; None when over `limit` events were met on the way.
 
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
         self.searches += 1
+        if self._reach.surely_vain(a, b):
+            return False
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
@@ -93,6 +112,9 @@ class BackwardSearch:
             for bound, step, kept in self._steps:
                 for x in bits(bound.col(y, goals) & ~barred):
                     if barred >> x & 1:
+                        continue
+                    if steps and (vainly := self._reach.surely_with(x, y)):
+                        barred |= vainly
                         continue
                     if steps >= limit:
                         return None

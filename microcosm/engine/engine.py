@@ -20,6 +20,7 @@ from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, Program, compile_rul
 from microcosm.engine.memo import Memo, Orders
 from microcosm.engine.plan import PlanShape
 from microcosm.engine.relations import RowRelation, all_rows
+from microcosm.engine.table import Table
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -154,20 +155,18 @@ class Engine:
 
         Each of the six sets has what none before it has; `SILENT` is what is left. Raises KeyError for an
         event that was never named. Cost: one saturation, then a few row operations an event; among more than
-        `ROWS_UP_TO` events a question for each pair that may be unknown.
+        `TABLE_AT_ONCE` events that of `Table.among`, an event, and memory for a few rows.
         """
         at = [self.universe.position[name] for name in names]
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        unknown = judged[Relation.UNKNOWN]
         for x in at:
             left = rest = rest & ~(1 << x)
             found = dict.fromkeys(VERDICTS, 0)
             for relation, rows in judged.items():
-                if relation is Relation.UNKNOWN and size > tuning.ROWS_UP_TO:
-                    # Its rows are made all at once: rather pair by pair.
-                    row = from_positions([y for y in bits(left) if unknown.holds(x, y)], size)
+                if isinstance(rows, Table) and size > tuning.TABLE_AT_ONCE:
+                    row = rows.among(x, left)
                 else:
                     row = rows.row(x)
                 found[relation] = row & left

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from microcosm.engine.body import LiteralSource, Pred
-from microcosm.engine.closure import Closure
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
 from microcosm.engine.plan import PlanShape, is_transitivity
@@ -20,6 +19,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore
+from microcosm.order.order import Closure
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 Holds = Callable[[int, int], bool]

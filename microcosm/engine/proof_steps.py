@@ -19,10 +19,9 @@ from microcosm.engine.table import Tables
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
+from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows, not_in
 from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
 from microcosm.order.bits import bits
-from microcosm.text.sources import leaf_shows
 
 Env = dict[int, int]
 """The position that each variable of a body stands for."""

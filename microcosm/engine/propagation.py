@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
-from microcosm.engine.closure import Closure
 from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import AnyOf, Pointwise, Union
 from microcosm.order.bits import bits, lowest, transposed
+from microcosm.order.order import Closure
 
 
 class TableRule(NamedTuple):

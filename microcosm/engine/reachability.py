@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
-from microcosm.engine.closure import Closure
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import Union
+from microcosm.engine.views import AnyOf, Union
 from microcosm.order.bits import lowest
+from microcosm.order.order import Closure
 
 
 class Reachability:
@@ -40,6 +40,9 @@ class Reachability:
                 moves = list(_moves(rule.body, read, scope))
                 self._moves.extend(move for move in moves if move not in self._moves)
                 self._bounded = self._bounded and bool(moves)
+        relation, self._forwards = self._moves[0] if len(self._moves) == 1 else (None, True)
+        self._along = relation if self._bounded and isinstance(relation, Closure) else None
+        """The order along which alone recursive rules lead, if it is so."""
 
     def forget(self) -> None:
         """The ground changed: what was remembered may not hold any more."""
@@ -60,6 +63,32 @@ class Reachability:
             return 0
         self._vain.append((left, right))
         return left
+
+    def surely_vain(self, a: int, b: int) -> bool:
+        """Whether a look at what is before both ends says that no goal that they lead to holds.
+
+        Where rules lead along one order alone, an event before both is before all that they lead to. (Where
+        they lead backwards, it is one that is after both.) Cost: two rows of the order.
+        """
+        return bool(self._common(a, b))
+
+    def surely_with(self, a: int, b: int) -> int:
+        """A set with a in it, none of it holding with b, by what is before both; else 0. Cost: a row more."""
+        common = self._common(a, b)
+        if not common or self._along is None:
+            return 0
+        return self._along.row(lowest(common)) if self._forwards else self._along.col(common.bit_length() - 1)
+
+    def _common(self, a: int, b: int) -> int:
+        """The events before both ends by which no rule concludes anything."""
+        order = self._along
+        if order is None:
+            return 0
+        common = order.col(a) & order.col(b) if self._forwards else order.row(a) & order.row(b)
+        for base in self._base:
+            if common:
+                common = base.surely_barred(common, order, self._forwards)
+        return common
 
     def ahead(self, a: int, b: int) -> tuple[int, int, list[int]]:
         """Where a and b lead to, or more, and which rules without recursion may conclude something there."""
@@ -141,6 +170,22 @@ class _Base:
         """The ground may have changed."""
         self._served.clear()
 
+    def surely_barred(self, common: int, order: Closure, before: bool) -> int:
+        """Those of `common`, all before (or after) both ends, that bar the rule wherever these lead."""
+        domain, subset = self._scope.domain, self._scope.subset
+        for one in self._body.ones:
+            if one.variable in (LEFT, RIGHT) and not _masked(domain, subset(one.source), one.positive):
+                return common
+        for none, own, _ in self._nones:
+            relations = [(self._scope.relation(p.source), before is (p.left == own)) for p in none.pairs]
+            if all(_has(relation, order, straight) for relation, straight in relations):
+                met = common & domain
+                for one in none.ones:
+                    met = _masked(met, subset(one.source), one.positive)
+                if met:
+                    return met
+        return 0
+
     def barred(self, a: int, b: int, left: int, right: int) -> bool:
         """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong.
 
@@ -206,6 +251,19 @@ class _Base:
     def _towards(self, p: PairLiteral, own: int, event: int) -> int:
         relation = self._scope.relation(p.source)
         return relation.col(event) if p.right == own else relation.row(event)
+
+
+def _masked(events: int, subset: int, positive: bool) -> int:
+    return events & subset if positive else events ^ (events & subset)
+
+
+def _has(relation: RowRelation, order: Closure, straight: bool) -> bool:
+    """Whether a relation holds, read straight or turned, wherever an order does."""
+    if isinstance(relation, AnyOf):
+        return any(part is order for part, _ in relation.relations)
+    if isinstance(relation, Union):
+        return any(_has(part, order, straight) for part in relation.relations)
+    return relation is order and straight
 
 
 def spread(events: int) -> list[int]:

@@ -40,35 +40,6 @@ class RowRelation(Protocol):
         """Sets that contain every a with a non-empty row, and every b with a non-empty column."""
 
 
-class Remembered(dict[int, int]):
-    """Rows that are computed when first asked for; asking again is a look-up.
-
-    Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
-    """
-
-    BUDGET = tuning.BITS_KEPT
-
-    def __init__(self, compute: RowOf) -> None:
-        super().__init__()
-        self._compute = compute
-        self._bits = 0
-
-    def __missing__(self, at: int) -> int:
-        row = self._compute(at)
-        self._bits += row.bit_length()
-        if self._bits > self.BUDGET:
-            self.clear()
-            self._bits = row.bit_length()
-        self[at] = row
-        return row
-
-    def filled(self, rows: list[int]) -> list[int]:
-        """These rows, of each position from 0, being remembered if they fit in. Cost: linear in them."""
-        if len(rows) ** 2 <= self.BUDGET:
-            self.update(enumerate(rows))
-        return rows
-
-
 def all_rows(relation: RowRelation, width: int, forwards: bool = True) -> list[int]:
     """Every row of a relation below `width`, or every column: what a saturation begins with.
 

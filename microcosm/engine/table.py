@@ -24,7 +24,7 @@ from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import Pointwise
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits
+from microcosm.order.bits import bits, lowest
 
 
 class Remembering(RelationScope, Protocol):
@@ -117,6 +117,8 @@ class Table:
         self._settled, self._number = tables.settled, tables.preds.index(pred)
         self._decided: dict[Ends, bool] = {}
         """What searches said of pairs, the lesser position first: only symmetric predicates are searched."""
+        self._patience = 0
+        """How many events searches for rows may meet beyond what saturation is worth: `SEARCHED` a row."""
 
     @cached_property
     def _search(self) -> BackwardSearch | None:
@@ -141,8 +143,7 @@ class Table:
         search = self._search
         if search is not None:
             events = self.tables.scope.domain.bit_length()
-            pairs = min(events, self.WORTH) ** 2
-            limit = inf if events > self.MOST else self.SEARCH + pairs // self.WORTH
+            limit = self._worth(events)
             if search.searches <= events or limit is inf:
                 answer = search.decide(a, b, limit - search.steps)
                 if answer is not None:
@@ -150,6 +151,33 @@ class Table:
                         self._decided[pair] = answer
                     return answer
         return bool(self.tables.row(self.pred, a) >> b & 1)
+
+    def among(self, a: int, others: int) -> int:
+        """What row a has of some other events, for whoever goes through rows and keeps none.
+
+        Cost: some row operations for all that rests on no recursion, and a search for what may rest on it,
+        which mostly settles many pairs; saturation, among not too many events, once that is worth more.
+        """
+        search = self._search
+        if self._settled or search is None:
+            return self.row(a) & others
+        found, left = search.at_once(a, others)
+        before, worth = (search.steps, search.searches), self._worth(self.tables.scope.domain.bit_length())
+        self._patience += self.SEARCH
+        while left:
+            b = lowest(left)
+            answer = search.decide(b, a, worth + self._patience - (search.steps - before[0]))
+            if answer is None:
+                return self.row(a) & others
+            left &= ~(search.vain(a) | 1 << b)
+            found |= answer << b
+        self._patience -= search.steps - before[0]
+        search.steps, search.searches = before  # single questions have a patience of their own
+        return found
+
+    def _worth(self, events: int) -> float:
+        """How many events searches may meet before saturation is worth more."""
+        return inf if events > self.MOST else self.SEARCH + min(events, self.WORTH) ** 2 // self.WORTH
 
     def trail(self, a: int, b: int) -> Climb | None:
         """How a search found the pair, where that is known: pairs, the last of which needs no recursion."""
@@ -163,6 +191,7 @@ class Table:
         """Drop what was remembered."""
         self.tables.forget()
         self._decided.clear()
+        self._patience = 0
         if (search := self.__dict__.get("_search")) is not None:
             search.forget()
 

@@ -11,8 +11,8 @@ from operator import and_, or_, xor
 
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, PairLiteral
 from microcosm.engine.join import RelationScope
-from microcosm.engine.relations import Remembered, RowOf, RowRelation, all_rows
-from microcosm.order.bits import bits
+from microcosm.engine.relations import RowOf, RowRelation, all_rows
+from microcosm.order.bits import Remembered, bits
 
 
 class Pointwise:

@@ -145,7 +145,7 @@ class EventTable:
         Cost: that of sorting what is nearly sorted.
         """
         rank = {file: at for at, file in enumerate(files)}
-        lines, order = self.lines, list(range(len(self)))
+        lines, order = self.lines, list(range(len(self.names)))
         if len(rank) > 1:
             ranks = [*map(rank.__getitem__, self.files)]
             order.sort(key=lambda at: (ranks[at], lines[at]))

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NoReturn
 
-from microcosm.errors import Undefined
-
 
 class Relation(Enum):
     """How one event stands to another, as a given, a judgement or a verdict.
@@ -84,39 +82,6 @@ MORE_ACCURATE: dict[Relation, tuple[Relation, ...]] = {
 }
 """What is strictly more accurate than a relation (Definition 3.8, transitively closed)."""
 
-SPELLINGS: dict[str, Relation] = {
-    **{relation.value: relation for relation in Relation if relation.value is not None},
-    "≺": Relation.BEFORE,
-    "→": Relation.BEFORE,
-    "≻": Relation.AFTER,
-    "∥": Relation.CONCURRENT,
-    "≬": Relation.RELATED,
-    "≮": Relation.NOT_BEFORE,
-}
-"""Every accepted spelling of a relation, ASCII and mathematical."""
-
-
-def read_relation(said: Relation | str | None) -> Relation:
-    """The relation that a sign, a name or a member of the enum stands for; None is silence, as in JSON.
-
-    Raises `Undefined` for anything else.
-
-    >>> read_relation("<"), read_relation("before"), read_relation("∥"), read_relation(Relation.UNKNOWN)
-    (Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.UNKNOWN)
-    """
-    if isinstance(said, Relation):
-        return said
-    if said is None:
-        return Relation.SILENT
-    if isinstance(said, str):
-        text = said.strip()
-        found = SPELLINGS.get(text, Relation.__members__.get(text.upper().replace(" ", "_")))
-        if found is not None:
-            return found
-    known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
-    raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
-
-
 GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 """The relations that an external correspondence may state; `>` is read as the converse of `<`."""
 
@@ -125,7 +90,7 @@ GIVEN_RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 class Correspondence:
     """`left relation right`, with the place or message it came from (`source`, not compared).
 
-    Where a correspondence is handed to a microcosm, `relation` may also be a sign or a name (`checked`).
+    Where one is handed to a microcosm, `relation` may also be a sign or a name (`givens.spelling.checked`).
 
     >>> Correspondence("b", Relation.AFTER, "a").normal()
     Correspondence(left='a', relation=Relation.BEFORE, right='b', source=None)
@@ -135,15 +100,6 @@ class Correspondence:
     relation: Relation
     right: str
     source: str | None = field(default=None, compare=False)
-
-    def checked(self) -> Correspondence:
-        """The same with a relation for a sign or a name. Raises `Undefined` for what is no relation.
-
-        >>> Correspondence("a", "||", "b").checked()  # type: ignore[arg-type]
-        Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
-        """
-        relation = read_relation(self.relation)
-        return self if relation is self.relation else replace(self, relation=relation)
 
     def normal(self) -> Correspondence:
         """The same fact without `>`: `b > a` becomes `a < b`, `b !> a` becomes `a !< b`."""

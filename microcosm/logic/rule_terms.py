@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import NoReturn
 
 from microcosm.errors import RuleError
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.rule import ANY, Incompatible, Term
 from microcosm.logic.rule_grammar import Token, UnexpectedTokenError
 

@@ -8,11 +8,11 @@ half the time of `x & ~y`, which is why it stands where rows are many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from microcosm.tuning import BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP, TURNED_AS_TEXT
+from microcosm.tuning import BITS_KEPT, BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP, TURNED_AS_TEXT
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
@@ -187,3 +187,32 @@ def _turned(rows: Sequence[int], side: int) -> list[int]:
         half >>= 1
         mask ^= mask << half
     return square
+
+
+class Remembered(dict[int, int]):
+    """Rows that are computed when first asked for; asking again is a look-up.
+
+    Where all rows together would take more than `BUDGET` bits, they are dropped when they have.
+    """
+
+    BUDGET = BITS_KEPT
+
+    def __init__(self, compute: Callable[[int], int]) -> None:
+        super().__init__()
+        self._compute = compute
+        self._bits = 0
+
+    def __missing__(self, at: int) -> int:
+        row = self._compute(at)
+        self._bits += row.bit_length()
+        if self._bits > self.BUDGET:
+            self.clear()
+            self._bits = row.bit_length()
+        self[at] = row
+        return row
+
+    def filled(self, rows: list[int]) -> list[int]:
+        """These rows, of each position from 0, being remembered if they fit in. Cost: linear in them."""
+        if len(rows) ** 2 <= self.BUDGET:
+            self.update(enumerate(rows))
+        return rows

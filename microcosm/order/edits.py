@@ -68,12 +68,15 @@ class Pending:
         self._futures += lower.to_bytes(self._width, "little")
         self._uppers.append(upper, inward)
         self._lowers.append(lower, onward)
+        before, after = inward | itself, onward | itself
+        rows = self._inward
         for link in _links(onward):
-            self._inward[link] |= inward | itself
+            rows[link] |= before
+        rows.append(before)
+        rows = self._onward
         for link in _links(inward):
-            self._onward[link] |= onward | itself
-        self._inward.append(inward | itself)
-        self._onward.append(onward | itself)
+            rows[link] |= after
+        rows.append(after)
         self._starts.clear()
         self._ends.clear()
 

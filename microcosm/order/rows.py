@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import from_positions, marks
+from microcosm.order.bits import marks, row_of
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
 
@@ -54,7 +54,7 @@ class Rows:
         self._rank: list[int] = []  # of each position, where it stands in the causal order
         self._late: set[int] = set()  # to which links lead backwards in it that came since
         self._edges = sum(map(len, self._successors))
-        self._searched = 0  # positions that searches have met
+        self._searched = self._searches = 0  # positions that searches have met, and how many searches
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
         self._causal_order()
 
@@ -67,8 +67,10 @@ class Rows:
 
     def ordered(self, a: int, b: int) -> Relation | None:
         past = self._past
-        if past is None or self._pending is not None:
+        if past is None:
             return BEFORE if self.before(a, b) else AFTER if self.before(b, a) else None
+        if self._pending is not None:  # where neither is before the other, rows are likely to be asked for
+            return BEFORE if self.past(b) >> a & 1 else AFTER if self.past(a) >> b & 1 else None
         if past[b] >> a & 1:
             return BEFORE
         return AFTER if past[a] >> b & 1 else None
@@ -158,7 +160,7 @@ class Rows:
             return
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._close(self._causal_order(), self._predecessors)
-        if self._past is not None and not self.before(a, b):
+        if self._past is not None and not self._past[b] >> a & 1:
             if self._waits(a, b):
                 self._wait(a, b)
             else:
@@ -280,7 +282,7 @@ class Rows:
 
     def _changed(self, edges: int) -> None:
         self._edges += edges
-        self._searched = 0
+        self._searched = self._searches = 0
         if self._past is None:
             self._future = None  # rows of the future are put right by way of those of the past only
         for found in (*self._found, self._waiting):
@@ -348,10 +350,11 @@ class Rows:
         if row is not None:
             return row
         if self._searched > self._edges * (1 + self.size / 16384):
-            if self.size <= self.SATURATE:
+            if self.size <= self.SATURATE and not self._sparse():
                 return None  # searches have cost about as much as computing all rows will
+            self._searched = self._searches = 0
+        if self.size > tuning.TABLE_AT_ONCE and len(found) >= tuning.ROWS_HELD:
             found.clear()
-            self._searched = 0
         seen = set(neighbours[start])
         stack = list(seen)
         while stack:
@@ -360,8 +363,15 @@ class Rows:
                     seen.add(w)
                     stack.append(w)
         self._searched += len(seen)
-        row = found[start] = from_positions(seen, self.size)
+        self._searches += 1
+        least = min(seen, default=0)
+        row = found[start] = row_of([v - least for v in seen]) << least  # made as wide as they are apart
         return row
+
+    def _sparse(self) -> bool:
+        """Whether rows are so small, by those that were searched for, that to search again is no slower."""
+        worth = self._searches * self.size // tuning.POSITIONS_A_MEMBER
+        return self.size > tuning.TABLE_AT_ONCE and self._searched < worth
 
     def _check(self) -> None:
         """Assert every invariant: rows, where present, are what a fresh closure gives."""

@@ -211,7 +211,11 @@ def predecessors(computation: Computation, extra: Mapping[int, Sequence[int]], b
 def sort(
     computation: Computation, extra: Mapping[int, Sequence[int]], beyond: int = 0
 ) -> tuple[list[int] | None, list[int]]:
-    """The order, or None; and how many predecessors of each node remain unplaced (Kahn). Cost: linear."""
+    """The order, or None; and how many predecessors of each node remain unplaced (Kahn). Cost: linear.
+
+    What was made ready last is placed next, so that an execution stays with a process while it can. The edges
+    of the computation are read off its chains and messages; only those of `extra` are made.
+    """
     count = len(computation)
     waiting = predecessors(computation, extra, beyond)
     order: list[int] = []

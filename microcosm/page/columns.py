@@ -13,7 +13,6 @@ from itertools import chain, pairwise
 from typing import Any
 
 from microcosm.compare.verdict_rows import seeds_own
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import INTERNAL, Processes
 from microcosm.engine.lowering import online
@@ -21,6 +20,7 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
+from microcosm.order.order import Closure
 from microcosm.page.layout import Layout, laid_out
 from microcosm.page.packing import Column, integers, lines, moments, naturals, numbered, small, steps, words
 from microcosm.traces.event import ANSWERED, SENDS

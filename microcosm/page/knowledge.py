@@ -20,7 +20,7 @@ from microcosm.engine.lowering import initial
 from microcosm.engine.prove import Prover
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
-from microcosm.logic.proof_json import proof_object
+from microcosm.logic.derivation import proof_object
 from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits
 from microcosm.page.columns import TIMED, PageModel

@@ -16,7 +16,7 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
-from microcosm.logic.proof_json import proof_object
+from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import TABLED, TooLarge, verdict_table
 from microcosm.page.packing import Column, small

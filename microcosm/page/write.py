@@ -21,7 +21,7 @@ from typing import Any
 from microcosm.compare.verdict_rows import fingerprint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import AnyPath, display_name, write_text
-from microcosm.logic.proof_json import proof_object
+from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
 from microcosm.page.packing import Column

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from microcosm import tuning
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import VERDICTS, Engine
 from microcosm.engine.lowering import online
 from microcosm.errors import MissingLibrary, Undefined, readable
@@ -22,6 +21,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
+from microcosm.order.order import Closure
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:

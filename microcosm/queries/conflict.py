@@ -18,7 +18,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
-from microcosm.text.mc_reader import write_mc
+from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
 from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds.constraints import constrained

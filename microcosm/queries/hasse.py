@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, SPELLINGS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
+from microcosm.order.order import Closure
 from microcosm.order.rows import Rows
 
 if TYPE_CHECKING:

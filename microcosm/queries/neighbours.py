@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import read_relation
 from microcosm.order.bits import bits, from_positions, lowest
+from microcosm.order.order import Closure
 
 CERTAIN = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
 """The verdicts that say something of a pair."""

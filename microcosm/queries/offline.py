@@ -104,7 +104,7 @@ class Decisions:
         the rules tell much, and worlds nothing), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
-        worlds = Worlds(self._givens).possible(a, b, stop)
+        worlds = Worlds(self._givens, self._engine).possible(a, b, stop)
         if not worlds.relations:
             _refuse(self.contradiction(stop))
         events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)

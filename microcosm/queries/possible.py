@@ -7,22 +7,26 @@ Exact, unlike a verdict: a relation that is missing here holds in no world that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cache, cached_property, partial, reduce
 from itertools import chain, repeat
 from operator import and_, or_
+from typing import NamedTuple
 
+from microcosm.engine.engine import Engine
+from microcosm.engine.lowering import closes_givens, initial
 from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation, read_relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
-from microcosm.worlds.possible import Possibilities
+from microcosm.worlds.possible import Possibilities, PossibleRelations
 from microcosm.worlds.propagation import MEMBERS, PossibleTable
 from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
@@ -132,30 +136,51 @@ OUTSIDERS = 2
 """Events that a question names and no given does: anything is possible of them."""
 
 
-class WitnessWorld:
-    """A world that shows that something is possible: all events in an order that extends its `<`.
+class Shown(NamedTuple):
+    """A world, and the names of its events; further positions are nobody's."""
 
-    Cost: that of the order and of the reduction of its `<` is paid when they are first asked for.
+    world: Candidate
+    names: Sequence[str]
+
+
+class WitnessWorld:
+    """A world of some `size` that shows that something is possible: all events in an order that extends `<`.
+
+    Cost: that of the world, where none had to be found, and that of the order and of the reduction of its `<`
+    are paid when they are first asked for.
     """
 
-    def __init__(self, world: Candidate, names: Sequence[str]) -> None:
-        self._world, self._names = world, names
+    def __init__(self, size: int, shown: Callable[[], Shown]) -> None:
+        self._size, self._make = size, shown
+
+    @classmethod
+    def of(cls, world: Candidate, names: Sequence[str]) -> WitnessWorld:
+        """A world that was found. Cost: constant."""
+        return cls(len(names), partial(Shown, world, names))
 
     def __len__(self) -> int:
         """How many events it has."""
-        return len(self._names)
+        return self._size
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return WitnessWorld, (self._size, partial(Shown, *self._shown))
+
+    @cached_property
+    def _shown(self) -> Shown:
+        return self._make()
 
     @cached_property
     def order(self) -> list[str]:
         """All events, causes first."""
-        return [self._names[at] for at in self._world.order if at < len(self._names)]
+        world, names = self._shown
+        return [names[at] for at in world.order if at < len(names)]
 
     @cached_property
     def before(self) -> list[tuple[str, str]]:
         """The transitive reduction of its `<`, sorted."""
-        names = self._names
+        world, names = self._shown
         with gc_paused():
-            return sorted((names[a], names[b]) for a, b in self._world.reduction())
+            return sorted((names[a], names[b]) for a, b in world.reduction())
 
     def __str__(self) -> str:
         return ", ".join(map(quote, self.order))
@@ -209,14 +234,26 @@ def ignored(givens: Givens) -> tuple[str, ...]:
     >>> ignored(Givens(messages=[Message("send", "s", "m", "p")], orderings=["causal"]))
     ('ordering causal',)
     """
-    found = [f"ordering {ordering}" for ordering in givens.orderings] if givens.messages else []
+    orderings = givens.orderings if givens.orderings and givens.messages else []
+    found = [f"ordering {ordering}" for ordering in orderings]
     if givens.complete and lacking(givens) is not None:
         found.append("complete")
     return tuple(found)
 
 
+def _only_order(givens: Givens) -> bool:
+    """Whether nothing is given of pairs of events but `<`, of which every closure is a world."""
+    if givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete:
+        return False
+    links = givens.links
+    return links is not None or all(fact.relation is Relation.BEFORE for fact in givens.external.values())
+
+
 class Worlds:
-    """The worlds that fit some givens, which are read once and must not change meanwhile.
+    """The worlds that fit some givens, which must not change meanwhile.
+
+    With an `engine` on the same givens, where nothing but `<` is given, what is possible of a pair is read
+    off the order of the engine, and a world is made (and checked) when somebody looks at it.
 
     >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens(internal=["a", "b"])
@@ -226,23 +263,57 @@ class Worlds:
     ((Relation.AFTER, Relation.CONCURRENT), [('a', 'b'), ('c', 'b')])
     """
 
-    def __init__(self, givens: Givens) -> None:
-        self.events = list(givens.named())
-        self._position = {event: at for at, event in enumerate(self.events)}
-        size = len(self.events) + OUTSIDERS
+    def __init__(self, givens: Givens, engine: Engine | None = None) -> None:
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
+        known = engine is not None and closes_givens(engine.rules) and _only_order(givens)
+        self._engine = engine if known else None
+        self._givens = givens.copy()  # a world may be looked at after a change
+
+    @cached_property
+    def events(self) -> list[str]:
+        """Every named event, in the order of their positions."""
+        return [*self._position]
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return self._givens.numbers()
+
+    @cached_property
+    def _possibilities(self) -> Possibilities:
         with gc_paused():
-            self._possibilities = Possibilities(constraints_of(givens, self._position, size))
+            size = len(self._position) + OUTSIDERS
+            return Possibilities(constraints_of(self._givens, self._position, size))
 
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
         """The relations of two distinct events, named in the givens or not. See `Possibility`.
 
-        Cost: without `<>` linear in the past and future of the two; with `<>` a bit test and the price of
-        three worlds where earlier answers decide, else a search, exponential at worst. `stop` is asked now
-        and then whether to give up.
+        Cost: a question of the engine where its order decides; else without `<>` linear in the past and
+        future of the two; with `<>` a bit test and the price of three worlds where earlier answers decide,
+        else a search, exponential at worst. `stop` is asked now and then whether to give up.
         """
-        names = list(self.events)
+        engine = self._engine
+        if engine is None:
+            found, names = self._searched(a, b, stop)
+            worlds = {r: WitnessWorld.of(world, names) for r, world in found.worlds.items()}
+            left = tuple(r for r in MEMBERS if r in worlds or r in found.undecided)
+            return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
+        search = cache(lambda: self._searched(a, b))
+
+        def shown(relation: Relation) -> Shown:
+            found, names = search()
+            return Shown(found.worlds[relation], names)
+
+        _, x, y = engine.locate(a, b)
+        known = engine.order(initial(Relation.BEFORE)).ordered(x, y)
+        left = MEMBERS if known is None else (known,)
+        size = engine.universe.named.bit_count() + sum(not engine.mentions(event) for event in (a, b))
+        worlds = {relation: WitnessWorld(size, partial(shown, relation)) for relation in left}
+        return Possibility(left, worlds, not self.ignored, self.ignored)
+
+    def _searched(self, a: str, b: str, stop: Stop | None = None) -> tuple[PossibleRelations, list[str]]:
+        """What the constraints leave of a pair, and the names of the positions."""
+        names = [*self.events]
         places = []
         for event in (a, b):
             if event not in self._position:
@@ -251,10 +322,7 @@ class Worlds:
             else:
                 places.append(self._position[event])
         self._possibilities.stop = stop
-        found = self._possibilities.possible(*places)
-        left = tuple(r for r in MEMBERS if r in found.worlds or r in found.undecided)
-        worlds = {r: WitnessWorld(world, names) for r, world in found.worlds.items()}
-        return Possibility(left, worlds, not found.undecided and not self.ignored, self.ignored)
+        return self._possibilities.possible(*places), names
 
     def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
@@ -282,7 +350,7 @@ class Worlds:
         """
         self._possibilities.stop = stop
         world = self._possibilities.world()
-        return None if world is None else WitnessWorld(world, self.events)
+        return None if world is None else WitnessWorld.of(world, self.events)
 
     def table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """The possible relations of every pair, sorted, first before second; and whether all were decided.

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.questions.language import (
     And,
     Compared,

@@ -17,7 +17,6 @@ from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from microcosm import tuning
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
@@ -29,7 +28,7 @@ from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.chain_cover import UNPLACED, LabelArrays, Wide
 from microcosm.order.labels import Labels
-from microcosm.order.order import lacking
+from microcosm.order.order import Closure, lacking
 from microcosm.queries.offline import Decisions, are_shipped
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.questions.formulas import REFUTED, SIGNS, FormulaReader, parameters_of
 from microcosm.questions.language import (
     COLUMNS,

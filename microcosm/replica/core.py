@@ -17,6 +17,7 @@ from msgpack import packb
 from microcosm.errors import MicrocosmError, Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import checked
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
@@ -292,7 +293,7 @@ class Core:
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
     """The correspondences of a text, or the one given, in their normal form. Raises `TextError`."""
     found = [given] if isinstance(given, Correspondence) else parse_correspondences(given)
-    return [fact.checked().normal() for fact in found]
+    return [checked(fact).normal() for fact in found]
 
 
 def fit(name: str) -> str:

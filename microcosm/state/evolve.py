@@ -9,7 +9,7 @@ which may refuse what comes after they took something away. What is refused for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -22,12 +22,12 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.logic.derivation import Conclusion, Derivation, absent
+from microcosm.givens.spelling import checked
+from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows
 from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
-from microcosm.text.sources import leaf_shows
 
 REFUTED = (Relation.NOT_BEFORE,)
 
@@ -38,7 +38,7 @@ def facts_of(given: str | Correspondence) -> list[Correspondence]:
     Cost: linear in the text.
     """
     if isinstance(given, Correspondence):
-        return [given.checked().normal()]
+        return [checked(given).normal()]
     return [fact.normal() for fact in parse_correspondences(given)]
 
 
@@ -63,7 +63,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
         other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
         raise _of_addition(fact, other, cycle) from None
     givens.add(fact)
-    problem = contradiction(engine, givens, clash, strict)
+    problem = _contradiction(engine, givens, clash, strict)
     if problem is not None:
         _drop(engine, givens, fact)
         raise problem
@@ -106,12 +106,42 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
             raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
     try:
-        problem = contradiction(engine, givens, engine.append(event), strict)
+        problem = _contradiction(engine, givens, engine.append(event), strict)
         if problem is not None:
             raise problem
     except BaseException:
         givens.internal.pop()
         raise
+
+
+def grown(engine: Engine, givens: Givens, more: Givens, links: Iterable[Correspondence]) -> bool:
+    """Give what a log says that has grown, these links to its new events; whether nothing contradicts them.
+
+    If not, the engine is to be built anew. Cost: as `add` for each link, and at the first time linear.
+    """
+    try:
+        if any(engine.add(fact) for fact in links):
+            return False
+    except CyclicGivens:
+        return False
+    givens.grow(more)
+    return True
+
+
+def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
+    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
+
+    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
+    """
+    try:
+        engine = Engine(rules, givens)
+    except CyclicGivens as cycle:
+        raise _of_cycle(cycle, givens, rules) from None
+    clash = engine.clash()
+    problem = _contradiction(engine, givens, clash, strict) if clash or strict else None
+    if problem is not None:
+        raise problem
+    return engine
 
 
 def expect_distinct(a: str, b: str) -> None:
@@ -153,7 +183,7 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
             raise _refused(f"`{fact}` {problem}", derivation)
 
 
-def contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
+def _contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
     """What is wrong with the givens now: a clash, or (strict) that condition (4) is violated.
 
     Cost: that of the derivations, if anything is; `strict`, two rows for each event with a `<>`.
@@ -251,6 +281,12 @@ def _between(now: Engine, instance: Instance, names: dict[str, str]) -> Iterator
 def _premises(
     now: Engine, past: Engine, witness: Prover, instance: Instance, names: dict[str, str]
 ) -> list[Derivation] | None:
+    """The derivations of the premises; None where one does not hold.
+
+    `engine.proof_steps.Steps.node` writes down a step that a search has found to hold, in one engine, its
+    events by position. Here it is asked whether it holds, in two engines that number events differently: what
+    is judged and denied before the change, what is most accurate after it. So the two share no code.
+    """
     found = []
     for premise in instance.premises:
         match premise:
@@ -321,7 +357,7 @@ def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGi
     return _refused(f"`{fact}` would close a cycle", other)
 
 
-def of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
+def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
     """Givens that close a cycle: all of it but its last link against that link.
 
     Cost: linear in the givens and the cycle.

@@ -7,25 +7,26 @@ keeps the paper's conditions, the default one lets a more accurate judgement sup
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from microcosm import files
-from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.engine import Engine
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
-from microcosm.givens.relation import Correspondence, Relation, read_relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import checked, read_relation
 from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
 from microcosm.state.prepared import Prepared
-from microcosm.text.mc_reader import givens_to_json, read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Microcosm:
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
-        self._engine = built(self._givens, self.rules, strict)
+        self._engine = evolve.built(self._givens, self.rules, strict)
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -101,8 +102,8 @@ class Microcosm:
     ) -> Microcosm:
         """A microcosm from a file, `.mc` or JSON, or from a log of any format in some files, packed or not.
 
-        A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` are the options
-        of `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
+        A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` as in
+        `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
         """
         from microcosm.state.opening import read
 
@@ -145,10 +146,14 @@ class Microcosm:
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
+        from microcosm.text.mc_writer import write_mc
+
         return write_mc(self._givens)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, which reads back to equal givens."""
+        from microcosm.text.json_form import givens_to_json
+
         return givens_to_json(self._givens)
 
     def write(self, path: files.AnyPath) -> None:
@@ -357,7 +362,7 @@ class Microcosm:
     def concluded(self) -> Concluded:
         """What is shown of pairs where the log is said to be complete: `||`, concluded offline, for `?`.
 
-        The verdicts themselves stay those of online decision making. Valid until the next change.
+        The verdicts themselves stay as they are. Valid until the next change.
         """
         return self._prepared.concluded
 
@@ -591,8 +596,7 @@ class Microcosm:
         Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
         propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
         propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
-        `Undefined` for an event that nothing names. Cost: that of building the engine twice, and where
-        anything is refuted, of what propagation refutes, twice (n²/8 bytes).
+        `Undefined` for an event that nothing names. Cost: as `without_events`.
         """
         from microcosm.state.forget import without_events
 
@@ -643,13 +647,13 @@ class Microcosm:
         together with others; `why` explains these. Raises `Undefined` where `change` is not given.
         """
         return evolve.explain_evolution(
-            self._engine, self._givens, self.rules, (a, b), change.checked(), update
+            self._engine, self._givens, self.rules, (a, b), checked(change), update
         )
 
     # -- inside --------------------------------------------------------------------------------------------
 
     def _built(self, givens: Givens) -> Engine:
-        return built(givens, self.rules, self.strict)
+        return evolve.built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
         expect_distinct(a, b)
@@ -660,14 +664,10 @@ class Microcosm:
     def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""
         facts = evolve.facts_of(given)
-        if whole or len(facts) > 1:
-            with self.batch():
+        try:
+            with self.batch() if whole or len(facts) > 1 else nullcontext():
                 for fact in facts:
                     step(self._engine, self._givens, fact, self.strict)
-                    self._changed()
-            return
-        try:
-            step(self._engine, self._givens, facts[0], self.strict)
         finally:
             self._changed()
 
@@ -676,13 +676,8 @@ class Microcosm:
 
         Raises `Contradiction`. Cost: as `add` for each link, and at the first time linear.
         """
-        try:
-            odd = any(self._engine.add(fact) for fact in links)
-        except CyclicGivens:
-            odd = True
-        if odd:
+        if not evolve.grown(self._engine, self._givens, givens, links):
             return self._replace(givens.copy())
-        self._givens.grow(givens)
         self._changed()
 
     def _replace(self, givens: Givens) -> None:
@@ -700,19 +695,3 @@ class Microcosm:
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""
         self._engine._check(self._givens)
-
-
-def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
-    """An engine on some givens. Raises `Contradiction` where their initial judgements exclude each other.
-
-    `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
-    """
-    try:
-        engine = Engine(rules, givens)
-    except CyclicGivens as cycle:
-        raise evolve.of_cycle(cycle, givens, rules) from None
-    clash = engine.clash()
-    problem = evolve.contradiction(engine, givens, clash, strict) if clash or strict else None
-    if problem is not None:
-        raise problem
-    return engine

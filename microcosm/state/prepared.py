@@ -38,7 +38,7 @@ class Prepared:
         """The worlds that fit."""
         from microcosm.queries.possible import Worlds
 
-        return Worlds(self._givens)
+        return Worlds(self._givens, self._engine)
 
     @cached_property
     def batch(self) -> Batch:

@@ -18,7 +18,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.state.merge import either_complete, union
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.mc_reader import iter_mc, parse_statement, read_givens
+from microcosm.text.mc_reader import parse_statement, read_givens
+from microcosm.text.mc_writer import iter_mc
 from microcosm.text.names import quote
 from microcosm.text.statement import Correspondences
 

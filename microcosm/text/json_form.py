@@ -15,7 +15,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
 from microcosm.givens.exact import in_json, json_text, number_or_infinity
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.event_line import KINDS, event_to_json
 from microcosm.text.json_values import (
     JsonFault,

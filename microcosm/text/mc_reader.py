@@ -27,26 +27,11 @@ from microcosm.givens.event_table import EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
-from microcosm.text.json_form import givens_from_json, givens_to_json, read_json
-from microcosm.text.mc_writer import iter_mc, write_mc
-from microcosm.text.names import KEYWORDS, quote
+from microcosm.text.names import KEYWORDS
 from microcosm.text.short_cut import WORD, Unusual, names_of, short_cut, text_of
 from microcosm.text.statement import BadStatement, Statement, facts_of, line_of, stated
 from microcosm.text.words import OPERAND, PLAIN, SIGN, STRING, shown, unquote
 from microcosm.tuning import gc_paused
-
-__all__ = [
-    "givens_from_json",
-    "givens_to_json",
-    "iter_mc",
-    "parse_correspondences",
-    "parse_statement",
-    "quote",
-    "read_givens",
-    "read_json",
-    "write_mc",
-]
-
 
 BEGINNINGS = ("send ", "receive ", "event ")
 """What the first line of a run of messages, or of what a log says of its events, begins with."""
@@ -65,6 +50,8 @@ def read_givens(text: str, file: str | None = None) -> Givens:
     text = text.removeprefix("\ufeff")
     with gc_paused():
         if _is_json(text):
+            from microcosm.text.json_form import read_json
+
             return read_json(text, file)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -20,7 +20,8 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow
-from microcosm.givens.relation import SPELLINGS, Correspondence, Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.words import shown
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")

@@ -4,12 +4,17 @@ What came before what is a graph of few edges, never all pairs. An edge leads fr
 its process, from a sending to its reception, and from what a clock has newly seen to the event of that
 clock. Messages and stamps that contradict the clocks or the order of processes are reported and not
 believed.
+
+Which sending a reception answers is told by the name of the message. It may go to several processes, in one
+event or by a copy each, and be sent again. Of a process that sends it again the first time counts: that,
+surely, came before every reception.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 
 from microcosm.givens.clock import Clock, Stamp, between
@@ -17,9 +22,8 @@ from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
 from microcosm.order.happens_before import components
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.event import in_trace
+from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent, in_trace
 from microcosm.traces.execution import Execution
-from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.report import Report
 
 
@@ -45,8 +49,9 @@ def token_in(attributes: Mapping[str, object], token: str) -> str | None:
 class Causality:
     """What one execution says, with whatever is odd about it reported: all that a sink needs.
 
-    `names` are those of its events, with the execution in front where there are `several`; `clocks` those
-    that are believed, `exchange` its messages, `before` the graph of what came before what.
+    `names` are those of its events, with the execution in front where there are `several`; `times` the clocks
+    that are believed and `covers` whom they have newly seen (`Clocks`), `exchange` its messages, `before` the
+    graph of what came before what.
 
     Cost: that of `Clocks`, `exchange` and `Before`.
     """
@@ -57,9 +62,12 @@ class Causality:
         self.trace = run.trace if several else None
         """What stands before the names of processes, messages and tokens; None for nothing."""
         self.names = [entry.full_id if several else entry.id for entry in run.events]
-        self.clocks = Clocks(run, report)
+        clocked = any(entry.clock is not None for entry in run.events)
+        clocks = Clocks(run, report) if clocked else None
+        self.times: dict[int, Clock] = clocks.times if clocks else {}
+        self.covers: dict[int, list[int]] = clocks.covers if clocks else {}
         self.exchange = exchange(run, report)
-        self.before = Before(run, self.clocks, self.exchange, report)
+        self.before = Before(run, self.exchange, report, clocks)
 
     def full(self, name: str) -> str:
         """The name of a process, message or token among all executions."""
@@ -71,7 +79,7 @@ class Causality:
 
     def by_clocks(self, a: int, b: int) -> Relation | None:
         """What clocks say of two events of different processes."""
-        return by_clocks(self.clocks.times.get(a), self.clocks.times.get(b))
+        return by_clocks(self.times.get(a), self.times.get(b))
 
     def holders(self, token: str) -> dict[str, list[int]]:
         """The events that have an attribute, by its value, in an order that extends causality."""
@@ -121,11 +129,13 @@ class Before:
     the stamps that are believed. `order` lists the events so that every edge leads onwards.
     """
 
-    def __init__(self, execution: Execution, clocks: Clocks, found: Exchange, report: Report) -> None:
+    def __init__(
+        self, execution: Execution, found: Exchange, report: Report, clocks: Clocks | None = None
+    ) -> None:
         self._execution = execution
         self._report = report
         self.pairs = found.pairs
-        if clocks.times:
+        if clocks is not None:
             self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
         self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
         self.sources = self._sources(clocks)
@@ -162,14 +172,18 @@ class Before:
         self._report.add("message-against-clock", message, file=r.file, line=r.line)
         return True
 
-    def _sources(self, clocks: Clocks) -> dict[int, list[int]]:
-        sources = {event: list(seen) for event, seen in clocks.covers.items()}
+    def _sources(self, clocks: Clocks | None) -> dict[int, list[int]]:
+        sources = {event: list(seen) for event, seen in clocks.covers.items()} if clocks else {}
         for before, after in chain(self.pairs, self.links):
             sources.setdefault(after, []).append(before)
         return sources
 
     def _topological(self) -> list[int]:
-        """The events in an order that extends the edges; those on or behind a cycle are missing."""
+        """The events in an order that extends the edges; those on or behind a cycle are missing.
+
+        A loop of its own, for nothing has to be made of the processes: of 100,000 events with 40,000 messages
+        `cycle_or_order` and the sets that it wants take 2.7 times as long, `graphlib` 4.6 times.
+        """
         count = len(self._execution.events)
         targets: dict[int, list[int]] = {}
         waiting = [0 if before < 0 else 1 for before in self._execution.previous]
@@ -234,3 +248,89 @@ class Before:
             else:
                 earliest[event] = max(earliest[event], stamp[0])
         return kept
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The messages of an execution: `pairs` of a sending event and its reception.
+
+    `sent` and `received` are the events that send or receive for the first time, matched or not.
+    """
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+
+
+Copies = dict[tuple[str, str | None], dict[str, int]]
+"""By message and receiver (None: not recorded), each sender's first sending."""
+
+
+def exchange(execution: Execution, report: Report) -> Exchange:
+    """Match receptions with sendings; report what is repeated and what remains alone. Cost: linear.
+
+    A `receive` answers a `send` and a `deliver` a `causal_send`, or the other where the log has no
+    such sending of that message.
+    """
+    found = Exchange()
+    copies = {kind: _sendings(execution, kind, found, report) for kind in SENDS}
+    known = {kind: {message for message, _ in copies[kind]} for kind in SENDS}
+    heard: set[tuple[str, str | None]] = set()
+    for sending, receiving in SENDS.items():
+        met: set[tuple[str, str]] = set()
+        for event, entry, message in _events(execution, receiving, report):
+            if (message, entry.process) in met:
+                _add(report, "duplicate-receive", entry, f"{entry.process} receives {message} again")
+                continue
+            met.add((message, entry.process))
+            heard.update(((message, entry.process), (message, None)))
+            found.received.append(event)
+            level = sending if message in known[sending] else OTHER_LEVEL[sending]
+            open_ = copies[level].get((message, None), {})
+            senders = {**open_, **copies[level].get((message, entry.process), {})}
+            for process in senders.keys() & open_.keys():
+                senders[process] = min(senders[process], open_[process])
+            if len(senders) == 1:
+                found.pairs.append((min(senders.values()), event))
+            elif senders:
+                among = ", ".join(sorted(senders))
+                _add(report, "ambiguous-message", entry, f"{message} was sent by {among}")
+            elif message in known[level]:
+                _add(report, "wrong-receiver", entry, f"{message} was not sent to {entry.process}")
+            else:
+                _add(report, "unmatched-receive", entry, f"the sending of {message} is not in the log")
+    for event in found.sent:
+        entry = execution.events[event]
+        missing = [to for to in entry.to or (None,) if (entry.message, to) not in heard]
+        if missing:
+            by = "" if missing == [None] else f" by {', '.join(str(name) for name in missing)}"
+            message = f"the reception of {entry.message}{by} is not in the log"
+            _add(report, "unreceived-send", entry, message)
+    return found
+
+
+def _sendings(execution: Execution, kind: str, found: Exchange, report: Report) -> Copies:
+    copies: Copies = {}
+    for event, entry, message in _events(execution, kind, report):
+        firsts = [copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
+        if all(entry.process in senders for senders in firsts):
+            _add(report, "repeated-send", entry, f"{entry.process} sends {message} again")
+            continue
+        for senders in firsts:
+            senders.setdefault(entry.process, event)
+        found.sent.append(event)
+    return copies
+
+
+def _events(execution: Execution, kind: str, report: Report) -> Iterator[tuple[int, TraceEvent, str]]:
+    """The events of a kind with their messages, each process in program order."""
+    for event, entry in enumerate(execution.events):
+        if entry.kind == kind:
+            if entry.message is None:
+                _add(report, "no-message", entry, f"a {kind} that does not name its message")
+            else:
+                yield event, entry, entry.message
+
+
+def _add(report: Report, kind: str, entry: TraceEvent, message: str) -> None:
+    report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)

@@ -125,7 +125,7 @@ class _Part:
             edges.update((pair, source) for chain in chains for pair in pairwise(chain))
         for sending, reception in self._said.before.pairs:
             edges.setdefault((sending, reception), f"message {self._said.message(reception)}")
-        for event, sources in self._said.clocks.covers.items():
+        for event, sources in self._said.covers.items():
             for seen in sources:
                 edges.setdefault((seen, event), f"vector time of {self._names[event]}")
         for pair in self._said.before.links:
@@ -215,7 +215,7 @@ class _Part:
 
     def report_isolated(self) -> None:
         """Report the events that no given names."""
-        known = self._related | self._said.clocks.times.keys() | self._said.before.stamps.keys()
+        known = self._related | self._said.times.keys() | self._said.before.stamps.keys()
         self._said.isolated(event for event in range(len(self._names)) if event not in known)
 
     def _pasts(self, asked: list[int]) -> dict[int, int]:

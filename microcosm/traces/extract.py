@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +26,6 @@ from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import Extraction, Report, of_several
-from microcosm.traces.synchronous import over_before, source
 from microcosm.tuning import gc_paused
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def microcosm_of_logs(
     `process` asks for what that process could know, `token` names an attribute whose holders exclude each
     other, `trace` picks one execution of several, `delimiter` describes the lines between them;
     `synchronous` states that clocks agree within so much, and that what is over before something begins is
-    before it (`microcosm.traces.synchronous`); irregularities go to `report`.
+    before it (`microcosm.traces.clocks`); irregularities go to `report`.
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
@@ -217,19 +218,15 @@ def on_circles(links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
     [('b', 'c'), ('c', 'b'), ('c', 'd')]
     """
     links = list(links)
-    open_: dict[str, int] = {}
-    leads: dict[str, list[str]] = {}
+    order: TopologicalSorter[str] = TopologicalSorter()
     for left, right in links:
-        open_[right] = open_.get(right, 0) + 1
-        open_.setdefault(left, 0)
-        leads.setdefault(left, []).append(right)
-    settled = [event for event, count in open_.items() if not count]
-    for event in settled:
-        for other in leads.get(event, ()):
-            open_[other] -= 1
-            if not open_[other]:
-                settled.append(other)
-    sure = set(settled)
+        order.add(right, left)
+    with suppress(CycleError):
+        order.prepare()
+    sure: set[str] = set()
+    while ready := order.get_ready():
+        sure.update(ready)
+        order.done(*ready)
     return {(left, right) for left, right in links if left not in sure and right not in sure}
 
 
@@ -251,7 +248,7 @@ class _Part:
         """Add the order of each process, and clocks or what they show to have been disclosed."""
         givens.internal += [self.names[event] for event in self._internal]
         internal = set(self._internal)
-        times = self.said.clocks.times if with_clocks else {}
+        times = self.said.times if with_clocks else {}
         for process, chains in self.run.chains.items():
             source = f"process {self.said.full(process)}"
             for members in chains:
@@ -264,7 +261,7 @@ class _Part:
                     if event in times:
                         givens.clocks[self.names[event]] = self._time(times[event])
         if not with_clocks:
-            for event, sources in self.said.clocks.covers.items():
+            for event, sources in self.said.covers.items():
                 if event in self.kept:
                     for seen in sources:
                         self._add(givens, seen, event, f"vector time of {self.names[event]}")
@@ -311,13 +308,15 @@ class _Part:
 
     def order_synchronous(self, givens: Givens, epsilon: Number) -> None:
         """Add that an event came before those that began when it was over, by clocks stated to agree."""
+        from microcosm.traces.clocks import as_stated, over_before
+
         kept = {event: stamp for event, stamp in self.said.before.stamps.items() if event in self.kept}
         for before, after in over_before(kept, epsilon):
-            self._add(givens, before, after, source(epsilon))
+            self._add(givens, before, after, as_stated(epsilon))
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
-        times = self.said.clocks.times
+        times = self.said.times
         for name, holders in self.said.holders(token).items():
             group = [event for event in holders if event in self.kept]
             if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
@@ -344,7 +343,7 @@ class _Part:
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""
         named = {self.run.events[event].message for event in self.kept} - {None}
-        return len(named) or sum(e in self.kept for e, seen in self.said.clocks.covers.items() if seen)
+        return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
 
     def report_isolated(self, named: set[str]) -> int:
         """Report the events that the microcosm does not name; how many there are."""

@@ -1,7 +1,4 @@
-"""Which sending each reception answers: by the names of messages, or where a log has none by their content.
-
-A message may go to several processes, in one event or by a copy each, and be sent again. Of a
-process that sends it again the first time counts: that, surely, came before every reception.
+"""Names for the messages of a log that names none, by their content.
 
 The k-th sending of a content on a channel meets its k-th reception. Of a log that has all sendings this
 says nothing false, though messages be lost or overtake each other and receptions be missing, as long as
@@ -17,99 +14,9 @@ often than it was sent (`Contents.more_received`); one that hides behind a messa
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from microcosm.traces.event import OTHER_LEVEL, SENDS, Counted, TraceEvent
-from microcosm.traces.execution import Execution
-from microcosm.traces.report import Report
-
-
-@dataclass(slots=True)
-class Exchange:
-    """The messages of an execution: `pairs` of a sending event and its reception.
-
-    `sent` and `received` are the events that send or receive for the first time, matched or not.
-    """
-
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    sent: list[int] = field(default_factory=list)
-    received: list[int] = field(default_factory=list)
-
-
-Copies = dict[tuple[str, str | None], dict[str, int]]
-"""By message and receiver (None: not recorded), each sender's first sending."""
-
-
-def exchange(execution: Execution, report: Report) -> Exchange:
-    """Match receptions with sendings; report what is repeated and what remains alone. Cost: linear.
-
-    A `receive` answers a `send` and a `deliver` a `causal_send`, or the other where the log has no
-    such sending of that message.
-    """
-    found = Exchange()
-    copies = {kind: _sendings(execution, kind, found, report) for kind in SENDS}
-    known = {kind: {message for message, _ in copies[kind]} for kind in SENDS}
-    heard: set[tuple[str, str | None]] = set()
-    for sending, receiving in SENDS.items():
-        met: set[tuple[str, str]] = set()
-        for event, entry, message in _events(execution, receiving, report):
-            if (message, entry.process) in met:
-                _add(report, "duplicate-receive", entry, f"{entry.process} receives {message} again")
-                continue
-            met.add((message, entry.process))
-            heard.update(((message, entry.process), (message, None)))
-            found.received.append(event)
-            level = sending if message in known[sending] else OTHER_LEVEL[sending]
-            open_ = copies[level].get((message, None), {})
-            senders = {**open_, **copies[level].get((message, entry.process), {})}
-            for process in senders.keys() & open_.keys():
-                senders[process] = min(senders[process], open_[process])
-            if len(senders) == 1:
-                found.pairs.append((min(senders.values()), event))
-            elif senders:
-                among = ", ".join(sorted(senders))
-                _add(report, "ambiguous-message", entry, f"{message} was sent by {among}")
-            elif message in known[level]:
-                _add(report, "wrong-receiver", entry, f"{message} was not sent to {entry.process}")
-            else:
-                _add(report, "unmatched-receive", entry, f"the sending of {message} is not in the log")
-    for event in found.sent:
-        entry = execution.events[event]
-        missing = [to for to in entry.to or (None,) if (entry.message, to) not in heard]
-        if missing:
-            by = "" if missing == [None] else f" by {', '.join(str(name) for name in missing)}"
-            message = f"the reception of {entry.message}{by} is not in the log"
-            _add(report, "unreceived-send", entry, message)
-    return found
-
-
-def _sendings(execution: Execution, kind: str, found: Exchange, report: Report) -> Copies:
-    copies: Copies = {}
-    for event, entry, message in _events(execution, kind, report):
-        firsts = [copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
-        if all(entry.process in senders for senders in firsts):
-            _add(report, "repeated-send", entry, f"{entry.process} sends {message} again")
-            continue
-        for senders in firsts:
-            senders.setdefault(entry.process, event)
-        found.sent.append(event)
-    return copies
-
-
-def _events(execution: Execution, kind: str, report: Report) -> Iterator[tuple[int, TraceEvent, str]]:
-    """The events of a kind with their messages, each process in program order."""
-    for event, entry in enumerate(execution.events):
-        if entry.kind == kind:
-            if entry.message is None:
-                _add(report, "no-message", entry, f"a {kind} that does not name its message")
-            else:
-                yield event, entry, entry.message
-
-
-def _add(report: Report, kind: str, entry: TraceEvent, message: str) -> None:
-    report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
-
+from microcosm.traces.event import Counted
 
 Content = TypeVar("Content", bound=Hashable)
 

@@ -64,6 +64,8 @@ class Possibilities:
         self._solver = solver
         self._cap = cap if solver and sat.available() else None
         self._choices: list[GreedyChoice] = []
+        self._widely = False
+        """Whether the line of all events failed widely, before anything was propagated."""
         self._impossible = False
         self._plain: LazyPairs | None = None
         self._propagated: Orientation | None = None
@@ -237,9 +239,11 @@ class Possibilities:
             found = guess(self.known)
         except Cycle:
             return False
-        if found is not None:
+        self._widely = found is NoWorld.CAPPED
+        if isinstance(found, GreedyChoice):
             self._choices.append(found)
-        return found is not None
+            return True
+        return False
 
     def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> GreedyChoice | NoWorld:
         """Look for directions, under an assumption about a pair: that it is ordered so, or concurrent."""
@@ -248,7 +252,8 @@ class Possibilities:
         found: GreedyChoice | NoWorld = NoWorld.NONE
         try:
             if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
-                found = complete(state, stop=self.stop, cap=self._cap)
+                capped = assumed is None and self._cap is not None and self._widely and state.undecided
+                found = NoWorld.CAPPED if capped else complete(state, stop=self.stop, cap=self._cap)
                 if found is NoWorld.CAPPED:
                     found = sat.solve(state, stop=self.stop)
         finally:  # whoever interrupts a search may ask again

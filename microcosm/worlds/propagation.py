@@ -115,6 +115,11 @@ class Orientation:
         """Whether a < b is refuted."""
         return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether every `<>` is open still. Cost: linear in the events and the pairs."""
+        return sum(map(int.bit_count, self.open)) == 2 * sum(1 for _ in self.known.related_pairs())
+
     def is_related(self, a: int, b: int) -> bool:
         """Whether a || b is refuted: the pair is ordered, or a `<>`."""
         return bool((self.future[a] >> b | self.future[b] >> a | self.open[a] >> b) & 1)

@@ -18,6 +18,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from operator import and_
+from typing import Literal
 
 from microcosm import tuning
 from microcosm.order.bits import lowest
@@ -40,11 +41,12 @@ class NoWorld(Enum):
     STOPPED = "stopped"
 
 
-def guess(known: Constraints) -> GreedyChoice | None:
+def guess(known: Constraints) -> GreedyChoice | Literal[NoWorld.CAPPED] | None:
     """A direction for every `<>` without any propagation, as a line has them, once mended; or None.
 
-    Most of what fits a world at all is shown to do so for the price of three closures. Raises
-    `Cycle` where `before` itself runs in one. Cost: three closures, twice that where the line fails.
+    Most of what fits a world at all is shown to do so for the price of three closures. `CAPPED` where the
+    line fails widely: it does so again where propagation decides nothing. Raises `Cycle` where `before`
+    itself runs in one. Cost: three closures, twice that where the line fails.
 
     >>> world = guess(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)]))
     >>> world.edges
@@ -59,7 +61,7 @@ def guess(known: Constraints) -> GreedyChoice | None:
         if not failing:
             return choice
         if last or _widely(failing, known.size):
-            return None
+            return None if last else NoWorld.CAPPED
         culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
         turned = [pair[::-1] for pair in culprits if pair is not None]
         try:

@@ -15,7 +15,8 @@ from microcosm.errors import Undefined
 from microcosm.givens.clock import too_late
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation, read_relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.spelling import read_relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ from microcosm.cli.show.verdict import verdict_fields
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.proof_json import proof_object
+from microcosm.logic.derivation import proof_object
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
-from microcosm.text.mc_reader import read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 from tests import oracle, posets
 from tests.cli.conftest import Run
 from tests.notation import mc

@@ -10,8 +10,7 @@ import pytest
 
 from microcosm.givens.relation import Relation
 from microcosm.kernel.check import check
-from microcosm.logic.derivation import Derivation, step
-from microcosm.logic.proof_json import DEEPEST, proof_object
+from microcosm.logic.derivation import DEEPEST, Derivation, proof_object, step
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import read_rules
 from microcosm.text.mc_reader import read_givens

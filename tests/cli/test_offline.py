@@ -11,7 +11,7 @@ from microcosm import Microcosm
 from microcosm.files import shipped
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
-from microcosm.text.mc_reader import write_mc
+from microcosm.text.mc_writer import write_mc
 from tests import drat
 from tests.cli.conftest import Run
 from tests.notation import mc

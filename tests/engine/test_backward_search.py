@@ -10,7 +10,7 @@ import pytest
 
 from microcosm import Microcosm, tuning
 from microcosm.engine import backward_search as search
-from microcosm.engine import table
+from microcosm.engine import reachability, table
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
@@ -103,6 +103,48 @@ def test_other_links_are_climbed_to_the_same_end(links: str, answers: Counter[bo
         given = rooted(30, 4, 6, seed)
         assert searched(given, rules) == table_of(given, rules), seed
     assert answers[True] + answers[False] > 4, answers
+
+
+UN_3 = "no e in M with |-0 a _ e, |-0 b _ e"
+
+PATTERNS = {
+    "as shipped": UN_3,
+    "after both": "no e in M with |-0 a < e, |-0 b < e",
+    "before both": "no e in M with |-0 e < a, |-0 e < b",
+    "between": "no e in M with |-0 a < e, |-0 e < b",
+    "a sending": "no e in M with send(e), |-0 e < a, |-0 e < b",
+}
+
+ALONG = {"onwards": "|- a < e", "back": "|- e < a", "as shipped": UN_2}
+
+
+@pytest.mark.parametrize("links", ALONG.values(), ids=ALONG)
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_what_is_before_both_ends_bars_what_the_table_does_not_have(
+    links: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = parse_rules(ten().replace(UN_2, links).replace(UN_3, pattern))
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    looks = Counter[bool]()
+    look = reachability.Reachability._common
+
+    def counted(self: reachability.Reachability, a: int, b: int) -> int:
+        found = look(self, a, b)
+        looks[bool(found)] += 1
+        return found
+
+    monkeypatch.setattr(reachability.Reachability, "_common", counted)
+    for seed in range(draws(6, 30)):
+        rng = Random(seed)
+        given = log(rng.randrange(12, 30), rng.randrange(2, 9), 0, seed)
+        names = sorted(given.named())
+        given.messages = [Message("send", name, f"m{name}", "p") for name in rng.sample(names, 4)]
+        if seed % 3 == 0:
+            given.add(Correspondence(rng.choice(names), Relation.NOT_BEFORE, "nowhere else"))
+        assert searched(given, rules) == table_of(given, rules), seed
+    barring = {"as shipped", "after both" if links == ALONG["back"] else "before both"}
+    barring |= set() if links == ALONG["back"] else {"a sending"}
+    assert bool(looks[True]) is (pattern in {PATTERNS[name] for name in barring})
 
 
 def test_each_move_is_made_only_where_its_own_rule_allows_it(answers: Counter[bool | None]) -> None:

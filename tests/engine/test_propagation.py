@@ -10,7 +10,6 @@ import pytest
 from microcosm import tuning
 from microcosm.engine import propagation as sweep
 from microcosm.engine import table as fixpoint
-from microcosm.engine.closure import Closure
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
 from microcosm.engine.prove import Prover
@@ -20,6 +19,7 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.labels import Labels
+from microcosm.order.order import Closure
 from tests.rulesets import edited, extended
 
 UNKNOWN = online(Relation.UNKNOWN)

@@ -19,7 +19,8 @@ from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
 from microcosm.order.stamps import StampOrder
 from microcosm.spark.io import events as rows
-from microcosm.text.mc_reader import read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 from microcosm.traces.event import LARGEST, TraceEvent
 from microcosm.traces.formats import jsonl, parquet
 from microcosm.traces.options import Options

@@ -19,7 +19,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
 from microcosm.page.turns import Turns
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.mc_reader import write_mc
+from microcosm.text.mc_writer import write_mc
 from tests import drat
 from tests.notation import mc
 from tests.page.talking import at_once, behind, written

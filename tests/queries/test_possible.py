@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from itertools import combinations, permutations
 
@@ -10,8 +11,9 @@ from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from microcosm import tuning
-from microcosm.errors import Undefined
+from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.clock import Clock
+from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.queries.conflict import conflict, statement
@@ -21,7 +23,7 @@ from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked
 from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import constrained
-from microcosm.worlds.possible import Undecided
+from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
@@ -232,6 +234,54 @@ def test_what_holds_in_a_world_of_the_microcosm_is_possible(drawn: tuple[object,
         for witness in answer.worlds.values():
             shown = witness.world()
             assert shown.fits(givens) or not set(givens.named()) <= set(shown.events)
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> Givens:
+    """Nothing but `<`, stated and internal, and now and then messages under an ordering."""
+    chain = draw(st.permutations("abcdef"))
+    givens = Givens(internal=[event for event in chain if draw(st.booleans())])
+    for a, b in draw(st.lists(st.sampled_from([*combinations(chain, 2)]), max_size=5)):
+        givens.add(Correspondence(a, Relation.BEFORE, b))
+    if draw(st.booleans()):
+        givens.messages = [Message("send", "a", "m", "p"), Message("receive", "g", "m", "q")]
+        givens.orderings = draw(st.sampled_from([[], ["fifo 1-1"]]))
+    return givens
+
+
+@given(st.one_of(orders(), microcosms(2, 5)))
+def test_what_is_read_off_the_order_of_an_engine_is_what_is_searched(givens: Givens) -> None:
+    try:
+        known = Microcosm(givens)
+    except Contradiction:
+        reject()
+    mine, theirs = known.worlds, Worlds(givens)
+    for a, b in combinations([*givens.named(), "nobody", "else"], 2):
+        one, other = mine.possible(a, b), theirs.possible(a, b)
+        assert (one.relations, one.exact, one.ignored) == (other.relations, other.exact, other.ignored)
+        assert [*one.worlds] == [*other.worlds]
+        for relation, witness in one.worlds.items():
+            shown = other.worlds[relation]
+            assert (len(witness), witness.order, witness.before) == (len(shown), shown.order, shown.before)
+
+
+def test_a_world_that_is_looked_at_after_a_change_is_one_of_before() -> None:
+    known = Microcosm(mc("a<b b<c d<e"))
+    answer = known.possible("c", "e")
+    known.add("e < a")
+    witness = pickle.loads(pickle.dumps(answer.worlds[Relation.CONCURRENT]))
+    assert witness.before == answer.worlds[Relation.CONCURRENT].before == [("a", "b"), ("b", "c"), ("d", "e")]
+    assert len(witness) == len(witness.order) == 5
+    assert known.possible("c", "e").relations == (Relation.AFTER,)
+
+
+def test_a_pair_of_a_log_that_orders_no_more_than_it_says_makes_no_world() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Possibilities, "__init__", pytest.fail)
+        known = Microcosm(mc("a<b b<c d<e"))
+        assert known.possible("a", "c").relations == (Relation.BEFORE,)
+        assert len(known.possible("a", "e").worlds) == 3
+        assert known.offline("a", "c").relation is Relation.BEFORE
 
 
 def test_an_event_that_nothing_names_may_stand_anywhere() -> None:

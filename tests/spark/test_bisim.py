@@ -21,7 +21,8 @@ from microcosm.files import shipped
 from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim import classes, job
 from microcosm.spark.io.odd import max_bad
-from microcosm.text.mc_reader import givens_to_json, read_givens
+from microcosm.text.json_form import givens_to_json
+from microcosm.text.mc_reader import read_givens
 from tests.spark.conftest import table
 from tests.thorough import draws
 

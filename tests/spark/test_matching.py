@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from microcosm.spark.giant.matching import ENDS, matched
 from microcosm.spark.io.events import arrow_schema
+from microcosm.traces.causality import exchange
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import executions
-from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 ENDS_OF_MESSAGES = st.lists(

@@ -9,7 +9,7 @@ import pytest
 
 from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.givens.relation import SPELLINGS, read_relation
+from microcosm.givens.spelling import SPELLINGS, read_relation
 from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'

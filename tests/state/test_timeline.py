@@ -19,7 +19,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.state import evolve, timeline
 from microcosm.state.timeline import Timeline
-from microcosm.text.mc_reader import write_mc
+from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
 from tests.strategies import microcosms
 

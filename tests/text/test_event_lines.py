@@ -12,7 +12,9 @@ from microcosm import Microcosm, TextError
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
-from microcosm.text.mc_reader import givens_to_json, parse_statement, read_givens, write_mc
+from microcosm.text.json_form import givens_to_json
+from microcosm.text.mc_reader import parse_statement, read_givens
+from microcosm.text.mc_writer import write_mc
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     [

@@ -14,7 +14,8 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.text.mc_reader import givens_from_json, givens_to_json, read_givens
+from microcosm.text.json_form import givens_from_json, givens_to_json
+from microcosm.text.mc_reader import read_givens
 from tests.text.documents import ALBUM, all_givens, sources
 
 EXAMPLE: dict[str, Any] = {

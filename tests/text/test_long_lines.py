@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.text.mc_reader import (
-    read_givens,
-)
+from microcosm.text.mc_reader import read_givens
 
 MANY = [f"e{n}" for n in range(30_000)]
 

@@ -11,7 +11,8 @@ from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
 from microcosm.text import mc_reader
-from microcosm.text.mc_reader import read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
 TOLD = [

@@ -6,9 +6,7 @@ import pytest
 
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
-from microcosm.text.mc_reader import (
-    read_givens,
-)
+from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import KEYWORDS
 from microcosm.text.short_cut import short_cut
 from microcosm.text.statement_reader import by_words

@@ -15,12 +15,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as s
-from microcosm.text.mc_reader import (
-    parse_correspondences,
-    parse_statement,
-    read_givens,
-    write_mc,
-)
+from microcosm.text.mc_reader import parse_correspondences, parse_statement, read_givens
+from microcosm.text.mc_writer import write_mc
 from microcosm.text.statement_reader import by_words
 from tests.text.documents import ALBUM
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 
 from microcosm.givens.givens import Givens
-from microcosm.text.mc_reader import (
-    iter_mc,
-    parse_statement,
-    quote,
-    read_givens,
-    write_mc,
-)
+from microcosm.text.mc_reader import parse_statement, read_givens
+from microcosm.text.mc_writer import iter_mc, write_mc
+from microcosm.text.names import quote
 from microcosm.text.short_cut import short_cut
 from microcosm.text.words import unquote
 from tests.strategies import event_names

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
+import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from microcosm.givens.clock import Clock, between
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.extract import extract
+from microcosm.traces.extract import extract, on_circles
 from microcosm.traces.formats import jsonl
 from microcosm.traces.report import Extraction, Report
 from tests.traces.logs import read_text
@@ -337,3 +338,12 @@ def test_a_link_to_another_execution_is_believed_where_it_can_close_no_circle() 
     orders = {(fact.left, fact.right) for fact in found.givens.external.values()}
     assert orders == {("two/q:1", "two/q:2"), ("one/p:1", "two/q:2")}
     assert found.reported == {"unknown-event": 2}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg")), max_size=12))
+def test_what_is_on_a_circle_or_behind_one_is_found(links: list[tuple[str, str]]) -> None:
+    graph = networkx.DiGraph(links)
+    parts = networkx.strongly_connected_components(graph)
+    circled = {one for part in parts for one in part if len(part) > 1 or graph.has_edge(one, one)}
+    behind = circled.union(*(networkx.descendants(graph, event) for event in circled))
+    assert on_circles(links) == {(a, b) for a, b in links if {a, b} <= behind}

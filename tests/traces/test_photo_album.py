@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from microcosm import Microcosm, Relation, files
-from microcosm.text.mc_reader import read_givens, write_mc
+from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
 from microcosm.traces.report import Report

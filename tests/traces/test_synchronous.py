@@ -12,7 +12,7 @@ import pytest
 from microcosm import Microcosm, Relation
 from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
-from microcosm.traces.synchronous import over_before
+from microcosm.traces.clocks import over_before
 
 HISTORY = """\
 {:process 0, :type :invoke, :f :write, :value 1, :time 10, :index 0}

@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 from itertools import combinations
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS, Orientation
-from microcosm.worlds.search import NoWorld, complete, guess
+from microcosm.worlds.search import GreedyChoice, NoWorld, complete, guess
 from tests import posets
 from tests.families import crafted, planted
 from tests.posets import Fact
@@ -162,13 +163,25 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         assert (Possibilities(known, solver=False).world() is None) is (found is NoWorld.NONE)
 
 
+def test_a_line_that_fails_widely_is_not_drawn_again_where_nothing_was_decided() -> None:
+    pytest.importorskip("pysat")
+    for seed in range(4):
+        known = crafted(90, seed, 2.1)
+        assert guess(known) is NoWorld.CAPPED
+        assert Orientation(known).undecided
+        with patch.object(GreedyChoice, "along", wraps=GreedyChoice.along) as drawn:
+            fits = Possibilities(known).realisable()
+        assert drawn.call_count == 1
+        assert fits is Possibilities(known, solver=False).realisable()
+
+
 def test_a_guess_finds_a_world_in_what_has_room_for_it() -> None:
     """At the first or the second look; and none where what is given contradicts itself."""
     first_looks = 0
     for seed in range(10):
         known = planted(200, seed)
         world = guess(known)
-        assert world is not None
+        assert isinstance(world, GreedyChoice)
         assert fault(known, world.world()) is None
         first_looks += len(world.edges) == len(known.before) + len(known.related)
     assert 0 < first_looks < 10, "both are tried"

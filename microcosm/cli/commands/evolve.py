@@ -130,7 +130,7 @@ def merge(
       microcosm merge phone.mc laptop.mc -o both.mc
     """
     from microcosm.cli import reading
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     reading.standard_input_once(files)
     first, *others = [reading.load([file], rules, strict=strict) for file in files]

@@ -38,7 +38,7 @@ def extract(
       microcosm extract photo-album.jsonl --process phone
     """
     from microcosm.cli import reading
-    from microcosm.text.mc_reader import givens_to_json
+    from microcosm.text.json_form import givens_to_json
 
     found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
     if found.isolated:

@@ -222,7 +222,7 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
     from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
     from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import show_proof
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
     from microcosm.queries.conflict import conflict
     from microcosm.queries.possible import Worlds
     from microcosm.worlds.possible import Undecided

@@ -14,9 +14,10 @@ from microcosm.cli.reading import events_of, report_of, sources, told_rest
 from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name
 from microcosm.orderings.computation import Computation, NoComputation, build
+from microcosm.traces.causality import Before, Exchange, exchange
+from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution, executions, names_of
-from microcosm.traces.messages import Exchange, exchange
 from microcosm.traces.reading import nearest
 from microcosm.traces.report import Irregularity, Report
 
@@ -108,10 +109,8 @@ def _acyclic(
     run: Execution, found: Exchange, pairs: list[tuple[int, int]], report: Report
 ) -> list[tuple[int, int]]:
     """The pairs without those on cycles, which are reported."""
-    from microcosm.traces.causality import Before
-    from microcosm.traces.clocks import Clocks
-
-    return Before(run, Clocks(run, Report()), Exchange(pairs, found.sent, found.received), report).pairs
+    found = Exchange(pairs, found.sent, found.received)
+    return Before(run, found, report, Clocks(run, Report())).pairs
 
 
 def _placed(

@@ -236,7 +236,7 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
     they can be verified.
     """
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
@@ -284,7 +284,7 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     from microcosm import files as door
 
     door.make_folder(folder)
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):

@@ -229,7 +229,7 @@ def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
     from microcosm.cli.show.offline import INCONSISTENT
     from microcosm.cli.show.verdict import show_proof
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
     from microcosm.queries.offline import Inconsistent
 
     try:

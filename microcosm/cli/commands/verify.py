@@ -126,7 +126,7 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
         from functools import partial
 
         from microcosm.questions import recheck
-        from microcosm.state.microcosm import built
+        from microcosm.state.evolve import built
 
         return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
     from microcosm.cli.commands.proof_input import claimed

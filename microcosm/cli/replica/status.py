@@ -96,7 +96,7 @@ def network_in(replica: Replica) -> Process | None:
 
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
     from microcosm.replica.network.let_go import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 

@@ -92,7 +92,7 @@ def assume(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.proof_json import proof_object
+        from microcosm.logic.derivation import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
@@ -116,7 +116,7 @@ def check(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.proof_json import proof_object
+        from microcosm.logic.derivation import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)

@@ -32,7 +32,8 @@ from microcosm.cli.show.verdict import (
 )
 from microcosm.errors import TextError
 from microcosm.files import natural
-from microcosm.givens.relation import SPELLINGS, Relation
+from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -241,7 +242,8 @@ def events(session: Session, sentence: Sentence) -> Answer:
 
 def givens(session: Session, sentence: Sentence) -> Answer:
     """`givens`: what is given, as a file would say it."""
-    from microcosm.text.mc_reader import givens_to_json, iter_mc
+    from microcosm.text.json_form import givens_to_json
+    from microcosm.text.mc_writer import iter_mc
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given, events=False))

@@ -207,7 +207,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             yield from exits.side_lines(error, sys.stdout, givens)
 
     def fields() -> Fields:
-        from microcosm.logic.proof_json import proof_object
+        from microcosm.logic.derivation import proof_object
 
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)

@@ -26,7 +26,7 @@ INCONSISTENT = "no world fits all that is given, so there is no verdict on any p
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     return {
         "pair": [left, right],
@@ -40,7 +40,7 @@ def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
 
 def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
     """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     if fields is not None:
         empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}

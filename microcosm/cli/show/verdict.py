@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    from microcosm.logic.proof_json import proof_object
+    from microcosm.logic.derivation import proof_object
 
     return {
         "pair": [left, right],

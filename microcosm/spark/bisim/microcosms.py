@@ -29,8 +29,8 @@ from microcosm.spark.bisim.plain_rows import json_form, of_batch, of_lines, plai
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.json_form import decode_json, givens_from_json
-from microcosm.text.mc_reader import givens_to_json, read_givens
+from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
+from microcosm.text.mc_reader import read_givens
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from microcosm.spark.extract.plain_events import one_array
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.odd import report_rows
+from microcosm.traces.causality import exchange
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
-from microcosm.traces.messages import exchange
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:

@@ -131,9 +131,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if type(event.name) is Counted:
             event = of_copy(event, stream.file, options)
         taken = options.positions_of(event.trace, event.process)
-        if options.again or event.seq <= taken.lowest or not taken.lowest:
+        if options.again or event.seq <= taken.lowest:
             event = in_execution(event, options, report)
             taken = options.positions_of(event.trace, event.process)
+        elif not taken.lowest:
+            taken.lowest, taken.stands = event.seq, event
         if not taken.add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
@@ -263,9 +265,8 @@ def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
         raise _wrong(record, "seq", "a whole number from 1")
     if type(kind) is not str or kind not in KINDS:
         raise _wrong(record, "kind", f"one of {', '.join(sorted(KINDS))}")
-    recorded = get("clock")
-    clock = as_clock(recorded)
-    if clock is None and recorded is not None:
+    clock = get("clock")
+    if clock is not None and (clock := as_clock(clock)) is None:
         raise _wrong(record, "clock", "an object from processes to whole numbers from 0")
     attributes = get("attributes")
     if attributes is None:

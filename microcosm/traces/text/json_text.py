@@ -128,6 +128,23 @@ class JsonCursor:
             self._advance(end)
             return value
 
+    def objects(self) -> list[dict[str, object]] | None:
+        """The array that stands here, where it is one of objects, in one line and all at hand.
+
+        Else None, and stays before it: it is to be read element by element. Cost: linear in the text at hand.
+        """
+        if not self._text.startswith("[{", self._at):
+            return None
+        try:
+            value, end = _decode_value(self._text, self._at)
+        except (RecursionError, ValueError):
+            return None
+        plain = self._text.find("\n", self._at, end) < 0 and self._text.find("\\u", self._at, end) < 0
+        if not plain or any(type(one) is not dict for one in value):
+            return None
+        self._begun, self._at = self._at, end
+        return value  # type: ignore[no-any-return]
+
     def named(self, line: int) -> int:
         """The line of the mark in the value that was just read and begins in `line`."""
         found = self._text.find(f'"{self._mark}"', self._begun, self._at) if self._mark else -1

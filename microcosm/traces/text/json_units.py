@@ -201,6 +201,10 @@ class _Documents:
         """Read the value of a key of a unit, or so deep inside of one; whether it could be read."""
         if level < len(self._inner) and key in self._inner[level] and self._json.sign() == "[":
             elements = found[key] = Elements()
+            if level + 1 == len(self._inner) and (objects := self._json.objects()) is not None:
+                elements.extend(objects)
+                elements.lines.extend([self._json.line] * len(objects))
+                return True
             for unit in self._array(level + 1):
                 elements.append(unit.value)
                 elements.lines.append(unit.line)

@@ -22,9 +22,12 @@ from microcosm.traces.event import NOTHING, as_clock, writable
 from microcosm.traces.report import Report
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Record:
-    """An event as the text shows it: `line` is where it begins; `bare` says that it has no text."""
+    """An event as the text shows it: `line` is where it begins; `bare` says that it has no text.
+
+    Nothing changes one. It is not frozen, for the reason that a `TraceEvent` is not.
+    """
 
     line: int
     host: str

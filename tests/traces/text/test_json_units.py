@@ -147,3 +147,39 @@ def test_a_line_may_be_longer_than_a_line_may_be(monkeypatch: pytest.MonkeyPatch
     assert isinstance(unit.value["spans"], json_units.Elements)
     assert len(unit.value["spans"]) == 1000
     assert not report.counts
+
+
+INNER = (frozenset(("scopes",)), frozenset(("spans",)))
+A_SPAN = st.fixed_dictionaries({"id": st.text('a{}[]"\\\ud800', max_size=2)}, optional={"more": JSON})
+A_SCOPE = st.fixed_dictionaries({}, optional={"spans": st.lists(A_SPAN | JSON, max_size=3), "x": JSON})
+A_RESOURCE = st.fixed_dictionaries({}, optional={"scopes": st.lists(A_SCOPE, max_size=2), "x": JSON})
+
+
+def in_depth(text: str) -> list[object]:
+    """The units of a text with arrays inside, the lines of all that is read apart, and what is reported."""
+    report = Report()
+    stream = Lines(BytesIO(text.encode("utf-8", "surrogatepass")), "<test>", report)
+    found = [*units(stream, KEYS, "<test>", report, INNER, "id")]
+    scopes = [unit.value.get("scopes") for unit in found]
+    spans = [s.get("spans") for own in scopes if isinstance(own, json_units.Elements) for s in own]
+    seen = [each.lines for each in spans if isinstance(each, json_units.Elements)]
+    return [found, seen, report.findings]
+
+
+@given(
+    st.lists(st.lists(A_RESOURCE, max_size=2), min_size=1, max_size=2),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+    st.integers(0, 400),
+    st.sampled_from(["", "", "{", "]", ",", '"', "\n", "\\", "\\ud800", "]}"]),
+)
+def test_arrays_read_at_once_are_as_those_read_one_by_one(
+    documents: list[list[dict[str, object]]], indent: int | None, ascii: bool, at: int, put: str
+) -> None:
+    text = "\n".join(json.dumps({"data": one}, indent=indent, ensure_ascii=ascii) for one in documents)
+    at %= len(text)
+    for damaged in (text, text[:at], text[:at] + put + text[at + 1 :]):
+        found = in_depth(damaged)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(json_text.JsonCursor, "objects", lambda _: None)
+            assert found == in_depth(damaged)

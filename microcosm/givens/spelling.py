@@ -1,0 +1,54 @@
+"""Relations as people write them: signs, ASCII or mathematical, and names.
+
+It stands apart from the relations themselves, which the kernel rests on: what reads a spelling need not be
+trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microcosm.errors import Undefined
+from microcosm.givens.relation import Correspondence, Relation
+
+SPELLINGS: dict[str, Relation] = {
+    **{relation.value: relation for relation in Relation if relation.value is not None},
+    "≺": Relation.BEFORE,
+    "→": Relation.BEFORE,
+    "≻": Relation.AFTER,
+    "∥": Relation.CONCURRENT,
+    "≬": Relation.RELATED,
+    "≮": Relation.NOT_BEFORE,
+}
+"""Every accepted spelling of a relation, ASCII and mathematical."""
+
+
+def read_relation(said: Relation | str | None) -> Relation:
+    """The relation that a sign, a name or a member of the enum stands for; None is silence, as in JSON.
+
+    Raises `Undefined` for anything else.
+
+    >>> read_relation("<"), read_relation("before"), read_relation("∥"), read_relation(Relation.UNKNOWN)
+    (Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.UNKNOWN)
+    """
+    if isinstance(said, Relation):
+        return said
+    if said is None:
+        return Relation.SILENT
+    if isinstance(said, str):
+        text = said.strip()
+        found = SPELLINGS.get(text, Relation.__members__.get(text.upper().replace(" ", "_")))
+        if found is not None:
+            return found
+    known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
+    raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
+
+
+def checked(fact: Correspondence) -> Correspondence:
+    """A correspondence with a relation where it has a sign or a name. Raises `Undefined` for what is neither.
+
+    >>> checked(Correspondence("a", "||", "b"))  # type: ignore[arg-type]
+    Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
+    """
+    relation = read_relation(fact.relation)
+    return fact if relation is fact.relation else replace(fact, relation=relation)
