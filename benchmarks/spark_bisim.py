@@ -35,7 +35,7 @@ def seconds(file: Path, quick: bool) -> tuple[float, list[str | None]]:
     digests: list[str | None] = []
     for piece in by_lines(file):
         if quick:
-            for _, batch in judgements(0, piece, frozenset(), None):
+            for _, batch in judgements(piece, frozenset(), None):
                 digests += batch.column(1).to_pylist()
         else:
             each = (row for row in rows(piece) if isinstance(row, Row))

@@ -69,11 +69,11 @@ class _Costing(output.Output):
     took: dict[str, float]
     peaks: dict[str, int]
 
-    def stage(self, spark: Any, name: str, table: Any) -> Any:
-        return self._costing(name, lambda: super(_Costing, self).stage(spark, name, table))
+    def stage(self, name: str, table: Any) -> Any:
+        return self._costing(name, lambda: super(_Costing, self).stage(name, table))
 
-    def tables(self, spark: Any, name: str, *rest: Any) -> Any:
-        return self._costing(name, lambda: super(_Costing, self).tables(spark, name, *rest))
+    def tables(self, name: str, *rest: Any) -> Any:
+        return self._costing(name, lambda: super(_Costing, self).tables(name, *rest))
 
     def remembered(self, name: str, value: Any) -> Any:
         return self._costing(name, lambda: super(_Costing, self).remembered(name, value))

@@ -28,15 +28,15 @@ class _Costing(output.Output):
 
     costs: dict[str, float]
 
-    def stage(self, spark: object, name: str, table: object) -> object:
+    def stage(self, name: str, table: object) -> object:
         before = processor_seconds()
-        found = super().stage(spark, name, table)  # type: ignore[arg-type]
+        found = super().stage(name, table)  # type: ignore[arg-type]
         _Costing.costs[name] = processor_seconds() - before
         return found
 
-    def tables(self, spark: object, name: str, *rest: object) -> object:
+    def tables(self, name: str, *rest: object) -> object:
         before = processor_seconds()
-        found = super().tables(spark, name, *rest)  # type: ignore[arg-type]
+        found = super().tables(name, *rest)  # type: ignore[arg-type]
         _Costing.costs[name] = processor_seconds() - before
         return found
 

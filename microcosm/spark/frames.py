@@ -13,6 +13,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.questions.reader import read_questions
@@ -31,7 +34,6 @@ from microcosm.text.mc_reader import read_givens
 from microcosm.traces.extract import extract as extraction
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _BATCH = 4096
@@ -144,7 +146,6 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
     `concurrent_pairs()` is a table of the pairs `a, b` that are concurrent, each once. The microcosm goes
     to each worker once. Cost: that of `Microcosm.online_many`.
     """
-    import pyarrow as pa
     from pyspark.sql.functions import udtf
     from pyspark.sql.pandas.functions import arrow_udf
 
@@ -187,7 +188,6 @@ def _events_of(frame: DataFrame) -> DataFrame:
 
 
 def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
     from pyspark import TaskContext
 
     schema = rows.arrow_schema(_READ)
@@ -216,8 +216,6 @@ def _found(name: str, token: str | None, batches: Iterator[pa.RecordBatch]) -> I
 
 
 def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     for table in whole_traces(batches, 1):
         ends = bounds(table)
         for begin, end in pairwise(ends.tolist()):
@@ -233,9 +231,6 @@ def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> 
 
 def _placed(table: pa.Table) -> pa.Table:
     """The rows of a trace, in the places that they name, else by their number."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     numbers = pa.array(range(1, table.num_rows + 1), pa.int64())
     for name, instead in (("file", _FRAME), ("line", numbers)):
         at = table.schema.get_field_index(name)
@@ -244,8 +239,6 @@ def _placed(table: pa.Table) -> pa.Table:
 
 
 def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     for batch in batches:
         made = []
         for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):

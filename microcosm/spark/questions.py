@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
@@ -26,7 +28,6 @@ from microcosm.traces.extract import extract
 from microcosm.traces.report import Irregularity, Report
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from microcosm.questions.ask import Answered
@@ -67,13 +68,12 @@ def check(
     found = Inputs(spark, inputs)
     found.refuse_within(out, TABLES, questions)
     identity = {"job": "assert", "inputs": found.fingerprint(questions), "asked": [exact]}
-    with Output(out, identity, TABLES) as output:
+    with Output(out, identity, TABLES, spark) as output:
         done = output.committed(False, max_bad)
-        return done if done is not None else _run(spark, output, found, (text, questions, exact), max_bad)
+        return done if done is not None else _run(output, found, (text, questions, exact), max_bad)
 
 
 def _run(
-    spark: SparkSession,
     output: Output,
     inputs: Inputs,
     asked: tuple[str, str, bool],
@@ -81,12 +81,10 @@ def _run(
 ) -> Outcome:
     from pyspark.sql import functions as F
 
-    def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return tables_of(piece.path, *asked)
-
     _, paths = inputs.fetched(output)
     tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
-    made = output.tables(spark, "asked", _MADE, *inputs.work(tasks, kernel))
+    work = inputs.work(tasks, lambda piece: tables_of(piece.path, *asked))
+    made = output.tables("asked", _MADE, *work)
     checked = made["checked"]
     reported, odd, _ = told([output.staged("asked") / "odd"])
     if max_bad is not None:
@@ -94,24 +92,20 @@ def _run(
         max_bad.refuse(reported, events or 0, odd[0] if odd else "")
     some = checked.where("fault is not null").limit(_TOLD).collect()
     faults = [f"{row['file']}: {row['fault']}" for row in some]
-    answers = output.stage(
-        spark, "answers", lambda: checked.where("fault is null").drop("witnesses", "fault")
-    )
+    output.stage("answers", lambda: checked.where("fault is null").drop("witnesses", "fault"))
     witness = F.explode(F.from_json("witnesses", WITNESSES)).alias("witness")
-    output.stage(
-        spark,
-        "witnesses",
-        lambda: checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*"),
-    )
+    witnesses = checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*")
+    output.stage("witnesses", lambda: witnesses)
     output.gather("reported", [output.staged("asked") / "odd"])
-    counted = {row["verdict"]: row["count"] for row in answers.groupBy("verdict").count().collect()}
-    sums = answers.selectExpr("sum(`true`) as a", "sum(`false`) as b", "sum(open) as c").collect()[0]
+    sums = [F.count("*").alias("count"), *(F.sum(name).alias(name) for name in ("true", "false", "open"))]
+    found = {row["verdict"]: row.asDict() for row in checked.groupBy("verdict").agg(*sums).collect()}
+    failed = found.pop(None, {"count": 0})
     summary: dict[str, Any] = {
         "files": len(paths),
-        "answers": sum(counted.values()),
-        **{verdict: counted.get(verdict, 0) for verdict in ("holds", "violated", "open")},
-        "tuples": {"true": sums["a"] or 0, "false": sums["b"] or 0, "open": sums["c"] or 0},
-        "faults": checked.where("fault is not null").count(),
+        "answers": sum(row["count"] for row in found.values()),
+        **{verdict: found.get(verdict, {"count": 0})["count"] for verdict in ("holds", "violated", "open")},
+        "tuples": {name: sum(row[name] for row in found.values()) for name in ("true", "false", "open")},
+        "faults": failed["count"],
         "reported": reported,
     }
     output.commit(summary)
@@ -120,8 +114,6 @@ def _run(
 
 def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `_MADE` for one file: the answers about each execution in it as here, and what is odd."""
-    import pyarrow as pa
-
     bad: list[Irregularity] = []
     report = noting(bad)
     count = 0

@@ -15,7 +15,7 @@ from microcosm.compare.digest import analogy_digest_of
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io import reading
-from microcosm.spark.io.events import Reading, event_from, once_each, rows
+from microcosm.spark.io.events import Reading, events_in, once_each
 from microcosm.spark.io.input_splits import Piece, by_lines, by_row_groups
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
@@ -23,18 +23,19 @@ from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.thorough import draws
 
-AS_IT_IS = Reading(None, None, {})
+AS_IT_IS = Reading()
 
 
 def read(pieces: list[Piece]) -> tuple[list[TraceEvent], Counter[str], list[str]]:
     """The events of pieces, counts of irregularities, and where each is."""
     events, counts, places = [], Counter[str](), []
-    for row in (row for piece in pieces for row in rows(piece, AS_IT_IS)):
-        if "reported" in row:
-            counts[row["reported"]] += row["count"]
-            places.append(f"{Path(row['file']).name}:{row['line']}")
-        else:
-            events.append(event_from(row))
+    for name, batch in (made for piece in pieces for made in reading.read(piece, AS_IT_IS)):
+        if name == "odd":
+            for row in batch.to_pylist():
+                counts[row["reported"]] += row["count"]
+                places.append(f"{Path(row['file']).name}:{row['line']}")
+        elif name == "events":
+            events += events_in(pa.Table.from_batches([batch]))
     return events, counts, places
 
 
@@ -73,7 +74,7 @@ def test_what_has_no_lines_to_be_cut_at_is_read_whole(
     log = tmp_path / "log.jsonl"
     text = "".join(line_of(TraceEvent("p", seq)) for seq in range(1, 500))
     log.write_bytes(gzip.compress(text.encode()) if form == "gzip" else text.encode(form))
-    events, counts, _ = read(reading.cut(log, {log}))
+    events, counts, _ = read(next(reading.planned([str(log)], [log], AS_IT_IS)))
     assert len(events) == 499
     assert counts == ({} if form == "gzip" else {"other-encoding": 1})
 
@@ -160,12 +161,7 @@ def test_a_row_of_parquet_that_is_no_utf8_costs_no_other_row(tmp_path: Path) -> 
     events, counts, places = read([Piece(str(file))])
     assert ([event.seq for event in events], counts) == ([1, 3], {"bad-line": 1})
     assert places == ["log.parquet:2"]
-    made = list(reading.read(0, Piece(str(file)), AS_IT_IS))
-    found = [row for name, batch in made if name == "events" for row in batch.to_pylist()]
-    assert [(row["seq"], row["line"]) for row in found] == [(1, 1), (3, 3)]
-    assert [row["reported"] for name, batch in made if name == "odd" for row in batch.to_pylist()] == [
-        "bad-line"
-    ]
+    assert [event.line for event in events] == [1, 3]
 
 
 def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None:

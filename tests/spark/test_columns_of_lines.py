@@ -83,12 +83,12 @@ def test_blocks_of_lines_are_what_their_lines_are(lines: list[bytes], ended: boo
     with TemporaryDirectory() as folder:
         file = Path(folder) / "log.jsonl"
         file.write_bytes(b"\n".join(lines) + b"\n" * ended)
-        piece = Piece(str(file), 0, file.stat().st_size)
-        how = reading.Reading(None, None, {str(file): "t"})
+        piece = Piece(str(file), 0, file.stat().st_size, trace="t")
+        how = reading.Reading()
         one_by_one = list(events.rows(piece, how))
         together: list[dict[str, Any]] = []
         with patch.object(reading, "_LINES", size):
-            for name, batch in reading.read(0, piece, how):
+            for name, batch in reading.read(piece, how):
                 if name != "sizes":
                     together += [
                         {key: value for key, value in row.items() if key not in ("at", "trace")}

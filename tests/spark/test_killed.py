@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import astuple
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from microcosm.spark.extract import job
 from microcosm.spark.extract.job import Asked
+from microcosm.spark.io import input_splits
 from microcosm.spark.io import sink as written
+from microcosm.spark.io.input_splits import Piece
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
 from tests.spark.test_extract import traces
@@ -25,22 +29,14 @@ from tests.spark.test_scan import chained
 pytestmark = pytest.mark.spark
 
 
-class Deadly(dict[str, str]):
-    """The names of the traces of files; who first asks for one is killed."""
+class Deadly(Piece):
+    """A piece of a file; who first opens one is killed."""
 
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def get(self, *_: Any) -> Any:
-        try:
-            self.marker.touch(exist_ok=False)
-        except FileExistsError:
-            return None
-        os.kill(os.getpid(), signal.SIGKILL)
-        return None
-
-    def __reduce__(self) -> Any:
-        return Deadly, (self.marker,)
+    def stream(self) -> AbstractContextManager[BinaryIO]:
+        with suppress(FileExistsError):
+            Path(self.path).with_suffix(".killed").touch(exist_ok=False)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().stream()
 
 
 def same(one: Path, two: Path) -> bool:
@@ -58,9 +54,9 @@ def test_a_worker_that_is_killed(
     spark: Any, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
-    marker = tmp_path / "killed"
+    marker, cut = log.with_suffix(".killed"), input_splits.cut
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.io.reading.names_of_traces", lambda *_: Deadly(marker))
+        patch.setattr(input_splits, "cut", lambda *of: [Deadly(*astuple(piece)) for piece in cut(*of)])
         found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert marker.exists()
     assert found.summary == whole.summary
@@ -74,8 +70,8 @@ from microcosm.spark.io.staging import Output
 from microcosm.spark.session import session
 
 class Killed(Output):
-    def tables(self, spark, name, *rest):
-        found = super().tables(spark, name, *rest)
+    def tables(self, name, *rest):
+        found = super().tables(name, *rest)
         if name == sys.argv[3]:
             os.kill(os.getpid(), signal.SIGKILL)
         return found

@@ -36,7 +36,7 @@ def log(folder: Path) -> Path:
 
 def test_each_bad_line_is_a_row_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = log(tmp_path)
-    piece, reading = Piece(str(path)), Reading("jsonl", None, {}, frozenset([str(path)]))
+    piece, reading = Piece(str(path), own=True), Reading("jsonl")
     found = [row for row in rows(piece, reading) if row.get("reported") == "bad-line"]
     assert [row["line"] for row in found] == [at for at in range(1, 901) if at % 3]
     assert {(row["file"], row["count"]) for row in found} == {(str(path), 1)}
@@ -55,7 +55,7 @@ def test_each_bad_row_of_parquet_is_a_row_with_its_place(tmp_path: Path) -> None
         {"process": "p", "seq": at if at % 3 == 0 else -at, "kind": "internal"} for at in range(1, 901)
     ]
     pq.write_table(pa.Table.from_pylist(records), path)
-    batches = [batch for name, batch in read(0, Piece(str(path)), Reading(None, None, {})) if name == "odd"]
+    batches = [batch for name, batch in read(Piece(str(path)), Reading()) if name == "odd"]
     found = [row for batch in batches for row in batch.to_pylist()]
     assert [row["line"] for row in found] == [at for at in range(1, 901) if at % 3]
 

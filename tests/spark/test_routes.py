@@ -61,16 +61,16 @@ def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
     apart = {trace for trace in traces if sum(trace in some for some in present) > 1}
     assert set(where.apart.to_pylist()) == apart
     assert where.all_apart == (traces == apart)
-    assert sorted(path for some in where.files for path in some) == sorted(
+    assert sorted(Path(piece.path) for some in where.files for piece in some) == sorted(
         path for path in events.glob("*.parquet") if pq.read_metadata(path).num_rows
     )
-    for path in (path for some in where.files for path in some):
+    for piece in (piece for some in where.files for piece in some):
         table = pa.Table.from_batches(
-            routes.in_order([str(path)], ["at", "trace"], where.apart),
+            routes.in_order([piece], ["at", "trace"], where.apart),
             pa.schema([EVENTS.field("at"), EVENTS.field("trace")]),
         )
         found = table.to_pylist()
-        all_of_it = pq.read_table(path, columns=["at", "trace"]).to_pylist()
+        all_of_it = pq.read_table(piece.path, columns=["at", "trace"]).to_pylist()
         assert sorted(row["at"] for row in found) == [
             row["at"] for row in all_of_it if row["trace"] not in apart
         ]

@@ -12,6 +12,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.spark import session
+from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.session import NoSpark, worker_memory
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
@@ -48,14 +49,11 @@ def test_the_memory_of_a_worker_is_that_of_its_executor_or_of_this_machine() -> 
     assert one // 4 == four
 
 
-class Full(dict[str, str]):
-    """The names of the traces of files; whoever asks for one finds the disk full."""
+class Full(Piece):
+    """A piece of a file; whoever opens it finds the disk full."""
 
-    def get(self, *_: Any) -> Any:
+    def stream(self) -> Any:
         raise RuntimeError("OSError: [Errno 28] No space left on device")  # as one of Spark's own would say
-
-    def __reduce__(self) -> Any:
-        return Full, ()
 
 
 @pytest.mark.spark
@@ -65,7 +63,7 @@ def test_a_disk_that_is_full_is_no_fault_of_the_program(
     log = tmp_path / "log.jsonl"
     log.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.io.reading.names_of_traces", lambda *_: Full())
+        patch.setattr("microcosm.spark.io.input_splits.cut", lambda path, _: [Full(str(path), 0, 1)])
         assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 4
     assert "No space left on device" in capsys.readouterr().err
     assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0

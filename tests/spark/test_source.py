@@ -22,7 +22,7 @@ COLUMNS = ("process", "seq", "file", "line", "reported")
 
 
 def reader(path: Path) -> source.TraceStreamReader:
-    return source.TraceStreamReader(source.Asked(str(path), None, None, (*COLUMNS, "arrived")))
+    return source.TraceStreamReader(source.Asked(str(path), source.Reading(), (*COLUMNS, "arrived")))
 
 
 def read(
@@ -152,7 +152,7 @@ def test_what_a_stream_reads_by_pieces_is_what_is_read_at_once(tmp_path: Path) -
     stream = reader(log)
     start = stream.initialOffset()
     [part] = stream.partitions(start, stream.latestOffset(start))
-    reading = source.Reading(None, None, {})
+    reading = source.Reading()
     assert list(rows(part.piece, reading)) == list(rows(source.pieces.Piece(str(log)), reading))
 
 
@@ -161,7 +161,7 @@ def test_what_asks_for_traces_is_taken_and_all_else_left_to_spark() -> None:
 
     taken: list[Filter] = [In(("trace",), ("a", "b", None)), EqualTo(("trace",), "b")]
     left: list[Filter] = [GreaterThan(("trace",), "a"), EqualTo(("seq",), 1), EqualTo(("clock", "trace"), 1)]
-    reader = source.TraceReader(source.Asked("log", None, None, COLUMNS))
+    reader = source.TraceReader(source.Asked("log", source.Reading(), COLUMNS))
     assert list(reader.pushFilters([left[0], taken[0], left[1], taken[1], left[2]])) == left
     assert reader._traces == {"b"}
 
@@ -208,7 +208,7 @@ def test_row_groups_without_a_trace_are_not_read(tmp_path: Path, monkeypatch: py
     pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "rows.parquet", row_group_size=3)
     found = {}
     for name in "abcdx":
-        reader = source.TraceReader(source.Asked(str(tmp_path), None, None, ("trace", "line")))
+        reader = source.TraceReader(source.Asked(str(tmp_path), source.Reading(), ("trace", "line")))
         assert not list(reader.pushFilters([EqualTo(("trace",), name)]))
         parts = reader.partitions()
         lines = [row["line"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.spark.io import staging
 from microcosm.spark.io.events import arrow_names, arrow_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
     from microcosm.spark.io.staging import Output
 
 DIGESTED = "id string, digest string, consistent boolean, at long"
@@ -48,7 +47,7 @@ class Classes:
     some: list[tuple[str, int]]
 
 
-def classes(spark: SparkSession, output: Output, digested: Path) -> Classes:
+def classes(output: Output, digested: Path) -> Classes:
     """Stage the table `classes` of rows in a folder, which have the columns of `DIGESTED` and maybe more."""
     rows = staging.rows(digested)
     names = arrow_names(DIGESTED)
@@ -61,11 +60,11 @@ def classes(spark: SparkSession, output: Output, digested: Path) -> Classes:
     from pyspark.sql import functions as F
 
     parts = -(-rows // TOGETHER)
-    by_id = spark.read.parquet(str(digested)).select(*names).repartition(parts, "id")
+    by_id = output.spark.read.parquet(str(digested)).select(*names).repartition(parts, "id")
     kinds = {"kept": DIGESTED, "repeated": REPEATED}
-    kept = output.tables(spark, "first", kinds, by_id, _of_all(_first))["kept"]
+    kept = output.tables("first", kinds, by_id, _of_all(_first))["kept"]
     by_digest = kept.repartition(parts, F.coalesce("digest", "id"))
-    output.tables(spark, "classed", {"classes": CLASSES, "counts": COUNTS}, by_digest, _of_all(_classed))
+    output.tables("classed", {"classes": CLASSES, "counts": COUNTS}, by_digest, _of_all(_classed))
     output.gather("classes", [output.staged("classed") / "classes"])
     return _counted(output.staged("classed") / "counts", output.staged("first") / "repeated")
 
@@ -79,17 +78,13 @@ def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     >>> sorted(kept.column("at").to_pylist()), repeated.to_pylist()
     ([4, 6], [{'id': 'x', 'at': 4, 'times': 2}])
     """
-    import pyarrow as pa
-
-    code = _codes(table.column("id"))
-    order = np.lexsort((table.column("at").to_numpy(), code))
-    begins = np.flatnonzero(np.diff(code[order], prepend=-1))
-    times = np.diff(np.append(begins, len(order)))
-    first = order[begins]
-    again = times > 1
-    repeated = table.take(pa.array(first[again])).select(["id", "at"])
-    kept = table.take(pa.array(np.sort(first))) if again.any() else table
-    return kept, repeated.append_column("times", pa.array(times[again], pa.int64()))
+    found = table.group_by("id").aggregate([("at", "min"), ("at", "count")])
+    found = found.rename_columns(["id", "at", "times"])
+    again = found.filter(pc.field("times") > 1)
+    kept = (
+        table.join(found.drop_columns("times"), ["id", "at"], join_type="inner") if again.num_rows else table
+    )
+    return kept, again
 
 
 def classed(table: pa.Table) -> pa.Table:
@@ -97,20 +92,12 @@ def classed(table: pa.Table) -> pa.Table:
 
     >>> import pyarrow as pa
     >>> rows = pa.table({"id": ["y", "x", "z"], "digest": ["1", "1", None], "consistent": [True] * 3})
-    >>> classed(rows).column("class").to_pylist()
-    ['x', 'x', None]
+    >>> sorted(classed(rows).column("class").to_pylist(), key=str)
+    [None, 'x', 'x']
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    code = _codes(table.column("digest"))
-    order = pc.sort_indices(table.column("id")).to_numpy()  # by bytes, which is by code points
-    order = order[code[order] >= 0][::-1]
-    least = np.zeros(max(1, len(code)), dtype=np.int64)
-    least[code[order]] = order  # what is put there last is the least
-    class_ = table.column("id").take(pa.array(least[code], mask=code < 0))
-    columns = [*table.select(["id", "digest"]).columns, class_, table.column("consistent")]
-    return pa.Table.from_arrays(columns, schema=arrow_schema(CLASSES))
+    least = table.group_by("digest").aggregate([("id", "min")])  # by bytes, which is by code points
+    found = table.join(least.rename_columns(["digest", "class"]), "digest", use_threads=False)
+    return found.select(arrow_names(CLASSES)).cast(arrow_schema(CLASSES))
 
 
 def _first(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -118,9 +105,6 @@ def _first(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _classed(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     found = classed(table)
     own = pc.sum(pc.equal(found.column("id"), found.column("class"))).as_py()
     without = pc.sum(pc.invert(found.column("consistent"))).as_py()
@@ -135,8 +119,6 @@ def _of_all(
     """A kernel that makes tables of all rows of a partition."""
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        import pyarrow as pa
-
         table = pa.Table.from_batches(batches, arrow_schema(DIGESTED))
         for name, found in made(table):
             for batch in found.to_batches():
@@ -147,8 +129,6 @@ def _of_all(
 
 def _counted(counts: Path, repeated: Path) -> Classes:
     """What is told in two folders, summed up."""
-    import pyarrow.compute as pc
-
     sums = [pc.sum(column).as_py() or 0 for column in _table(counts, arrow_names(COUNTS)).columns]
     again = _table(repeated, arrow_names(REPEATED)).sort_by("at")
     times = (pc.sum(again.column("times")).as_py() or 0) - again.num_rows
@@ -157,15 +137,4 @@ def _counted(counts: Path, repeated: Path) -> Classes:
 
 
 def _table(folder: Path, columns: list[str]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     return pa.concat_tables([pq.read_table(path, columns=columns) for path in folder.glob("*.parquet")])
-
-
-def _codes(column: pa.ChunkedArray) -> Any:
-    """Equal members as equal numbers; -1 for null."""
-    import pyarrow.compute as pc
-
-    codes = column.combine_chunks().dictionary_encode().indices
-    return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)

@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -29,7 +33,6 @@ from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -82,16 +85,15 @@ def bisim(
         "pairs": asked is not None,
         "offline": offline,
     }
-    with Output(out, identity, tables) as output:
+    with Output(out, identity, tables, spark) as output:
         done = output.committed(strict, max_bad)
         if done is not None:
             return done
-        return _Job(spark, output, asked, strict, rules, offline, max_bad).run(found)
+        return _Job(output, asked, strict, rules, offline, max_bad).run(found)
 
 
 @dataclass(slots=True)
 class _Job:
-    _spark: SparkSession
     _output: Output
     _asked: list[tuple[str, str]] | None
     _strict: bool
@@ -112,18 +114,14 @@ class _Job:
             "inconsistent": found.inconsistent,
         }
         if self._asked is not None:
-            compared = self._output.stage(
-                self._spark, "compared", lambda: self._differences(self._kept(judged["judged"], found))
-            )
+            self._output.stage("compared", lambda: self._differences(self._kept(judged["judged"], found)))
+            compared = self._output.read("compared")
             self._report_pairs(compared)
             unlike = compared.where("a is not null")
-            differences = self._output.stage(self._spark, "differences", lambda: unlike)
-            summary["differences"] = differences.count()
+            summary["differences"] = staging.rows(self._output.stage("differences", lambda: unlike))
         if self._offline:
-            table = self._output.stage(
-                self._spark, "offline", lambda: self._left(self._kept(judged["judged"], found))
-            )
-            summary["offline"] = table.count()
+            left = self._output.stage("offline", lambda: self._left(self._kept(judged["judged"], found)))
+            summary["offline"] = staging.rows(left)
         summary["reported"] = dict(sorted(self.reported.items()))
         self._reported()
         if self._strict and self.faults:
@@ -136,11 +134,8 @@ class _Job:
         cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
         tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
-
-        def read(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return judgements(number, piece, documents, rules)
-
-        return self._output.tables(self._spark, "judged", TABLES, *inputs.work(tasks, read))
+        work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
+        return self._output.tables("judged", TABLES, *work)
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""
@@ -167,13 +162,11 @@ class _Job:
 
     def _reported(self) -> None:
         """All that is odd in one table."""
-        import pyarrow as pa
-
         others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
     def _classes(self) -> Classes:
-        found = classes(self._spark, self._output, self._output.staged("judged") / "judged")
+        found = classes(self._output, self._output.staged("judged") / "judged")
         if found.repeated:
             faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
             self._report("duplicate-id", found.repeated, faults)
@@ -190,7 +183,9 @@ class _Job:
 
     def _differences(self, kept: DataFrame) -> DataFrame:
         """A row for each pair asked for that is known to differ, or, `a` being null, cannot be compared."""
-        asked = self._spark.createDataFrame(self._asked or [], "left_id string, right_id string").distinct()
+        asked = self._output.spark.createDataFrame(
+            self._asked or [], "left_id string, right_id string"
+        ).distinct()
         texts = kept.select("id", "digest", "document")
         left, right = (
             texts.toDF(f"{side}_id", f"{side}_digest", f"{side}_text") for side in ("left", "right")
@@ -198,21 +193,12 @@ class _Job:
         joined = asked.join(left, "left_id", "left").join(right, "right_id", "left")
         unlike = joined.where("not (left_digest <=> right_digest) or left_digest is null")
         columns = ("left_id", "right_id", "left_digest", "right_digest", "left_text", "right_text")
-        rules = self._rules
-
-        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return _different(batches, rules)
-
-        return unlike.select(*columns).mapInArrow(kernel, _DIFFERENT)
+        return unlike.select(*columns).mapInArrow(partial(_different, rules=self._rules), _DIFFERENT)
 
     def _left(self, kept: DataFrame) -> DataFrame:
         """What the offline rules leave of pairs, where they exclude something."""
-        rules = self._rules
-
-        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return _offline_batches(batches, rules)
-
-        return kept.where("document is not null").select("id", "document").mapInArrow(kernel, _LEFT)
+        known = kept.where("document is not null").select("id", "document")
+        return known.mapInArrow(partial(_offline_batches, rules=self._rules), _LEFT)
 
     def _report_pairs(self, compared: DataFrame) -> None:
         lacking = compared.where("a is null")
@@ -224,23 +210,17 @@ class _Job:
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    names = ("left_id", "right_id", "a", "b", "left_verdict", "right_verdict")
-    schema = pa.schema([(name, pa.string()) for name in names])
+    schema = arrow_schema(_DIFFERENT)
     for batch in batches:
         found = []
-        for left_id, right_id, *digests, left, right in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for left_id, right_id, *digests, left, right in rows:
             witness = None if None in digests else difference(left, right, rules)
-            found.append(dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
+            found.append(dict(zip(schema.names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
         yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 
 def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     schema = arrow_schema(_LEFT)
     found: list[dict[str, object]] = []
     for batch in batches:
@@ -299,9 +279,6 @@ def _pair(line: str) -> tuple[str, str] | None:
 
 
 def _parquet(path: str) -> list[tuple[str, str]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         table = pq.read_table(path, columns=list(COLUMNS))
         left, right = (table.column(name).cast(pa.string()).to_pylist() for name in COLUMNS)

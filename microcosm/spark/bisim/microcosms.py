@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.compare.digest import analogy_digest_of
@@ -30,10 +33,6 @@ from microcosm.text.json_form import decode_json, givens_from_json, givens_to_js
 from microcosm.text.mc_reader import read_givens
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _TOGETHER = 512
 _BYTES = 1 << 20
@@ -205,9 +204,6 @@ def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
 
 
 def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     number = piece.line
     try:
         with pq.ParquetFile(piece.path) as table:
@@ -261,15 +257,15 @@ _ROWS = 1 << 32
 
 
 def judgements(
-    number: int, piece: Piece, documents: Set[str] | None, rules: str | None
+    piece: Piece, documents: Set[str] | None, rules: str | None
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES` for a piece of a table.
 
-    `at` puts the rows of all pieces, which are numbered, in order; `rules` is the folder of other
+    `at` puts the rows of all pieces in order; `rules` is the folder of other
     rules than the shipped ones. `documents` are the ids of which a document is asked for (None: of all).
     """
     waiting: list[tuple[object, ...]] = []
-    before = number * _ROWS
+    before = piece.number * _ROWS
     tabular = Path(piece.path).suffix in (*LINES, PARQUET)
     for found in rows(piece, documents if plain_enough(rules) else None):
         if isinstance(found, Digested):
@@ -288,8 +284,6 @@ def judgements(
 
 
 def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.RecordBatch]:
-    import pyarrow as pa
-
     schema = arrow_schema(TABLES[table])
     arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
     return table, pa.RecordBatch.from_arrays(arrays, schema=schema)

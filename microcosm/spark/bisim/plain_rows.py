@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.compare.digest import rows_digest
 from microcosm.compare.verdict_rows import VerdictRows
@@ -25,10 +27,6 @@ from microcosm.spark.io.input_splits import json_rows
 from microcosm.text.json_form import SCHEMA
 from microcosm.text.words import unfit
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 _TABLES = ("stamps", "clocks", "processes", "tokens")
 _EMPTY = ("refuted", "messages", "orderings", *_TABLES)
 
@@ -38,8 +36,6 @@ def of_lines(lines: Sequence[bytes]) -> tuple[Sequence[int], pa.RecordBatch | No
 
     Cost: a line that is other is found by halving, at some ten readings of a line.
     """
-    import pyarrow as pa
-
     text = pa.string()
     fields = {"id": text, "name": text, "schema": text, "complete": pa.bool_(), "internal": pa.list_(text)}
     fields |= {"external": pa.list_(pa.list_(text)), **dict.fromkeys(_EMPTY, pa.list_(pa.null()))}
@@ -65,9 +61,6 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
 
     None where no row is read here.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     known = {"id", "name", "schema", "complete", "internal", "external", *_EMPTY}
     ids, count = columns.get("id"), batch.num_rows
@@ -105,17 +98,12 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
 
 def _named(ids: pa.Array) -> Any:
     """Where an id is some text."""
-    import pyarrow.compute as pc
-
     length = pc.binary_length(ids)
     return pc.fill_null(pc.greater(length, 0), False).to_numpy(zero_copy_only=False)
 
 
 def _without_more(columns: dict[str, pa.Array]) -> Any:
     """The rows that say nothing but an internal chain and external facts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fit: Any = np.True_
     for name in _EMPTY:
         if name in columns and not pa.types.is_null(columns[name].type):
@@ -141,8 +129,6 @@ def _without_more(columns: dict[str, pa.Array]) -> Any:
 
 def _members(lists: pa.Array) -> tuple[Any, pa.Array] | None:
     """The members of lists and the row of each; None where one is null."""
-    import pyarrow.compute as pc
-
     flat = pc.list_flatten(lists)
     if flat.null_count:
         return None
@@ -151,9 +137,6 @@ def _members(lists: pa.Array) -> tuple[Any, pa.Array] | None:
 
 def _three(facts: pa.Array) -> tuple[tuple[Any, pa.Array, pa.Array, pa.Array], Any] | None:
     """The facts of all rows: row, left, relation, right of each; and the rows whose facts are such."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = facts.type
     members = _members(facts) if pa.types.is_list(kind) else None
     if members is None:

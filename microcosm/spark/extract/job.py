@@ -7,11 +7,15 @@ process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
@@ -21,7 +25,6 @@ from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, reading, staging
-from microcosm.spark.io import input_splits as pieces
 from microcosm.spark.io.events import NAMED, id_of, named
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.odd import BAD, MaxBad, told
@@ -29,10 +32,12 @@ from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 TABLES = ("events", "edges", "frontiers", "reported")
+
+_PARTS = {"edges": "edges", "frontiers": "frontiers", "reported": "odd"}
+"""Of which table of a stage each of the tables is made."""
 
 Stages = dict[str, Staged]
 """The tables of some stages."""
@@ -80,14 +85,13 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
         "inputs": found.fingerprint(),
         "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
     }
-    with Output(out, identity, TABLES) as output:
+    with Output(out, identity, TABLES, spark) as output:
         done = output.committed(asked.strict, asked.max_bad)
-        return done if done is not None else _Job(spark, output, asked).run(found)
+        return done if done is not None else _Job(output, asked).run(found)
 
 
 class _Job:
-    def __init__(self, spark: SparkSession, output: Output, asked: Asked) -> None:
-        self._spark = spark
+    def __init__(self, output: Output, asked: Asked) -> None:
         self._output = output
         self._asked = asked
 
@@ -96,10 +100,10 @@ class _Job:
 
         chosen = self._chosen()
         read = self._read(inputs)
-        folder = self._output.staged("read")
-        routes = routed(read, folder, self._asked.slices, worker_memory(self._spark))
+        output, folder = self._output, self._output.staged("read")
+        routes = routed(read, folder, self._asked.slices, worker_memory(self._output.spark))
         several, sliced = routes.traces > 1, routes.sliced
-        reported, faults, lost = told([folder / "odd"])
+        reported, faults, missing = told([folder / "odd"])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not routes.traces and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
@@ -118,50 +122,54 @@ class _Job:
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(self._giant, number, trace, marked(), several, not lost, columns))
+                (trace, pool.submit(self._giant, number, trace, marked(), several, not missing, columns))
                 for number, (trace, columns) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
-        for trace, giant in begun:
+        for trace, future in begun:
             try:
-                giants.append((trace, giant.result()))
+                giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        found = {} if routes.all_sliced else self._find(rest, routes, several, not lost)
-        odd = [self._output.staged(name) / "odd" for name in found]
-        odd += [path for _, giant in giants for path in giant.odd]
-        links = None
-        foreign = [
-            tables["foreign"] for name, tables in found.items() if self._output.filled(name, "foreign")
-        ]
+        found = {} if routes.all_sliced else self._find(rest, routes, several, not missing)
+        sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
+        for number, (trace, giant) in enumerate(giants):
+            odd = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
+            sources["reported"].append(self._stage(f"odd-{number}", _of(trace, odd), rows.ODD))
+            sources["frontiers"].append(output.put(f"frontiers-{number}", giant.frontiers))
+        foreign = self._filled(found, "foreign")
         if foreign:
             links, unknown = linked(_all(foreign), _named(read["events"], several))
-            self._output.stage(self._spark, "unknown", lambda: unknown)
-            odd.append(self._output.staged("unknown"))
-        more, more_faults, repeated = told(odd)
-        for kind, count in more.items():
-            reported[kind] = reported.get(kind, 0) + count
+            sources["reported"].append(self._stage("unknown", unknown, rows.ODD))
+            sources["edges"].append(self._stage("links", links, rows.EDGES))
+        more, more_faults, repeated = told(sources["reported"])
+        reported = dict(sorted((Counter(reported) + Counter(more)).items()))
         faults += more_faults
         self._refuse(reported, faults)
-        renamed = [
-            tables["renamed"] for name, tables in found.items() if self._output.filled(name, "renamed")
-        ]
+        for number, (trace, giant) in enumerate(giants):
+            sources["edges"].append(self._stage(f"edges-{number}", _of(trace, giant.edges), rows.EDGES))
+        renamed = self._filled(found, "renamed")
         if repeated or renamed:
-            kept = self._without_lost(read["events"], [tables["lost"] for tables in found.values()], giants)
+            lost = [*(tables["lost"] for tables in found.values()), *(giant.lost for _, giant in giants)]
+            kept = read["events"].join(_all(lost), "at", "left_anti")
             for table in renamed:
                 kept = _renamed(kept, table)
-            self._output.stage(self._spark, "events", lambda: _named(kept, several or bool(renamed)))
-            events = staging.rows(self._output.staged("events"))
+            named = _named(kept, several or bool(renamed))
+            summary: dict[str, Any] = {"events": staging.rows(output.stage("events", lambda: named))}
         else:
-            events = self._events(several)
-        edges = self._edges(found, links, giants)
-        frontiers = self._frontiers(found, giants)
-        self._reported(found, links is not None, giants)
-        summary: dict[str, Any] = {"events": events, "edges": edges, "frontiers": frontiers}
-        summary["reported"] = dict(sorted(reported.items()))
-        summary["whole"] = routes.whole
-        self._output.commit(summary)
-        return Outcome(summary, faults, self._output.stages)
+            summary = {"events": self._events(several)}
+        sources["reported"].insert(0, folder / "odd")
+        counts = {table: output.gather(table, some) for table, some in sources.items()}
+        summary |= counts | {"reported": reported, "whole": routes.whole}
+        output.commit(summary)
+        return Outcome(summary, faults, output.stages)
+
+    def _stage(self, name: str, table: DataFrame, columns: str) -> Path:
+        return self._output.stage(name, lambda: table.select(*rows.arrow_names(columns)))
+
+    def _filled(self, found: Stages, table: str) -> list[DataFrame]:
+        """One of the tables of all stages that have rows in it."""
+        return [tables[table] for name, tables in found.items() if self._output.filled(name, table)]
 
     def _giant(
         self,
@@ -182,7 +190,7 @@ class _Job:
         asked = InSlices(
             self._asked.slices, self._asked.concurrent is not None, self._asked.token, complete, columns
         )
-        return Giant(self._spark, self._output, named, str(number), trace, prefix, asked).find()
+        return Giant(self._output, named, str(number), trace, prefix, asked).find()
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
@@ -193,7 +201,7 @@ class _Job:
             return None
         condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
         try:
-            self._spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
+            self._output.spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
         except PySparkException as error:
             said = str(error).strip().splitlines()[0]
             hint = (
@@ -203,18 +211,10 @@ class _Job:
         return condition
 
     def _read(self, inputs: Inputs) -> Staged:
-        asked = self._asked
-        names, paths = inputs.fetched(self._output)
-        own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
-        tasks = pieces.tasks(reading.cut(path, own) for path in paths)
-        whole = frozenset(piece.path for task in tasks for piece in task if piece.stop is None)
-        named = reading.names_of_traces(names, paths, own)
-        how = rows.Reading(asked.format, asked.pattern, named, whole.intersection(map(str, own)))
-
-        def kernel(number: int, piece: pieces.Piece) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return reading.read(number, piece, how)
-
-        return self._output.tables(self._spark, "read", reading.TABLES, *inputs.work(tasks, kernel))
+        how = rows.Reading(self._asked.format, self._asked.pattern)
+        tasks = input_splits.tasks(reading.planned(*inputs.fetched(self._output), how))
+        work = inputs.work(tasks, partial(reading.read, reading=how))
+        return self._output.tables("read", reading.TABLES, *work)
 
     def _find(self, events: Callable[[], DataFrame], routes: Routes, several: bool, complete: bool) -> Stages:
         """What is found of the traces that are not done in slices."""
@@ -230,7 +230,7 @@ class _Job:
         columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed | more]
         columns += ["chosen"] if self._asked.concurrent is not None else []
         sliced = tuple(routes.sliced)
-        return by_trace(self._spark, self._output, events, columns, sliced, trace_kernel.TABLES, kernel)
+        return by_trace(self._output, events, columns, sliced, trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""
@@ -239,49 +239,10 @@ class _Job:
             return (("events", named(batch, several)) for batch in batches)
 
         read = input_splits.over(
-            self._spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
+            self._output.spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
         )
-        self._output.tables(self._spark, "named", {"events": NAMED}, *read)
+        self._output.tables("named", {"events": NAMED}, *read)
         return self._output.gather("events", [self._output.staged("named") / "events"])
-
-    def _edges(self, found: Iterable[str], links: DataFrame | None, giants: Giants) -> int:
-        """The edges of traces, of links and of giants in one table; how many there are."""
-        output, columns = self._output, rows.arrow_names(rows.EDGES)
-        sources = [output.staged(name) / "edges" for name in found]
-        if links is not None:
-            output.stage(self._spark, "links", lambda: links.select(*columns))
-            sources.append(output.staged("links"))
-        for number, (trace, giant) in enumerate(giants):
-            own = f"edges-{number}"
-            output.stage(self._spark, own, lambda: _of(trace, giant.edges).select(*columns))  # noqa: B023
-            sources.append(output.staged(own))
-        return output.gather("edges", sources)
-
-    def _frontiers(self, found: Iterable[str], giants: Giants) -> int:
-        """The frontiers of traces and of giants in one table; how many there are."""
-        sources = [self._output.staged(name) / "frontiers" for name in found]
-        sources += [
-            self._output.put(f"frontiers-{number}", giant.frontiers)
-            for number, (_, giant) in enumerate(giants)
-        ]
-        return self._output.gather("frontiers", sources)
-
-    def _reported(self, found: Iterable[str], linked: bool, giants: Giants) -> None:
-        """All that is odd in one table."""
-        output = self._output
-        sources = [output.staged(name) / "odd" for name in ("read", *found)]
-        if linked:
-            sources.append(output.staged("unknown"))
-        for number, (trace, giant) in enumerate(giants):
-            own = f"odd-{number}"
-            some = self._spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
-            output.stage(self._spark, own, lambda: _of(trace, some).select(*some.columns))  # noqa: B023
-            sources.append(output.staged(own))
-        output.gather("reported", sources)
-
-    def _without_lost(self, events: DataFrame, found: Sequence[DataFrame], giants: Giants) -> DataFrame:
-        """The events without those that are there already."""
-        return events.join(_all([*found, *(giant.lost for _, giant in giants)]), "at", "left_anti")
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
         if self._asked.strict and set(reported) - _HARMLESS:

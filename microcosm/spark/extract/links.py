@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from microcosm.spark.io.events import arrow_schema
 from microcosm.traces.extract import on_circles
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _CIRCLE = "left string, right string"
@@ -58,8 +59,6 @@ def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]
 
 
 def _circles(links: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
     pairs = zip(links.column("left").to_pylist(), links.column("right").to_pylist(), strict=True)
     found = sorted(on_circles(pairs))
     columns = list(zip(*found, strict=True)) if found else [(), ()]

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.spark.io.events import in_traces
 from microcosm.traces.event import MESSAGE_KINDS, SENDS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 WIDEST = 64
 """Processes of a plain trace, at most: each vector has room for those of the widest one."""
@@ -35,8 +33,6 @@ class PlainEvents:
     """
 
     def __init__(self, table: pa.Table, several: bool) -> None:
-        import pyarrow.compute as pc
-
         self._several = several
         self.bounds = ends = bounds(table)
         count = table.num_rows
@@ -72,8 +68,6 @@ class PlainEvents:
 
     def column(self, name: str, events: Any) -> pa.Array:
         """What a column has of some events."""
-        import pyarrow as pa
-
         return one_array(self._table.column(name)).take(pa.array(self._at[events]))
 
     def has(self, name: str) -> bool:
@@ -82,9 +76,6 @@ class PlainEvents:
 
     def named(self, process: pa.Array, events: Any) -> pa.Array:
         """The names of some events, given those of processes."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         number = pc.cast(pa.array(self.seq[events]), pa.string())
         return pc.binary_join_element_wise(process.take(pa.array(self.own[events])), number, ":")
 
@@ -104,8 +95,6 @@ class PlainEvents:
 
 def whole_traces(batches: Iterator[pa.RecordBatch], events: int) -> Iterator[pa.Table]:
     """Tables of whole traces with at least so many events, but for the last; traces stand together."""
-    import pyarrow as pa
-
     kept: list[pa.RecordBatch] = []
     count, enough = 0, events
     for batch in batches:
@@ -126,9 +115,6 @@ def whole_traces(batches: Iterator[pa.RecordBatch], events: int) -> Iterator[pa.
 
 def bounds(table: pa.Table) -> Any:
     """Where traces begin in a table, and at last its length."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not table.num_rows:
         return np.zeros(1, dtype=np.int64)
     trace = pc.fill_null(one_array(table.column("trace")), "\0none")
@@ -139,8 +125,6 @@ def bounds(table: pa.Table) -> Any:
 
 def one_array(column: Any) -> Any:
     """A column as one array."""
-    import pyarrow as pa
-
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -169,9 +153,6 @@ def messages(events: PlainEvents) -> Messages:
     Each is sent by one event and received by the processes that it was meant for, or not at all.
     Cost: some sorting of the ends of messages.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(MESSAGE_KINDS)), -1)
     kind = kinds.to_numpy(zero_copy_only=False)
     named = events.column("message", slice(None))
@@ -215,9 +196,6 @@ def messages(events: PlainEvents) -> Messages:
 
 def _check_receivers(events: PlainEvents, found: Messages) -> None:
     """No process receives a message twice, or before it sends it, or one that was not sent to it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     sending, reception = found.sending, found.reception
     key = sending * (len(events.first) + 1) + events.own[reception]
     order = np.argsort(key, kind="stable")

@@ -9,21 +9,23 @@ whole traces. The events of other traces, or of which more is asked than what wa
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io.events import id_of
-from microcosm.spark.io.input_splits import Made
+from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.io.sink import Kernel
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -42,13 +44,12 @@ TOGETHER = 250_000
 class Places:
     """The files for each task, with whole traces but for those that are `apart`, which may be all."""
 
-    files: list[list[Path]]
+    files: list[list[Piece]]
     apart: pa.Array
     all_apart: bool
 
 
 def by_trace(
-    spark: SparkSession,
     output: Output,
     events: Callable[[], DataFrame],
     columns: Sequence[str],
@@ -60,9 +61,6 @@ def by_trace(
 
     `events` are the staged ones without the traces that are `sliced`, with some of their columns, or more.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     made = {}
     read = output.staged("read")
     where = None if "chosen" in columns else places(read / "events", read / "sizes")
@@ -71,20 +69,22 @@ def by_trace(
         not_here = pa.array(sliced, pa.string())
         if not where.all_apart:
             without = pa.concat_arrays([where.apart, not_here])
-            work = over(spark, where.files, columns, without, kernel)
-            made["found"] = output.tables(spark, "found", tables, *work)
+            work = input_splits.work(
+                output.spark, where.files, lambda some: kernel(in_order(some, columns, without))
+            )
+            made["found"] = output.tables("found", tables, *work)
         apart = where.apart.filter(pc.invert(pc.is_in(where.apart, not_here)))
         if made and not len(apart):
             return made
         if made:
-            folder = output.put("apart", pa.table({"trace": apart}))
+            output.put("apart", pa.table({"trace": apart}))
 
             def some() -> DataFrame:
-                every, here = events(), spark.read.parquet(str(folder))
+                every, here = events(), output.read("apart")
                 return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
 
     shuffled = some().select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
-    made["shuffled"] = output.tables(spark, "shuffled", tables, shuffled, kernel)
+    made["shuffled"] = output.tables("shuffled", tables, shuffled, kernel)
     return made
 
 
@@ -94,9 +94,6 @@ def places(events: Path, sizes: Path) -> Places | None:
     None where they are too many to be looked at. Cost: the sizes are read, and the end of each file of
     events.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if staging.rows(sizes) > MOST:
         return None
     columns = ["trace", "first", "last"]
@@ -110,48 +107,25 @@ def places(events: Path, sizes: Path) -> Places | None:
         for name in ("first_min", "last_max")
     )
     apart = pa.array((first != last) | large[first])
-    files: list[list[Path]] = []
+    files: list[list[Piece]] = []
     room = 0
     for _, rows, path in found:
         if not files or rows > room:
             files.append([])
             room = TOGETHER
-        files[-1].append(path)
+        files[-1].append(Piece(str(path)))
         room -= rows
     some = ends.filter(apart).column("trace").combine_chunks()
     return Places(files, some, len(some) == len(ends))
 
 
-def over(
-    spark: SparkSession,
-    files: Sequence[Sequence[Path]],
-    columns: Sequence[str],
-    without: pa.Array,
-    kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
-) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task, as of `input_splits.work`, and what it makes of its traces.
+def in_order(files: Iterable[Piece], columns: Sequence[str], without: pa.Array) -> Iterator[pa.RecordBatch]:
+    """The rows of some files, those of a trace together and in the order of `at`, but for some traces.
 
-    `kernel` is given the events of one trace after the other, in the order of `at`; not those of the traces
-    `without`. Memory: the files of a task.
+    Memory: the files.
     """
-    own, names = list(columns), [list(map(str, some)) for some in files]
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
-        asked = [at for batch in batches for at in batch.column(0).to_pylist()]
-        return kernel(batch for at in asked for batch in in_order(names[at], own, without))
-
-    here = len(names) == 1 and input_splits.is_small(names[0])
-    return None if here else input_splits.partitions(spark, len(names)), run
-
-
-def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> list[pa.RecordBatch]:
-    """The rows of some files, those of a trace together and in the order of `at`, but for some traces."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    parts = [pq.read_table(path, columns=columns, partitioning=None) for path in paths]
-    table = pa.concat_tables(parts).select(columns)
+    parts = [pq.read_table(each.path, columns=[*columns], partitioning=None) for each in files]
+    table = pa.concat_tables(parts).select([*columns])
     if len(without):
         table = table.filter(pc.invert(pc.is_in(table.column("trace"), without)))
     trace = table.column("trace").combine_chunks().dictionary_encode()
@@ -160,14 +134,11 @@ def in_order(paths: Sequence[str], columns: list[str], without: pa.Array) -> lis
     again = len(np.flatnonzero(np.diff(code))) >= max(1, len(np.unique(code)))
     if again or (np.diff(at) < 0).any():
         table = table.take(pa.array(np.lexsort((at, code))))
-    found: list[pa.RecordBatch] = table.combine_chunks().to_batches()
-    return found
+    return iter(table.combine_chunks().to_batches())
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:
     """The least `at` of a file and the number of its rows; None where it has none."""
-    import pyarrow.parquet as pq
-
     described = pq.read_metadata(path)
     if not described.num_rows:
         return None
@@ -268,10 +239,6 @@ def _counted(read: Staged, folder: Path) -> tuple[int, int, Callable[[int], list
             largest,
             lambda least: [row.asDict() for row in summed.where(f"events >= {least}").collect()],
         )
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     every = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
     sums = [(name, "sum") for name in names]
     table = every.group_by("trace").aggregate(sums).rename_columns(["trace", *names])

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.spark.extract.plain_events import (
     Messages,
@@ -28,10 +30,6 @@ from microcosm.spark.io.odd import report_rows
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Irregularity, Report
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 FOREIGN = "trace string, left string, right string, last boolean, file string, line long"
 """Links to events that are not in the trace; `last`: nothing in the trace comes after the linking event."""
@@ -76,8 +74,6 @@ def found(batches: Iterator[pa.RecordBatch], several: bool, token: str | None, c
 
 
 def _batched(made: Iterator[tuple[str, rows.Row]]) -> Rows:
-    import pyarrow as pa
-
     schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
     waiting: dict[str, list[rows.Row]] = {name: [] for name in TABLES}
     for name, row in made:
@@ -94,8 +90,6 @@ def _found(
     table: pa.Table, several: bool, token: str | None, complete: bool
 ) -> Iterator[tuple[str, rows.Row]]:
     """What is found of one trace; to the code for it an event's line is its row, which is told in the end."""
-    import pyarrow as pa
-
     files, lines, places = (table.column(name).to_pylist() for name in ("file", "line", "at"))
     at = table.schema.get_field_index("line")
     table = table.set_column(at, "line", pa.array(range(1, 1 + table.num_rows)))
@@ -171,9 +165,6 @@ def plain(table: pa.Table, several: bool) -> Plain:
 
 
 def _edges(events: PlainEvents, sending: Any, reception: Any) -> pa.RecordBatch:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     later = np.ones(len(events.own), dtype=bool)
     later[events.first] = False
     later &= events.fits(slice(None))
@@ -190,8 +181,6 @@ def _edges(events: PlainEvents, sending: Any, reception: Any) -> pa.RecordBatch:
 
 
 def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
-    import pyarrow as pa
-
     last = (events.first + events.size - 1)[chosen]
     base = chosen - events.place[chosen]
     # Processes of a trace stand in the order in which they were met: `knows` is sorted by name.
@@ -210,8 +199,6 @@ def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
 
 def _by_name(events: PlainEvents) -> Any:
     """The rank of each process by its name."""
-    import pyarrow.compute as pc
-
     rank = np.empty(len(events.process), dtype=np.int64)
     rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
     return rank
@@ -219,9 +206,6 @@ def _by_name(events: PlainEvents) -> Any:
 
 def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
     """Messages of which an end is missing, and events that nothing relates to another."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     lonely = events.first[(events.size == 1) & ~met.meets[events.first]]
     batches = []
     for kind, some in (

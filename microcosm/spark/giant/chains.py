@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import MESSAGE_KINDS
 from microcosm.traces.execution import missing
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
@@ -80,8 +82,6 @@ def irregularities(
 
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
-    import pyarrow as pa
-
     for batch in batches:
         found = list(_odd_of(batch, alone, wide))
         if found:
@@ -91,9 +91,6 @@ def irregularities(
 def _odd_of(
     batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
 ) -> Iterator[dict[str, object]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
     meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
     nameless = pc.is_null(batch.column("message"))

@@ -11,21 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.errors import MicrocosmError
 from microcosm.spark.giant.chains import odd_rows
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits
+from microcosm.spark.io.sink import only
 from microcosm.traces.clocks import covers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from microcosm.spark.io.staging import Output
 
@@ -45,7 +49,6 @@ class Agreed:
 
 
 def agreed(
-    spark: SparkSession,
     output: Output,
     name: str,
     chains: Path,
@@ -64,24 +67,17 @@ def agreed(
 
     columns = ["twice", *CLOCKED]
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return (("judged", each) for each in judged(batches))
-
-    made = output.tables(
-        spark, f"judged-{name}", {"judged": JUDGED}, *input_splits.over(spark, chains, columns, judge)
-    )
+    judging = input_splits.over(output.spark, chains, columns, only("judged", judged))
+    made = output.tables(f"judged-{name}", {"judged": JUDGED}, *judging)
     found = made["judged"].distinct().collect()
     _refuse(row.refused for row in found)
     repeating = frozenset(row.process for row in found)
     if repeating and not positions:
         raise NotInSlices("values of clocks that are repeated")
 
-    def mark(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return (("marks", each) for each in marked(batches, repeating, numbers))
-
-    marks = output.tables(
-        spark, f"marks-{name}", {"marks": MARK}, *input_splits.over(spark, chains, columns, mark)
-    )["marks"]
+    mark = only("marks", partial(marked, repeating=repeating, known=numbers))
+    marking = input_splits.over(output.spark, chains, columns, mark)
+    marks = output.tables(f"marks-{name}", {"marks": MARK}, *marking)["marks"]
     before = Window.partitionBy("process").orderBy("value", "class", "seq")
     before = before.rowsBetween(Window.unboundedPreceding, -1)
     event = F.when(F.col("id").isNotNull(), F.struct("seq", "id", "value", "ticked", "clock"))
@@ -90,16 +86,14 @@ def agreed(
     asking = seen.where(f"id is null and seen is not null and ({newly})")
     asking = asking.select("process", "asker", "asked_at", "asked", "ticked", "clock", "seen")
 
-    def cover(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return (("covers", each) for each in covered(batches, numbers))
-
+    cover = only("covers", partial(covered, numbers=numbers))
     together = asking.repartition("asker", "asked_at").sortWithinPartitions("asker", "asked_at")
-    covers = output.tables(spark, f"covers-{name}", {"covers": COVERED}, together, cover)["covers"]
+    covers = output.tables(f"covers-{name}", {"covers": COVERED}, together, cover)["covers"]
     _refuse(row.refused for row in covers.where("refused is not null").limit(1).collect())
     events = marks.where("id is not null").select("id", "process", "value", "ticked", "clock")
     against = _against(pairs, events)
-    output.stage(spark, f"against-{name}", lambda: against)
-    against = spark.read.parquet(str(output.staged(f"against-{name}")))
+    output.stage(f"against-{name}", lambda: against)
+    against = output.read(f"against-{name}")
     believed = pairs.join(against, ["left", "right"], "left_anti")
     return Agreed(covers.drop("refused"), believed, against, events)
 
@@ -192,8 +186,6 @@ DISAGREEING = "clocks that do not agree"
 
 def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The processes that repeat values, and what stands against taking clocks one by one (`JUDGED`)."""
-    import pyarrow as pa
-
     for batch in batches:
         found = dict.fromkeys(each for each in map(_judged, _events(batch)) if each is not None)
         if found:
@@ -217,8 +209,6 @@ def marked(
     batches: Iterator[pa.RecordBatch], repeating: frozenset[str], known: Mapping[str, int]
 ) -> Iterator[pa.RecordBatch]:
     """The events with clocks, and what these have newly seen of `known` processes (`MARK`)."""
-    import pyarrow as pa
-
     for batch in batches:
         made = [mark for event in _events(batch) for mark in _marks(event, repeating, known)]
         if made:
@@ -269,8 +259,6 @@ def covered(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
 
     `seen` is the last event before the question, as a struct of the columns of a mark.
     """
-    import pyarrow as pa
-
     asking = (row for batch in batches for row in batch.to_pylist())
     for _, members in groupby(asking, key=itemgetter("asker", "asked_at")):
         made = list(_covered(list(members), numbers))
@@ -306,8 +294,6 @@ def _covered(members: list[rows.Row], numbers: Mapping[str, int]) -> Iterator[ro
 
 def _events(batch: pa.RecordBatch) -> Iterable[rows.Row]:
     """The events that have clocks, and whose positions are not taken; clocks as dictionaries."""
-    import pyarrow.compute as pc
-
     good: Any = pc.and_(pc.is_valid(batch.column("clock")), pc.invert(batch.column("twice")))
     for row in batch.filter(good).select(list(CLOCKED)).to_pylist():
         row["clock"] = dict(row["clock"])

@@ -15,9 +15,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
@@ -29,14 +33,14 @@ from microcosm.spark.giant.slices import FOUR, Slices
 from microcosm.spark.io import input_splits
 from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema
 from microcosm.spark.io.odd import told
+from microcosm.spark.io.sink import only
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
 from microcosm.traces.covering import MOST_CHOSEN
 from microcosm.traces.report import HOLES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,6 @@ class Giant:
     `_name` tells its stages from those of other traces.
     """
 
-    _spark: SparkSession
     _output: Output
     _events: DataFrame
     _name: str
@@ -92,10 +95,11 @@ class Giant:
         """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
         from pyspark.sql import functions as F
 
-        spark, output, name = self._spark, self._output, self._name
+        output, name = self._output, self._name
         token = self._asked.token
         more = [*(["lamport"] if self._stamps else ()), *(["attributes"] if token is not None else ())]
-        chains = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
+        places = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
+        chains = output.read(places.name)
         once = F.when(~F.col("twice"), F.col("seq"))
         ends = chains.groupBy("process").agg(
             F.max(once).alias("seq"),
@@ -107,43 +111,38 @@ class Giant:
         if any(row.again for row in last):
             raise NotInSlices("a process that may begin again")
         numbers = {row.process: number for number, row in enumerate(last)}
-        places = output.staged(f"chains-{name}")
-        met = exchanged(spark, output, name, chains, sum(row.events for row in last), numbers)
+        met = exchanged(output, name, chains, sum(row.events for row in last), numbers)
         pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
         if self._clocks:
             recorded = "counted" not in self._asked.columns
-            clocks = agreed(spark, output, name, places, pairs, numbers, positions=recorded)
+            clocks = agreed(output, name, places, pairs, numbers, positions=recorded)
             pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
-            self._stage("contradicted", lambda: told_against(clocks.against, chains))
-            odd.append(output.staged(f"contradicted-{name}"))
+            odd.append(self._stage("contradicted", lambda: told_against(clocks.against, chains)))
             ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
-            self._stage("ordered", lambda: ordered)
-            folder = output.staged(f"ordered-{name}")
+            folder = self._stage("ordered", lambda: ordered)
         if self._stamps:
             check_stamps(chains, [pairs] if seen is None else [pairs, seen])
-        slices = Slices(spark, output, name, places, folder, numbers)
+        slices = Slices(output, name, places, folder, numbers)
         asked, too_many = self._chosen(chains, numbers)
-        holders = [] if token is None else holders_of(spark, output, name, places, token, numbers)
+        holders = [] if token is None else holders_of(output, name, places, token, numbers)
         wanted = {(each.process, each.seq, each.id) for each in holders}.union(asked)
         knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
             raise NotInSlices("messages on cycles beside clocks")
         if cyclic:
-            gone = spark.createDataFrame(cyclic, "receiver long, received long")
+            gone = output.spark.createDataFrame(cyclic, "receiver long, received long")
             on = ["receiver", "received"]
             where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
             told_of = met["pairs"].select("left", "right", "message", *on).join(gone, on, "left_semi")
             said = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
             circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *said))
-            self._stage("cycles", lambda: circular)
-            odd.append(output.staged(f"cycles-{name}"))
+            odd.append(self._stage("cycles", lambda: circular))
             believed = believed.join(gone, on, "left_anti")
         if too_many is not None:
-            self._stage("chosen", lambda: too_many)
-            odd.append(output.staged(f"chosen-{name}"))
+            odd.append(self._stage("chosen", lambda: too_many))
         frontiers, wide = self._frontiers(last, knowledge, numbers)
         times = self._times(sorted(wanted), seen is not None)
         held = related(holders, knowledge, times, self._prefix)
@@ -165,10 +164,10 @@ class Giant:
         """The clocks of events that are asked about, by name."""
         if not clocks or not asked:
             return {}
-        marks = self._spark.read.schema(MARK).parquet(
+        marks = self._output.spark.read.schema(MARK).parquet(
             str(self._output.staged(f"marks-{self._name}") / "marks")
         )
-        wanted = self._spark.createDataFrame([(event,) for _, _, event in asked], "id string")
+        wanted = self._output.spark.createDataFrame([(event,) for _, _, event in asked], "id string")
         found = marks.join(wanted, "id").select("id", "process", "clock", "ticked").collect()
         return {row.id: Clock(row.process, dict(row.clock), row.ticked) for row in found}
 
@@ -181,9 +180,8 @@ class Giant:
         places = self._output.staged(f"chains-{self._name}")
         name = f"{stage}-{self._name}"
         columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
-        self._output.tables(
-            self._spark, name, {"odd": ODD_ROWS}, *input_splits.over(self._spark, places, columns, look)
-        )
+        looking = input_splits.over(self._output.spark, places, columns, look)
+        self._output.tables(name, {"odd": ODD_ROWS}, *looking)
         return self._output.staged(name) / "odd"
 
     def _edges(
@@ -207,14 +205,14 @@ class Giant:
             by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
             edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
         if apart:
-            told = self._spark.createDataFrame(
+            told = self._output.spark.createDataFrame(
                 apart, "left string, relation string, right string, source string"
             )
             edges = edges.unionByName(told)
         return edges
 
-    def _stage(self, name: str, table: Any) -> DataFrame:
-        return self._output.stage(self._spark, f"{name}-{self._name}", table)
+    def _stage(self, name: str, table: Any) -> Path:
+        return self._output.stage(f"{name}-{self._name}", table)
 
     def _chosen(
         self, chains: DataFrame, numbers: dict[str, int]
@@ -234,8 +232,6 @@ class Giant:
     def _frontiers(
         self, ends: Sequence[Any], knowledge: Knowledge, numbers: dict[str, int]
     ) -> tuple[pa.Table, set[str]]:
-        import pyarrow as pa
-
         processes = list(numbers)
         found = []
         for row in ends:
@@ -291,17 +287,14 @@ class Holder:
 
 
 def holders_of(
-    spark: SparkSession, output: Output, name: str, chains: Path, token: str, numbers: Mapping[str, int]
+    output: Output, name: str, chains: Path, token: str, numbers: Mapping[str, int]
 ) -> list[Holder]:
     """The events, staged in order with `attributes`, that have a token. Raises `NotInSlices` for too many."""
 
-    def hold(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return (("holders", each) for each in holding(batches, token))
-
+    hold = only("holders", partial(holding, token=token))
     columns = ["process", "seq", "id", "twice", "attributes"]
-    made = output.tables(
-        spark, f"holders-{name}", {"holders": HOLDER}, *input_splits.over(spark, chains, columns, hold)
-    )
+    work = input_splits.over(output.spark, chains, columns, hold)
+    made = output.tables(f"holders-{name}", {"holders": HOLDER}, *work)
     found = made["holders"].limit(MOST + 1).collect()
     if len(found) > MOST:
         raise NotInSlices(f"more than {MOST:,} holders of tokens")
@@ -310,9 +303,6 @@ def holders_of(
 
 def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.RecordBatch]:
     """The rows of `HOLDER` in events with the columns that are named above. No Spark here."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for batch in batches:
         good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
         made = []

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from microcosm.spark.extract.plain_events import one_array
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.odd import report_rows
 from microcosm.traces.causality import exchange
@@ -20,8 +23,7 @@ from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -42,40 +44,27 @@ MATCHED = f"{PAIR}, file string, line long, {rows.REPORTED}"
 
 
 def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    """The pairs and irregularities of message ends sorted by message; `numbers` are the processes'."""
-    import pyarrow as pa
+    """The pairs and irregularities of messages, given all ends of each; `numbers` are the processes'.
 
-    processes = pa.array(numbers, pa.string())
-    kept: pa.RecordBatch | None = None
-    for batch in batches:
-        table = batch if kept is None else pa.concat_batches([kept, batch.cast(kept.schema)])
-        starts = _starts(table.column(0))
-        last = int(starts[-1]) if len(starts) else 0
-        if last:
-            yield from _groups(table.slice(0, last), starts[:-1], processes)
-        kept = table.slice(last)
-    if kept is not None and kept.num_rows:
-        yield from _groups(kept, _starts(kept.column(0)), processes)
-
-
-def _starts(messages: pa.Array) -> Any:
-    """Where a group of equal messages begins."""
-    import pyarrow.compute as pc
-
-    if not len(messages):
-        return np.empty(0, dtype=np.int64)
-    changes = pc.not_equal(messages[1:], messages[:-1]).to_numpy(zero_copy_only=False)
-    return np.concatenate(([0], np.flatnonzero(changes) + 1))
+    Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
+    """
+    ends = list(batches)
+    if not any(batch.num_rows for batch in ends):
+        return
+    table = pa.Table.from_batches(ends)
+    code = one_array(table.column("message")).dictionary_encode().indices.to_numpy()
+    order = np.argsort(code, kind="stable")
+    [together] = table.take(pa.array(order)).combine_chunks().to_batches()
+    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+    yield from _groups(together, starts, pa.array(numbers, pa.string()))
 
 
 def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
-    two = starts[ends - starts == 2]
+    pairs = np.flatnonzero(ends - starts == 2)
+    two = starts[pairs]
     first, second = kinds[two], kinds[two + 1]
     sends, receives = np.minimum(first, second), np.maximum(first, second)
     sending = np.where(first < second, two, two + 1)
@@ -83,20 +72,17 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     plain = (receives - sends == half) & _meant(table, sending, reception)
     if plain.any():
         yield _pairs(table, sending[plain], reception[plain], processes)
-    done = set(two[plain].tolist())
-    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(done) < len(starts) else {}
+    others = np.delete(np.arange(len(starts)), pairs[plain])
+    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(others) else {}
     odd: list[rows.Row] = []
-    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if begin not in done:
-            odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+    for begin, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
+        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
     if odd:
         yield pa.RecordBatch.from_pylist(odd, schema=rows.arrow_schema(MATCHED))
 
 
 def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
     """Whether the sending was to nobody in particular, or to the receiver alone."""
-    import pyarrow.compute as pc
-
     to = table.column("to").take(sending)
     count = pc.fill_null(pc.list_value_length(to), 0).to_numpy(zero_copy_only=False)
     meant = count == 0
@@ -108,9 +94,6 @@ def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
 
 
 def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     def number(at: Any) -> pa.Array:
         return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
 
@@ -171,7 +154,7 @@ TOGETHER = 500_000
 
 
 def exchanged(
-    spark: SparkSession, output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
+    output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
 ) -> Staged:
     """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are in order.
 
@@ -181,12 +164,10 @@ def exchanged(
 
     meets = F.col("kind").isin(list(MESSAGE_KINDS)) & F.col("message").isNotNull() & ~F.col("twice")
     ends = chains.where(meets).select(*rows.arrow_names(ENDS))
-    together = ends.repartition(max(1, -(-events // TOGETHER)), "message").sortWithinPartitions("message")
+    together = ends.repartition(max(1, -(-events // TOGETHER)), "message")
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        import pyarrow.compute as pc
-
         for batch in matched(batches, numbers):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
@@ -194,4 +175,4 @@ def exchanged(
                 if some.num_rows:
                     yield kind, some
 
-    return output.tables(spark, f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, together, match)
+    return output.tables(f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, together, match)

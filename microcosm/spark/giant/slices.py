@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from microcosm.spark.giant import cuts as cutting
 from microcosm.spark.giant.cuts import NEVER, Pairs
@@ -20,9 +22,6 @@ from microcosm.spark.io import input_splits, staging
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
 
     from microcosm.spark.giant.cuts import Numbers
     from microcosm.spark.io.staging import Output
@@ -56,7 +55,6 @@ Asked = Sequence[tuple[int, int, str]]
 class Slices:
     """The slices of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`."""
 
-    _spark: SparkSession
     _output: Output
     _name: str
     _chains: Path
@@ -88,7 +86,7 @@ class Slices:
         """All rows that tasks over the files of a folder find; a task at most `size` of `_MOVED`."""
         from pyspark.sql import functions as F
 
-        table, run = input_splits.over(self._spark, folder, columns, kernel)
+        table, run = input_splits.over(self._output.spark, folder, columns, kernel)
         if table is None:
             return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
         found = table.mapInArrow(run, schema)
@@ -102,8 +100,6 @@ class Slices:
         most = max(1, _PLACED // max(1, len(input_splits.row_groups(self._chains))))
 
         def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import pyarrow as pa
-
             at = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in batches)])
             step = -(-max(1, len(at)) // most)
             chosen = np.sort(at)[step // 2 :: step]
@@ -153,8 +149,6 @@ class Slices:
         """What has to move; with no process, how many receptions are in a slice as the cuts are."""
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import pyarrow as pa
-
             lowered = cuts
             sizes = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
             for batch in batches:
@@ -171,8 +165,6 @@ class Slices:
 
     def _sample(self, step: int) -> Pairs:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import pyarrow as pa
-
             for batch in batches:
                 part = _pairs_of(batch)
                 # What chooses a pair must depend on nothing but the pair.
@@ -193,21 +185,19 @@ class Slices:
             return (_sliced(batch, cuts) for batch in batches)
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            import pyarrow as pa
-
             table = pa.Table.from_batches(batches, rows.arrow_schema(_SLICED))
             slices = table.column("slice").to_numpy()
             for at in np.unique(slices).tolist():
                 begin, end = np.searchsorted(slices, (at, at + 1)).tolist()
                 yield from scanned_slice(table.slice(begin, end - begin), at, begins_of(cuts, at), wanted[at])
 
-        read, run = input_splits.over(self._spark, self._pairs, FOUR, slice_)
-        read = read if read is not None else input_splits.partitions(self._spark, 1)
+        read, run = input_splits.over(self._output.spark, self._pairs, FOUR, slice_)
+        read = read if read is not None else input_splits.partitions(self._output.spark, 1)
         sliced = read.mapInArrow(run, _SLICED).repartition(slices, "slice").sortWithinPartitions("slice")
         done = f"bases-{self._name}"
-        self._output.tables(self._spark, done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
+        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
         bases = str(self._output.staged(done) / "bases")
-        circular = self._spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
+        circular = self._output.spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
 
         def read_() -> Iterator[tuple[list[Base], Numbers]]:
             return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
@@ -223,8 +213,6 @@ def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
 
 
 def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     columns = np.array(changes, dtype=np.int64).reshape(-1, 3).T
     arrays = [pa.array(column) for column in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=rows.arrow_schema(_MOVED))
@@ -236,8 +224,6 @@ def _pairs_of(batch: pa.RecordBatch) -> Pairs:
 
 def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
     """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
-    import pyarrow as pa
-
     part = _pairs_of(batch)
     slices = cutting.slice_of(cuts, part.receiver, part.received)
     leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
@@ -253,8 +239,6 @@ def scanned_slice(
 
     Memory: the pairs of the slice and their vectors.
     """
-    import pyarrow as pa
-
     every = Pairs(*(table.column(name).to_numpy() for name in FOUR))
     inside = every.receiver >= 0
     leaving = every[~inside]
@@ -280,8 +264,6 @@ def scanned_slice(
 
 def bases_of(folder: str, slice_: int) -> list[Base]:
     """The bases of a slice that are staged in `folder`; none where it has none."""
-    import pyarrow.parquet as pq
-
     found = []
     try:
         table = pq.read_table(f"{folder}/{slice_}", columns=rows.arrow_names(_BASES), partitioning=None)

@@ -13,11 +13,15 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import number as exact_number
 from microcosm.givens.exact import of_float
-from microcosm.spark.io.input_splits import PARQUET, Piece, partition_of
+from microcosm.spark.io.input_splits import Piece, partition_of
 from microcosm.spark.io.odd import noting, report_rows
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
@@ -32,7 +36,6 @@ from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column
 
 
@@ -61,23 +64,16 @@ ODD = f"trace string, {ODD_ROWS}"
 
 Row = dict[str, Any]
 
-_BATCH = 4096
-
 _TEXTS = {"trace", "process", "kind", "message", "label"}
 """Fields that the folders of a table may say, of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read: as by `extract`. `named` has the trace of events that name none, by file.
+    """How files are read: as by `extract`."""
 
-    `own` are the files in the own format that are read whole, but line by line as they are in pieces.
-    """
-
-    format: str | None
-    pattern: str | None
-    named: dict[str, str]
-    own: frozenset[str] = frozenset()
+    format: str | None = None
+    pattern: str | None = None
 
 
 def arrow_names(columns: str) -> list[str]:
@@ -87,8 +83,6 @@ def arrow_names(columns: str) -> list[str]:
 
 def arrow_schema(columns: str) -> pa.Schema:
     """The columns that a text such as `EVENT` names, as Arrow has them."""
-    import pyarrow as pa
-
     types = {
         "string": pa.string(),
         "long": pa.int64(),
@@ -108,12 +102,12 @@ _NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))
 
 
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
-    """The events of a piece in their order, then what was odd about it."""
+    """The events of a piece of a text in their order, then what was odd about it."""
     bad: list[Irregularity] = []
     report = noting(bad)
     try:
         for event in _events(piece, reading, report):
-            yield row_of(event, reading.named.get(piece.path))
+            yield row_of(event, piece.trace)
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
@@ -140,11 +134,6 @@ def row_of(event: TraceEvent, named: str | None = None) -> Row:
         "file": event.file,
         "line": event.line,
     }
-
-
-def event_from(row: Row) -> TraceEvent:
-    """The event of a row."""
-    return _event(*map(row.__getitem__, _FIELDS))
 
 
 def events_in(table: pa.Table) -> Iterator[TraceEvent]:
@@ -210,9 +199,7 @@ def _event(
 
 
 def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
-    if Path(piece.path).suffix == PARQUET:
-        yield from _parquet(piece, report)
-    elif piece.stop is None and piece.path not in reading.own:
+    if piece.stop is None and not piece.own:
         yield from formats.read([piece.path], reading.format, reading.pattern, report, whole=False)
     else:
         with piece.stream() as stream:
@@ -279,16 +266,8 @@ def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[Tr
             report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
 
 
-def _parquet(piece: Piece, report: Report) -> Iterator[TraceEvent]:
-    for number, batch in parquet_batches(piece, _BATCH):
-        yield from stated(batch, piece.path, number, report)
-
-
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     number = piece.line
     said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
@@ -330,9 +309,6 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
     >>> named(batch, True).column("id").to_pylist(), named(batch, False).column("id").to_pylist()
     (['t/p:2'], ['p:2'])
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     name, trace = columns.pop("name"), columns["trace"]
     own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
@@ -343,8 +319,6 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
 
 def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
     """Names with those of their traces in front, where these have names."""
-    import pyarrow.compute as pc
-
     return pc.coalesce(pc.binary_join_element_wise(trace, name, "/"), name)
 
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from io import RawIOBase
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import json
 
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.traces.text.encoding import is_packed, is_utf8
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -41,13 +45,17 @@ Made = TypeVar("Made")
 class Piece:
     """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
 
-    Of a Parquet file these are row groups and rows.
+    Of a Parquet file these are row groups and rows. `number` is its place among the pieces of a job, `trace`
+    that of events that name none; `own` is whether each line stands for itself.
     """
 
     path: str
     start: int = 0
     stop: int | None = None
     line: int = 0
+    number: int = 0
+    trace: str | None = None
+    own: bool = False
 
     def bytes(self) -> bytes:
         """The content of a whole file. Raises `TextError`."""
@@ -157,7 +165,8 @@ def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
         else:
             found[-1] += cuts
             room -= size
-    return found
+    numbers = count()
+    return [[replace(piece, number=next(numbers)) for piece in task] for task in found]
 
 
 def has_cuts(path: Path) -> bool:
@@ -201,9 +210,6 @@ def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
 
 def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
     """Row groups of a Parquet file in pieces; one that cannot be read is a piece."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     largest = LARGEST if largest is None else largest
     try:
         metadata = pq.read_metadata(path)
@@ -222,9 +228,6 @@ def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
 
 def may_have(piece: Piece, traces: Set[object]) -> bool:
     """Whether rows of some traces may be in a piece, by what Parquet says of its row groups."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if Path(piece.path).suffix != PARQUET or piece.stop is None:
         return True
     try:
@@ -241,32 +244,20 @@ def may_have(piece: Piece, traces: Set[object]) -> bool:
     return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))
 
 
-def is_small(paths: Iterable[str | Path]) -> bool:
-    """Whether files for one task are so small that this process is done before a task would begin."""
-    return sum(Path(path).stat().st_size for path in paths) <= HERE
-
-
 def work(
     spark: SparkSession,
     tasks: Sequence[Sequence[Piece]],
-    read: Callable[[int, Piece], Iterator[Made]],
+    read: Callable[[Iterator[Piece]], Iterator[Made]],
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table with a partition for each task, and the kernel that makes of it what `read` makes of every
-    piece, given its number. No table: the one task is for this process."""
-    numbered: list[list[tuple[int, Piece]]] = []
-    count = 0
-    for task in tasks:
-        numbered.append(list(enumerate(task, count)))
-        count += len(task)
+    """A table with a partition for each task, and the kernel that makes of it what `read` makes of the pieces
+    of a task. No table: the one task is so small that this process is done before it would begin."""
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                for number, piece in numbered[at]:
-                    yield from read(number, piece)
+        return read(piece for batch in batches for at in batch.column(0).to_pylist() for piece in tasks[at])
 
-    here = len(tasks) == 1 and is_small({piece.path for piece in tasks[0]})
-    return None if here else partitions(spark, len(numbered)), kernel
+    paths = {piece.path for task in tasks for piece in task} if len(tasks) == 1 else ()
+    here = bool(paths) and sum(Path(path).stat().st_size for path in paths) <= HERE
+    return None if here else partitions(spark, len(tasks)), kernel
 
 
 def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -279,9 +270,6 @@ def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | N
     >>> json_rows(b'{"a": 1, "c": 2}', 1, schema), json_rows(b'{"a": null}', 1, schema)
     (None, None)
     """
-    import pyarrow as pa
-    from pyarrow import json
-
     # The reader takes objects wherever lines end; after a brace no other can go on within one.
     if block[:1] != b"{" or block[-1:] != b"}" or block.count(b"}\n{") != count - 1 or b"null" in block:
         return None
@@ -304,18 +292,12 @@ def over(
     columns: Sequence[str],
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
-    """A table, as of `work`, with a partition for each task over the files of a folder, and what it makes.
+    """As `work`, of the tasks over the files of a folder.
 
     `kernel` is given the columns of some row groups, and called once in each task.
     """
-    groups, own = row_groups(folder), list(columns)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
-        asked = [at for batch in batches for at in batch.column(0).to_pylist()]
-        return kernel(_read([groups[at] for at in asked], own))
-
-    here = len(groups) == 1 and is_small([groups[0].path])
-    return None if here else partitions(spark, len(groups)), run
+    names = list(columns)
+    return work(spark, [[piece] for piece in row_groups(folder)], lambda some: kernel(_read(some, names)))
 
 
 def row_groups(folder: Path) -> list[Piece]:
@@ -330,14 +312,10 @@ def partitions(spark: SparkSession, count: int) -> DataFrame:
 
 def first() -> Iterator[pa.RecordBatch]:
     """What a task finds in the first of `partitions`."""
-    import pyarrow as pa
-
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
-def _read(asked: Sequence[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    import pyarrow.parquet as pq
-
+def _read(asked: Iterable[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
     for piece in asked:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)

@@ -10,36 +10,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io.far import explaining, is_far, listed, opened
+from microcosm.spark.io.folders import FarFolder
 from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.io.staging import Output, fingerprint, refuse_within
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.sink import Kernel
 
     Rows = Iterator[tuple[str, pa.RecordBatch]]
-
-_HINT = "Spark needs the file system's library: spark-submit --packages, or spark.jars.packages."
-
-_NO_LIBRARY = ("No FileSystem for scheme", "ClassNotFoundException")
-
-
-def is_far(name: str) -> bool:
-    """Whether only Spark can open what is named.
-
-    >>> [is_far(name) for name in ("s3a://bucket/logs", "file:///logs", "logs/a:b")]
-    [True, False, False]
-    """
-    return "://" in name and not name.startswith("file:/")
 
 
 class Inputs:
@@ -51,10 +42,10 @@ class Inputs:
 
     def __init__(self, spark: SparkSession, names: Sequence[str], endings: Sequence[str] = ()) -> None:
         self._spark = spark
-        self._names = names
+        self._names = names = [_events_of(spark, name) for name in names]
         self._endings = endings
         self.paths = pieces.expand([name for name in names if not is_far(name)], endings)
-        self._far = {name: _listed(spark, name, endings) for name in names if is_far(name)}
+        self._far = {name: listed(spark, name, endings) for name in names if is_far(name)}
         self._root: Path | None = None
         if not self.paths and not any(self._far.values()):
             hint = f"Files end in {', '.join(endings)}." if endings else None
@@ -62,8 +53,8 @@ class Inputs:
 
     def refuse_within(self, out: str, tables: Sequence[str], *others: str | Path) -> None:
         """Raise `TextError` where an input, or another file, lies within the tables of a job."""
-        near = [name for name in self._names if not is_far(name)]
-        refuse_within([*near, *self.paths, *others], out, tables)
+        far = [path for some in self._far.values() for path, _, _ in some]
+        refuse_within([*self._names, *self.paths, *far, *others], out, tables)
 
     def fingerprint(self, *others: str | Path) -> list[list[object]]:
         """What tells whether the files, and others, are still the same."""
@@ -90,10 +81,10 @@ class Inputs:
         return names, list(paths)
 
     def work(
-        self, tasks: Sequence[Sequence[Piece]], read: Callable[[int, Piece], Rows]
+        self, tasks: Sequence[Sequence[Piece]], read: Callable[[Piece], Rows]
     ) -> tuple[DataFrame | None, Kernel]:
-        """As `input_splits.work`; what was fetched is called by its URI."""
-        table, kernel = pieces.work(self._spark, tasks, read)
+        """As `input_splits.work`, of what is read of each piece; what was fetched is called by its URI."""
+        table, kernel = pieces.work(self._spark, tasks, lambda some: chain.from_iterable(map(read, some)))
         if self._root is None:
             return table, kernel
         root = str(self._root)
@@ -117,41 +108,17 @@ class Inputs:
                 yield batch.select(["path"])
 
         for name in self._far:
-            with _explaining(name):
-                some = _opened(self._spark, name, self._endings).select("path", "content")
+            with explaining(name):
+                some = opened(self._spark, name, self._endings).select("path", "content")
                 some.mapInArrow(fetch, "path string").collect()
         return sum(map(len, self._far.values()))
 
 
-def _opened(spark: SparkSession, name: str, endings: Sequence[str]) -> DataFrame:
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    if endings:
-        reader = reader.option("pathGlobFilter", f"*{{{','.join(endings)}}}")
-    return reader.load(name)
-
-
-def _listed(spark: SparkSession, name: str, endings: Sequence[str]) -> list[tuple[str, int, str]]:
-    """The files behind a URI by name: path, bytes, time of change."""
-    with _explaining(name):
-        found = _opened(spark, name, endings).select("path", "length", "modificationTime").collect()
-    return sorted((row.path, row.length, str(row.modificationTime)) for row in found)
-
-
-@contextmanager
-def _explaining(name: str) -> Iterator[None]:
-    """Say of a URI why Spark cannot open it."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except Exception as error:
-        of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
-        if not of_spark or "Python worker" in str(error):  # a task that cannot write is another matter
-            raise
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        said = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
-        hint = _HINT if any(each in said for each in _NO_LIBRARY) else None
-        raise TextError(f"cannot be opened by Spark: {said}", file=name, hint=hint) from error
+def _events_of(spark: SparkSession, name: str) -> str:
+    """A name; that of the events where it is the folder of an earlier job behind a URI."""
+    if not is_far(name) or set(name) & set("*?[{") or "tables" not in FarFolder(spark, name).manifest:
+        return name
+    return f"{name.rstrip('/')}/events"
 
 
 def _place(root: Path, uri: str) -> Path:
@@ -166,8 +133,6 @@ def _place(root: Path, uri: str) -> Path:
 
 def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
     """The same rows with URIs in the place of what was fetched."""
-    import pyarrow.compute as pc
-
     for name in {"file", "fault", "trace"}.intersection(batch.schema.names):
         at = batch.schema.get_field_index(name)
         column = pc.replace_substring_regex(batch.column(name), re.escape(root) + "/([^/:]+):/", r"\1:/")

@@ -9,13 +9,14 @@ from fractions import Fraction
 from heapq import nsmallest
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.traces.report import Irregularity, Report
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BAD = frozenset({"bad-clock", "bad-host", "bad-line", "long-line", "unreadable"})
 """The kinds of which there is no event: a line, row or file that could not be read."""
@@ -125,8 +126,6 @@ def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
 
     Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
     """
-    import pyarrow.parquet as pq
-
     counts: Counter[str] = Counter()
     first: dict[str, list[tuple[Any, ...]]] = {}
     lost = 0
@@ -145,9 +144,6 @@ def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
 
 
 def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     table = pa.Table.from_batches([batch])
     for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
         kind = row["reported"]

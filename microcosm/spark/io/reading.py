@@ -7,12 +7,15 @@ readers of `microcosm.traces`. No Spark here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.errors import TextError
 from microcosm.spark.io import events as rows
@@ -24,9 +27,6 @@ from microcosm.traces.event import KINDS
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.json_text import BadLine, json_object
 from microcosm.traces.text.lines import open_lines
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EVENTS = f"at long, {rows.EVENT}"
 """`at` orders all events as they were read."""
@@ -58,20 +58,23 @@ _LINES = 1 << 18
 """Bytes of lines, more or less, that are looked at together."""
 
 
-def cut(path: Path, own: Set[Path]) -> list[pieces.Piece]:
-    """A file in pieces, each for a task; `own` are the files whose lines or rows stand for themselves."""
-    return pieces.cut(path, path.suffix != pieces.PARQUET and path in own and pieces.has_cuts(path))
+def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> Iterator[list[pieces.Piece]]:
+    """The files of some inputs in pieces, each for a task."""
+    own = {path for path in paths if is_own(path, reading)}
+    named = names_of_traces(inputs, paths, own)
+    for path in paths:
+        lines = path in own and path.suffix != pieces.PARQUET and pieces.has_cuts(path)
+        cuts = pieces.cut(path, lines)
+        yield [replace(piece, trace=named.get(str(path)), own=path in own) for piece in cuts]
 
 
-def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
+def read(piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
-    import pyarrow as pa
-
     sizes: dict[str | None, list[int]] = {}
     schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
-    begin = number * _ROWS
+    begin = piece.number * _ROWS
     if Path(piece.path).suffix == pieces.PARQUET:
-        groups = _by_columns(piece, reading)
+        groups = _by_columns(piece)
     elif piece.stop is None:
         groups = iter([rows.rows(piece, reading)])
     else:
@@ -105,8 +108,6 @@ def read(number: int, piece: pieces.Piece, reading: Reading) -> Iterator[tuple[s
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
-    import pyarrow as pa
-
     table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
     asked = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(asked)
@@ -117,20 +118,17 @@ def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
         counts[-1] = row["at_max"]
 
 
-def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
+def _by_columns(piece: pieces.Piece) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
-    import pyarrow as pa
-
     bad: list[Irregularity] = []
     report = noting(bad)
-    named = reading.named.get(piece.path)
     try:
         for before, batch in rows.parquet_batches(piece, _BATCH):
             try:
-                yield _as_event(batch, piece.path, before, named)
+                yield _as_event(batch, piece, before)
             except (TextError, pa.ArrowException):
                 events = rows.stated(batch, piece.path, before, report)
-                yield (rows.row_of(event, named) for event in events)
+                yield (rows.row_of(event, piece.trace) for event in events)
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
     yield report_rows(report, bad)
@@ -138,16 +136,13 @@ def _by_columns(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
 
 def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
-    import pyarrow as pa
-
     schema = rows.arrow_schema(_COLUMNS)
-    named = reading.named.get(piece.path)
     begin, line = piece.start, piece.line
     with piece.stream() as stream:
         lines = BufferedReader(cast(RawIOBase, stream))
         while block := lines.read(_LINES):
             block += lines.readline(_LINES)
-            here = pieces.Piece(piece.path, begin, begin + len(block), line)
+            here = replace(piece, start=begin, stop=begin + len(block), line=line)
             begin, line = begin + len(block), line + block.count(b"\n")
             if len(block) == 2 * _LINES and block[-1:] != b"\n":  # a line longer than that
                 yield rows.rows(replace(here, stop=piece.stop), reading)
@@ -158,16 +153,16 @@ def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
             try:
                 if batch is None:
                     raise TextError("says more of an event")
-                yield _as_event(batch, piece.path, here.line, named)
+                yield _as_event(batch, piece, here.line)
             except (TextError, pa.ArrowException):
                 yield rows.rows(here, reading)
 
 
-def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) -> pa.RecordBatch:
-    """The rows of a batch as events. Raises `TextError` where one is not, `ArrowException` for odd types."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _as_event(batch: pa.RecordBatch, piece: pieces.Piece, line: int) -> pa.RecordBatch:
+    """The rows of a batch, which `line` others precede, as events.
 
+    Raises `TextError` where one is not, `ArrowException` for odd types.
+    """
     count = batch.num_rows
     schema = rows.arrow_schema(rows.EVENT)
     given = {
@@ -176,7 +171,7 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
         if column.null_count < count and name not in ("file", "line")
     }
     if not {"process", "seq", "kind"} <= given.keys() <= _TAKEN:
-        raise TextError("says more of an event", file=file)
+        raise TextError("says more of an event", file=piece.path)
     batch.validate(full=True)  # Parquet may have any bytes for text
     for name in ("process", "kind", "trace", "message", "label"):
         if name in given:
@@ -184,10 +179,10 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
             if pa.types.is_dictionary(kind):
                 kind = kind.value_type
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-                raise TextError(f"{name} is no text", file=file)
+                raise TextError(f"{name} is no text", file=piece.path)
             given[name] = given[name].cast(pa.string())
     if not pa.types.is_integer(given["seq"].type):
-        raise TextError("seq is no number", file=file)
+        raise TextError("seq is no number", file=piece.path)
     given["seq"] = given["seq"].cast(pa.int64())
     sound = [pc.greater_equal(given["seq"], 1), pc.is_in(given["kind"], pa.array(sorted(KINDS)))]
     sound += [
@@ -196,19 +191,19 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
         if name in given
     ]
     if not all(pc.fill_null(pc.all(pc.fill_null(each, False)), True).as_py() for each in sound):
-        raise TextError("has rows that are no events", file=file)
+        raise TextError("has rows that are no events", file=piece.path)
     if "to" in given:
         to = given["to"]
         lengths = pc.list_value_length(to) if pa.types.is_list(to.type) else None
         if lengths is None or pc.max(lengths).as_py() not in (None, 1):
-            raise TextError("has lists of receivers that may repeat one", file=file)
+            raise TextError("has lists of receivers that may repeat one", file=piece.path)
         flat = pc.list_flatten(to).cast(pa.string())
         if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
-            raise TextError("has a receiver without a name", file=file)
-    if named is not None:
+            raise TextError("has a receiver without a name", file=piece.path)
+    if piece.trace is not None:
         trace = given.get("trace", pa.nulls(count, pa.string()))
-        given["trace"] = pc.fill_null(trace, named)
-    given["file"] = pa.repeat(pa.scalar(file), count)
+        given["trace"] = pc.fill_null(trace, piece.trace)
+    given["file"] = pa.repeat(pa.scalar(piece.path), count)
     given["line"] = pa.array(range(line + 1, line + 1 + count), pa.int64())
     columns = [
         given[field.name].cast(field.type) if field.name in given else pa.nulls(count, field.type)
@@ -217,11 +212,11 @@ def _as_event(batch: pa.RecordBatch, file: str, line: int, named: str | None) ->
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def is_own(path: Path, form: str | None, pattern: str | None) -> bool:
+def is_own(path: Path, reading: Reading) -> bool:
     """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
     if path.suffix == pieces.PARQUET:
         return True
-    if pattern is not None or form not in (None, OWN):
+    if reading.pattern is not None or reading.format not in (None, OWN):
         return False
     try:
         with open_lines(path, Report()) as stream:

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from microcosm import files
 from microcosm.spark.io.input_splits import first
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 WHOLE = "_SUCCESS"
@@ -39,6 +41,12 @@ _GROUP = 8 << 20
 Kernel = Callable[[Iterator["pa.RecordBatch"]], Iterator[tuple[str, "pa.RecordBatch"]]]
 """What makes of batches rows of several tables, by their names; `name/part` goes into a folder of its own."""
 
+
+def only(table: str, made: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Kernel:
+    """The kernel that makes rows of one table."""
+    return lambda batches: ((table, batch) for batch in made(batches))
+
+
 _TOLD = "table string, file string, rows long, filled string"
 
 
@@ -53,8 +61,6 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
     here = table is None
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         if not here:
             _settle()
         writing: dict[str, _Writing] = {}
@@ -89,6 +95,12 @@ def _settle() -> None:
         gc.freeze()
 
 
+def versioned(table: DataFrame) -> DataFrame:
+    """The same table with the version of its schema in the metadata of its first column."""
+    first, *rest = table.columns
+    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)
+
+
 def filled(folder: Path, table: str) -> set[str]:
     """The columns of a table in a folder that are not null everywhere."""
     return set(json.loads((folder / WHOLE).read_text(encoding="utf-8"))[table])
@@ -115,8 +127,6 @@ def link(sources: Sequence[Path], folder: Path) -> None:
 
 def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[dict[str, Any]]) -> None:
     """Leave the files that were told of, one without rows where a table has none, and mark the folder."""
-    import pyarrow.parquet as pq
-
     columns: dict[str, set[str]] = {name: set() for name in schemas}
     for row in told:
         columns[row["table"].partition("/")[0]].update(json.loads(row["filled"]))
@@ -159,9 +169,6 @@ class _Writing:
         return self._told
 
     def _flush(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         if not self._kept:
             return
         table = pa.Table.from_batches(self._kept).cast(self._schema)

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from microcosm.errors import TextError
 from microcosm.spark.io import input_splits as pieces
@@ -26,7 +30,6 @@ from microcosm.traces import reading as formats
 from microcosm.traces.text.lines import LINE_LIMIT
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 if TYPE_CHECKING or find_spec("pyspark") is not None:
@@ -93,8 +96,7 @@ class Asked:
     """What is read: a path, how, and the columns of it."""
 
     path: str
-    format: str | None
-    pattern: str | None
+    how: Reading
     columns: tuple[str, ...]
 
     def files(self) -> list[Path]:
@@ -103,9 +105,7 @@ class Asked:
 
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
-        if path.suffix == pieces.PARQUET or not reading.is_own(path, self.format, self.pattern):
-            return False
-        return pieces.has_cuts(path)
+        return path.suffix != pieces.PARQUET and reading.is_own(path, self.how) and pieces.has_cuts(path)
 
 
 def _asked(options: Mapping[str, str], schema: Any) -> Asked:
@@ -114,7 +114,7 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
         raise ValueError(f"no option {unknown[0]!r}; options: format, pattern and the path")
     if "path" not in options:
         raise ValueError("what should be read? Give load() a file or a folder")
-    form, pattern = options.get("format"), options.get("pattern")
+    form = options.get("format")
     if form is not None:
         formats.format_of(form)
     known = arrow_schema(COLUMNS).names
@@ -122,16 +122,15 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
     wrong = [name for name in columns if name not in (*known, "arrived")]
     if wrong:
         raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
-    return Asked(options["path"], form, pattern, columns)
+    return Asked(options["path"], Reading(form, options.get("pattern")), columns)
 
 
 class _Part(InputPartition):
-    """A piece of a file, how it is read, and when the batch was planned (milliseconds; None: no stream)."""
+    """A piece of a file, and when the batch was planned (milliseconds; None: no stream)."""
 
-    def __init__(self, piece: pieces.Piece, how: Reading, arrived: int | None = None) -> None:
+    def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
         super().__init__(piece.path)
         self.piece = piece
-        self.how = how
         self.arrived = arrived
 
 
@@ -152,22 +151,15 @@ class TraceReader(DataSourceReader):
                 yield each
 
     def partitions(self) -> list[_Part]:
-        asked, paths = self._asked, self._asked.files()
-        own = {path for path in paths if reading.is_own(path, asked.format, asked.pattern)}
-        named = reading.names_of_traces([asked.path], paths, own)
-        parts = []
-        for path in paths:
-            name = str(path)
-            of_it, whole = {name: named[name]} if name in named else {}, {name} if path in own else ()
-            how = Reading(asked.format, asked.pattern, of_it, frozenset(whole))
-            for some in reading.cut(path, own):
-                if self._traces is None or pieces.may_have(some, self._traces):
-                    parts.append(_Part(some, how))
-        return parts
+        planned = reading.planned([self._asked.path], self._asked.files(), self._asked.how)
+        every = chain.from_iterable(planned)
+        if self._traces is None:
+            return [*map(_Part, every)]
+        return [_Part(piece) for piece in every if pieces.may_have(piece, self._traces)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked.columns, partition, self._traces)
+        return _batches(self._asked, partition, self._traces)
 
 
 class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -228,18 +220,17 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
-            named = {} if name == self._asked.path else {name: Path(name).stem}
-            how = Reading(self._asked.format, self._asked.pattern, named)
+            piece = pieces.Piece(name, trace=None if name == self._asked.path else Path(name).stem)
             if reached["lines"] == _WHOLE:
-                parts.append(_Part(pieces.Piece(name), how, end["at"]))
+                parts.append(_Part(piece, end["at"]))
             elif reached["since"][0] < reached["bytes"]:
                 first, line = reached["since"]
-                parts.append(_Part(pieces.Piece(name, first, reached["bytes"], line), how, end["at"]))
+                parts.append(_Part(replace(piece, start=first, stop=reached["bytes"], line=line), end["at"]))
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked.columns, partition, None)
+        return _batches(self._asked, partition, None)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is to be done: files are not deleted."""
@@ -307,19 +298,14 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
     return stop, lines
 
 
-def _batches(
-    columns: Sequence[str], part: _Part, traces: frozenset[object] | None
-) -> Iterator[pa.RecordBatch]:
+def _batches(asked: Asked, part: _Part, traces: frozenset[object] | None) -> Iterator[pa.RecordBatch]:
     """The rows of a part, of some traces (None: of all, and what is odd)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
-    schema = pa.schema([full[name] for name in columns])
+    schema = pa.schema([full[name] for name in asked.columns])
     arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
     wanted = pa.array([each for each in traces or () if isinstance(each, str)], pa.string())
-    for name, found in reading.read(0, part.piece, part.how):
+    for name, found in reading.read(part.piece, asked.how):
         if name == "sizes" or (name == "odd" and traces is not None):
             continue
         batch = found if traces is None else found.filter(pc.is_in(found.column("trace"), wanted))

@@ -13,7 +13,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,26 +21,24 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from microcosm import __version__, files
 from microcosm.errors import TextError
 from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
+from microcosm.spark.io.far import is_far, within
+from microcosm.spark.io.folders import ELSEWHERE, FarFolder, Folder, staging_of
 from microcosm.spark.io.input_splits import local_path
 from microcosm.spark.io.odd import MaxBad, bad_of
-from microcosm.spark.io.sink import SCHEMA, WHOLE
+from microcosm.spark.io.sink import SCHEMA, WHOLE, versioned
 
 if TYPE_CHECKING:
     from typing import Self
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-
-MANIFEST = "manifest.json"
-"""What a finished job made of what, with the names of its files: no others are ever removed."""
-
-_REPLACING = ".replacing.json"
-"""The same names while tables are put in the places of others."""
 
 _STAGED = ".staged-"
 
@@ -70,13 +68,18 @@ class Output:
     """The folder of a job's tables. `stages` are the seconds that each took in this run.
 
     `identity` is everything that the result depends on: the inputs as `fingerprint` sees them, and the
-    options; `tables` are the names of those that are committed. To be entered by `with`, for a job has its
-    folder to itself. Raises `TextError` where the folder cannot be made, another job is at work in it, or it
-    has files in the places of the tables that no job has put there.
+    options; `tables` are the names of those that are committed, `spark` makes what is staged. Tables for a
+    URI that only Spark can open are staged elsewhere (`microcosm.spark.io.folders`). To be entered by `with`,
+    for a job has its folder to itself. Raises `TextError` where the folder cannot be made, another job is at
+    work in it, or it has files in the places of the tables that no job has put there.
     """
 
-    def __init__(self, folder: str, identity: Mapping[str, object], tables: Sequence[str]) -> None:
-        self.folder = local_path(folder)
+    def __init__(
+        self, folder: str, identity: Mapping[str, object], tables: Sequence[str], spark: Any = None
+    ) -> None:
+        self.spark: SparkSession = spark
+        self._name = folder
+        self.folder = staging_of(spark, folder) if is_far(folder) else local_path(folder)
         self._tables = tables
         self._held: int | None = None
         self.stages: dict[str, float] = {}
@@ -96,11 +99,13 @@ class Output:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.__exit__()
-            raise TextError("another job is at work here", file=str(self.folder), hint=_ELSEWHERE) from None
+            said = "another job is at work here"
+            raise TextError(said, file=str(self.folder), hint=ELSEWHERE) from None
         except OSError:  # a file system without locks
             pass
         try:
-            self._refuse_others(self._named())
+            self._place = FarFolder(self.spark, self._name) if is_far(self._name) else Folder(self.folder)
+            self._place.refuse_others(self._tables)
         except TextError:
             self.__exit__()
             raise
@@ -110,50 +115,36 @@ class Output:
         if self._held is not None:
             os.close(self._held)
             self._held = None
-
-    def _named(self) -> set[str]:
-        """The files that earlier jobs have put here, as their manifests name them."""
-        found: set[str] = set()
-        for name in (MANIFEST, _REPLACING):
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                said = json.loads((self.folder / name).read_text(encoding="utf-8"))
-                if said["schema"] == SCHEMA:
-                    found.update(said["files"])
-        return found
-
-    def _refuse_others(self, named: Set[str]) -> None:
-        for table in self._tables:
-            others = sorted(set(_files(self.folder, table)) - named)
-            if others:
-                said = "stands where a table is to be, and no job has put it there"
-                raise TextError(said, file=str(self.folder / others[0]), hint=_ELSEWHERE)
+        if is_far(self._name):
+            with suppress(OSError):  # what is staged there, for the next time
+                self.folder.rmdir()
 
     def committed(self, strict: bool, max_bad: MaxBad | None) -> Outcome | None:
         """What the same job made, if it was committed here and need not be asked again whether it may be."""
-        try:
-            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            if manifest["identity"] != self._identity:
-                return None
-            summary = dict(manifest["summary"])
-        except (OSError, ValueError, KeyError, TypeError):
+        manifest = self._place.manifest
+        if manifest.get("identity") != self._identity:
             return None
+        summary = dict(manifest["summary"])
         reported = summary["reported"]
         again = (strict and reported) or (max_bad is not None and bad_of(reported))
         return None if again else Outcome(summary, [], {})
 
-    def stage(self, spark: SparkSession, name: str, table: Callable[[], DataFrame]) -> DataFrame:
-        """A table as it was staged, now or by an earlier run."""
+    def stage(self, name: str, table: Callable[[], DataFrame]) -> Path:
+        """Where a table is staged, now or by an earlier run."""
         folder = self.staged(name)
         with self._timed(name):
             if not (folder / WHOLE).is_file():
                 writer = versioned(table()).write.mode("overwrite")
                 with stage(name, folder):
                     writer.parquet(str(folder))
-        return spark.read.parquet(str(folder))
+        return folder
+
+    def read(self, name: str) -> DataFrame:
+        """A table that is staged."""
+        return self.spark.read.parquet(str(self.staged(name)))
 
     def tables(
         self,
-        spark: SparkSession,
         name: str,
         schemas: Mapping[str, str],
         table: DataFrame | None,
@@ -166,7 +157,7 @@ class Output:
                 with stage(name, folder):
                     kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
                     sink.write(table, kernel, kinds, folder)
-        return Staged(spark, folder, schemas)
+        return Staged(self.spark, folder, schemas)
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:
@@ -176,8 +167,6 @@ class Output:
 
     def put(self, name: str, table: pa.Table) -> Path:
         """Stage a table that is here; where it is."""
-        import pyarrow.parquet as pq
-
         folder = self.staged(name)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -212,71 +201,32 @@ class Output:
         return json.loads(file.read_text(encoding="utf-8"))
 
     def commit(self, summary: Mapping[str, object]) -> None:
-        """Put the staged tables in their places, those of earlier jobs away, and say so in the manifest.
-
-        The old manifest goes first and the new one comes last: between the two there is no result.
-        """
-        earlier = self._named()
-        made = [name for table in self._tables for name in _files(self._staged, table)]
-        said = {"schema": SCHEMA, "files": sorted(earlier.union(made))}
-        files.write_text(self.folder / _REPLACING, json.dumps(said, ensure_ascii=False) + "\n")
-        try:
-            (self.folder / MANIFEST).unlink(missing_ok=True)
-            self._remove(earlier)
-            self._refuse_others(set())
-            for name in self._tables:
-                os.replace(self._staged / name, self.folder / name)
-        except OSError as error:
-            raise TextError(f"cannot be written: {error.strerror}", file=str(self.folder)) from None
+        """Put the staged tables in their places, say so in the manifest, and remove all that is staged."""
         manifest = {
             "schema": SCHEMA,
             "code": __version__,
             "identity": self._identity,
             "tables": list(self._tables),
             "summary": dict(summary),
-            "files": sorted(made),
         }
-        files.write_text(self.folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
-        (self.folder / _REPLACING).unlink(missing_ok=True)
+        self._place.commit({name: self._staged / name for name in self._tables}, manifest)
         for left in self.folder.glob(f"{_STAGED}{'[0-9a-f]' * 16}"):
             shutil.rmtree(left, ignore_errors=True)
 
-    def _remove(self, named: Iterable[str]) -> None:
-        """Remove files, and the folders of tables that are empty then."""
-        tables = dict.fromkeys(self._tables)
-        for name in named:
-            (self.folder / name).unlink(missing_ok=True)
-            tables.setdefault(name.partition("/")[0])
-        for table in tables:
-            for folder, _, _ in os.walk(self.folder / table, topdown=False):
-                with suppress(OSError):  # what others have put there stays
-                    os.rmdir(folder)
 
-
-_ELSEWHERE = "Name another folder with --out."
-
-
-def _files(folder: Path, table: str) -> Iterator[str]:
-    """The files of a table, as paths from its folder on."""
-    for path in (folder / table).rglob("*"):
-        if not path.is_dir():
-            yield path.relative_to(folder).as_posix()
-
-
-def refuse_within(paths: Iterable[str | Path], out: str, tables: Iterable[str]) -> None:
+def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]) -> None:
     """Raise `TextError` for an input that is the folder of a job's tables, or within one of them."""
-    folder = local_path(out).resolve()
+    there = is_far(out)
+    folder = Path() if there else local_path(out).resolve()
     places = {folder / table for table in tables}
-    for path in map(local_path, map(str, paths)):
-        found = path.resolve()
-        if found == folder or not places.isdisjoint((found, *found.parents)):
-            raise TextError(f"is within the output {out}, which is replaced", file=str(path), hint=_ELSEWHERE)
-
-
-def versioned(table: DataFrame) -> DataFrame:
-    """The same table with the version of its schema in the metadata of its first column."""
-    first, *rest = table.columns
-    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)
+    for name in map(str, paths):
+        if there or is_far(name):
+            inside = there and within(name, out, tables)
+        else:
+            found = local_path(name).resolve()
+            inside = found == folder or not places.isdisjoint((found, *found.parents))
+        if inside:
+            raise TextError(f"is within the output {out}, which is replaced", file=name, hint=ELSEWHERE)
 
 
 def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
@@ -337,9 +287,6 @@ def written(folder: Path) -> int:
 
 def rows(folder: Path) -> int:
     """The rows of the Parquet files in a folder. Cost: the end of each file is read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found = 0
     for path in folder.rglob("*.parquet"):
         with suppress(OSError, pa.ArrowException):

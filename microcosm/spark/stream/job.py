@@ -23,8 +23,8 @@ from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EDGES, EVENT, FRONTIERS, NAMED, REPORTED, Row, arrow_names
 from microcosm.spark.io.input_splits import expand, local_path
 from microcosm.spark.io.odd import told as irregularities
-from microcosm.spark.io.sink import SCHEMA
-from microcosm.spark.io.staging import Outcome, refuse_within, versioned
+from microcosm.spark.io.sink import SCHEMA, versioned
+from microcosm.spark.io.staging import Outcome, refuse_within
 from microcosm.spark.session import NoSpark, require_streams
 from microcosm.spark.stream.kernel import StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
@@ -146,7 +146,7 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, as
     told = (
         rows.withWatermark("arrived", "0 seconds")
         .groupBy("trace")
-        .transformWithState(processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
+        .transformWithState(Processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
@@ -271,13 +271,11 @@ _NAMES = arrow_names(TOLD)
 _MAPS = ("clock", "knows")
 
 
-def processor(wait: float, keep: int) -> Processor:
-    """What follows the traces of a stream; `wait` in seconds, `keep` as for `StreamKernel`."""
-    return Processor(wait, keep)
-
-
 class Processor(StatefulProcessor):
-    """Takes the rows of a trace as they come, and gives up waiting when the time has come."""
+    """Takes the rows of a trace as they come, and gives up waiting when the time has come.
+
+    `wait` is in seconds, `keep` as for `StreamKernel`.
+    """
 
     def __init__(self, wait: float, keep: int) -> None:
         self._wait = wait

@@ -1,0 +1,183 @@
+"""Where a job's tables are put: a folder, or a place behind a URI that only Spark can open.
+
+Both have a manifest that comes last, and what it does not name is refused. What is behind a URI is read and
+written by DataFrames alone, so that it works through Spark Connect too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microcosm import files
+from microcosm.errors import TextError
+from microcosm.spark.installation import cache
+from microcosm.spark.io.far import explaining, opened
+from microcosm.spark.io.sink import SCHEMA, versioned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANIFEST = "manifest.json"
+"""What a finished job made of what, with the names of its files: no others are ever removed."""
+
+_REPLACING = ".replacing.json"
+"""The same names while tables are put in the places of others."""
+
+STAGING = "MICROCOSM_STAGING"
+"""The variable that names a folder which all workers see, where tables for a URI are staged."""
+
+ELSEWHERE = "Name another folder with --out."
+
+_FOREIGN = "stands where a table is to be, and no job has put it there"
+
+
+def _manifest(text: str) -> dict[str, Any]:
+    """What a manifest says; nothing where it is none of these tables."""
+    with suppress(ValueError, KeyError, TypeError):
+        said = json.loads(text)
+        if said["schema"] == SCHEMA:
+            return dict(said)
+    return {}
+
+
+class Folder:
+    """A folder that this and all workers see. `manifest` is what the last job said that put tables here."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.manifest, replacing = map(self._said, (MANIFEST, _REPLACING))
+        self._named = {*self.manifest.get("files", ()), *replacing.get("files", ())}
+
+    def refuse_others(self, tables: Sequence[str]) -> None:
+        """Raise `TextError` for a file in the place of a table that no earlier job has put there."""
+        self._refuse(tables, self._named)
+
+    def commit(self, staged: Mapping[str, Path], manifest: Mapping[str, Any]) -> None:
+        """Put the staged tables in their places, those of earlier jobs away, and say so in the manifest.
+
+        The old manifest goes first and the new one comes last: between the two there is no result.
+        """
+        made = sorted(name for folder in staged.values() for name in _files(folder))
+        said = {"schema": SCHEMA, "files": sorted(self._named.union(made))}
+        files.write_text(self._path / _REPLACING, json.dumps(said, ensure_ascii=False) + "\n")
+        try:
+            (self._path / MANIFEST).unlink(missing_ok=True)
+            self._remove(staged)
+            self._refuse([*staged], set())
+            for name, folder in staged.items():
+                os.replace(folder, self._path / name)
+        except OSError as error:
+            raise TextError(f"cannot be written: {error.strerror}", file=str(self._path)) from None
+        text = json.dumps({**manifest, "files": made}, ensure_ascii=False, indent=1)
+        files.write_text(self._path / MANIFEST, text + "\n")
+        (self._path / _REPLACING).unlink(missing_ok=True)
+
+    def _said(self, name: str) -> dict[str, Any]:
+        with suppress(OSError, ValueError):
+            return _manifest((self._path / name).read_text(encoding="utf-8"))
+        return {}
+
+    def _refuse(self, tables: Sequence[str], named: Set[str]) -> None:
+        for table in tables:
+            others = sorted(set(_files(self._path / table)) - named)
+            if others:
+                raise TextError(_FOREIGN, file=str(self._path / others[0]), hint=ELSEWHERE)
+
+    def _remove(self, made: Iterable[str]) -> None:
+        """Remove the files of earlier jobs, and the folders of tables that are empty then."""
+        tables = dict.fromkeys(made)
+        for name in self._named:
+            (self._path / name).unlink(missing_ok=True)
+            tables.setdefault(name.partition("/")[0])
+        for table in tables:
+            for folder, _, _ in os.walk(self._path / table, topdown=False):
+                with suppress(OSError):  # what others have put there stays
+                    os.rmdir(folder)
+
+
+def _files(table: Path) -> Iterator[str]:
+    """The files of a table, as paths from its folder on."""
+    for path in table.rglob("*"):
+        if not path.is_dir():
+            yield path.relative_to(table.parent).as_posix()
+
+
+def staging_of(spark: SparkSession, uri: str) -> Path:
+    """The folder where tables for a URI are staged, which all workers see. Raises `TextError` for none."""
+    root = os.environ.get(STAGING)
+    if root is None and not str(spark.conf.get("spark.master", "")).startswith("local"):
+        said = "needs a folder that all workers see, where tables are staged"
+        raise TextError(said, file=uri, hint=f"Name it in the environment, by {STAGING}.")
+    folder = Path(root) if root is not None else cache(os.environ) / "staged"
+    return folder / sha256(uri.rstrip("/").encode()).hexdigest()[:16]
+
+
+class FarFolder:
+    """The folder of a job's tables behind a URI. Spark's own writers put there what was staged elsewhere.
+
+    A writer puts a table in place when all of it is written, with `_SUCCESS`, by the committer that is set
+    for the file system; the manifest, a folder with a line of JSON, comes last, and without it there is no
+    result. Nothing keeps jobs of two machines from working here at the same time. Raises `TextError` where
+    Spark cannot open the URI.
+    """
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self._spark = spark
+        self._uri = uri.rstrip("/")
+        place = f"{self._uri}/{MANIFEST}"
+        rows = self._there(lambda: spark.read.text(place, wholetext=True).collect())
+        self.manifest = _manifest("".join(row.value for row in rows))
+
+    def refuse_others(self, tables: Sequence[str]) -> None:
+        """As of `Folder`; an earlier job's table that this one does not make is refused too."""
+        more = sorted(set(self.manifest.get("tables", ())) - set(tables))
+        if more:
+            said = "is of an earlier job, and this one does not make it"
+            raise TextError(said, file=f"{self._uri}/{more[0]}", hint=ELSEWHERE)
+        named = set(self.manifest.get("files", ()))
+        for table in sorted(set(tables) - set(self.manifest.get("writing", ()))):
+            others = [name for name in self._files(table) if name not in named]
+            if others:
+                raise TextError(_FOREIGN, file=f"{self._uri}/{others[0]}", hint=ELSEWHERE)
+
+    def commit(self, staged: Mapping[str, Path], manifest: Mapping[str, Any]) -> None:
+        """As of `Folder`."""
+        self.refuse_others([*staged])
+        writing = {"schema": SCHEMA, "writing": [*staged], "files": self.manifest.get("files", [])}
+        self._tell(writing)
+        for name, folder in staged.items():
+            with explaining(self._uri):
+                table = versioned(self._spark.read.parquet(str(folder)))
+                table.write.mode("overwrite").parquet(f"{self._uri}/{name}")
+        self._tell({**manifest, "files": [name for table in staged for name in self._files(table)]})
+
+    def _tell(self, manifest: Mapping[str, Any]) -> None:
+        text = json.dumps(manifest, ensure_ascii=False)
+        with explaining(self._uri):
+            line = self._spark.createDataFrame([(text,)], "value string").coalesce(1)
+            line.write.mode("overwrite").text(f"{self._uri}/{MANIFEST}")
+        self.manifest = dict(manifest)
+
+    def _files(self, table: str) -> list[str]:
+        """The files of a table, as paths from its folder on; not those that are hidden from Spark."""
+        place = f"{self._uri}/{table}"
+        paths = [row.path for row in self._there(lambda: opened(self._spark, place).select("path").collect())]
+        return sorted(f"{table}/{path.rpartition(f'/{table}/')[2]}" for path in paths)
+
+    def _there(self, read: Any) -> list[Any]:
+        """What is read; nothing where there is nothing."""
+        from pyspark.errors import AnalysisException
+
+        with explaining(self._uri):
+            try:
+                return list(read())
+            except AnalysisException as error:
+                if error.getCondition() != "PATH_NOT_FOUND":
+                    raise
+                return []
