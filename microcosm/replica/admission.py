@@ -358,7 +358,7 @@ class Admitting(Authored):
         self._doubted(
             peer,
             f"{own} key is {key.hex()[:16]}…, and known by another one: if it lost its journal,"
-            f" `replica member key` states the new one",
+            f" `replica member add --author` states the new one",
         )
         return None
 

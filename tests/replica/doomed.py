@@ -138,13 +138,16 @@ class Application:
         raise ReplicaError(f"{self.name} stopped: {node.fault}")
 
     async def _watch(self) -> None:
-        """Say so while it says that it diverged, and who is not let in that answers to a name."""
+        """Say so while it diverged, who is not let in that answers to a name, and who has another key."""
         while True:
             await asyncio.sleep(0.1)
             if self.node.divergences():
                 self.tell("diverged")
             for name, incarnation in self.node.strangers():
                 self.tell(f"stranger {name} {incarnation}")
+            for name, why in self.node.suspects.items():
+                if "--author" in why:
+                    self.tell(f"author {name}")
 
     async def _make(self, made: int, others: list[str]) -> None:
         node = self.node

@@ -4,9 +4,10 @@
 
 As `tests.replica.killed`, but at some kills files are put back as they were at an earlier one. Once a node
 says that it diverged, an operator does what the page says: `replica renew` there, `member replace` at the
-other; and that again, where a node went back to before it and says of the other that it is not let in. What
-is judged at the end: both know the same, no dot names two things, no chain is of two copies, and nothing is
-missing that was acknowledged to an application, but for what came after such a copy.
+other; and that again, where a node went back to before it and says of the other that it is not let in; and
+who went back to before he had a key has his new one stated, with `member add --author`. What is judged at
+the end: both know the same, no dot names two things, no chain is of two copies, and nothing is missing that
+was acknowledged to an application, but for what came after such a copy.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Back(Pair):
         self.lost: dict[str, set[int]] = {name: set() for name in NAMES}
         """Lives that a copy knows nothing of."""
         self.excused: set[str] = set()
-        self.put_back = self.renewed = self.forgot = 0
+        self.put_back = self.renewed = self.forgot = self.keys = 0
         self.read = dict.fromkeys(NAMES, 0)
 
     def start(self, name: str, fault: int | None = None) -> None:
@@ -101,10 +102,13 @@ class Back(Pair):
         fresh = {name: self.diary(name)[self.read[name] :] for name in NAMES}
         told = [line.split() for lines in fresh.values() for line in lines]
         strangers = {(words[1], words[2]) for words in told if words[0] == "stranger"}
-        if not strangers and ["diverged"] not in told:
+        others = {words[1] for words in told if words[0] == "author"}
+        if not strangers and not others and ["diverged"] not in told:
             return
         for name in [*self.running]:
             self.kill(name)
+        for name in others:
+            self._state_key(name)
         renew = {each for name in NAMES for each in self._to_renew(name)}
         for name, number in strangers:
             if name not in renew and number == self._incarnation(name):
@@ -119,6 +123,13 @@ class Back(Pair):
         for name in NAMES:
             self.read[name] = len(self.diary(name))
             self.start(name)
+
+    def _state_key(self, name: str) -> None:
+        """It went back to before it had its key, and has another one."""
+        [key] = json.loads(self.replica("authors", f"{name}.journal", "--json"))["authors"][name]
+        where = f"127.0.0.1:{self.ports[name]}"
+        self.replica("member", "add", f"{OTHER[name]}.journal", name, where, "--author", key)
+        self.keys += 1
 
     def _incarnation(self, name: str) -> str:
         return str(json.loads(self.replica("status", f"{name}.journal", "--json"))["incarnation"])
@@ -196,7 +207,9 @@ def run(kills: int, seed: int) -> Counter[str]:
                 pair.close()
             wrong = pair.judge()
             assert wrong == [], (wrong[:10], pair.lives, pair.lost, pair.put_back, pair.renewed)
-            counts += Counter(put_back=pair.put_back, renewed=pair.renewed, forgot=pair.forgot)
+            counts += Counter(
+                put_back=pair.put_back, renewed=pair.renewed, forgot=pair.forgot, keys=pair.keys
+            )
             for name in NAMES:
                 counts["acknowledged"] += sum(line.startswith("local") for line in pair.diary(name))
             print(dict(counts), file=sys.stderr)

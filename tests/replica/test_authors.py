@@ -7,7 +7,7 @@ from random import Random
 import msgpack
 import pytest
 
-from microcosm.errors import Malformed, Undefined
+from microcosm.errors import Malformed, Undefined, WrongReplica
 from microcosm.replica.exchange_messages import Supply, decode, encode
 from microcosm.replica.ledger import chain, proof
 from microcosm.replica.ledger import evolution as evolutions
@@ -487,3 +487,22 @@ def test_a_segment_is_read_or_refused() -> None:
         with pytest.raises(Malformed):
             chain.read_segment(broken)
     assert chain.read_segment(msgpack.unpackb(msgpack.packb(supply.signed[0]), use_list=False))
+
+
+def test_who_comes_back_without_its_key_is_named_with_what_to_do() -> None:
+    """Its journal was put back to before it had one; nothing of it is taken until the new key is stated."""
+    a, b = map(signing, "ab")
+    a.local("first")
+    level(a, b)
+    other = Replica(Memory(), "a", incarnation=2)
+    key = other.sign(b"z" * 32)
+    other.local("second")
+    with pytest.raises(WrongReplica):
+        level(other, b)
+    assert not b.happened("second")
+    who, why = b.exchange.doubted[-1]
+    assert who == "a"
+    assert "`replica member add --author` states the new one" in why
+    b.trust("a", key.hex())
+    level(other, b)
+    assert b.happened("second")
