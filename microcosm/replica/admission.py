@@ -257,7 +257,7 @@ class Admitting(Authored):
     def _heard_proof(self, peer: str, proof: ForkProof) -> None:
         """Somebody proves that an author has said two things."""
         stream, name = proof.stream, proof.stream[0]
-        keys = self._state.authors.get(name, {}) if name != self.name else {self._own_key}
+        keys = {*self._state.authors.get(name, ()), *((self._own_key,) if name == self.name else ())}
         if fork(*proof) is None or proof.number >= self._state.ledger.closed.get(stream, proof.number + 1):
             return
         if proof.one.key not in keys:
@@ -346,7 +346,7 @@ class Admitting(Authored):
         """From where its key would be known, 0 if that is one's own; None if it is not the author's."""
         name, key = segment.stream[0], segment.key
         if name == self.name:
-            if key == self._own_key:
+            if key == self._own_key or key in self._state.authors.get(name, ()):
                 return 0
             self._blame(peer, f"it speaks in the name of {name}, which is this replica")
             return None

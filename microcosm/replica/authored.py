@@ -63,10 +63,10 @@ class Authored(Epochs):
 
     @property
     def author_keys(self) -> dict[str, list[str]]:
-        """By name: the public keys of the authors, as hexadecimal digits, its own among them."""
+        """By name: the public keys of the authors, as hexadecimal digits; its own first, then former ones."""
         found = {name: [key.hex() for key in keys] for name, keys in self._state.authors.items()}
         if self._state.author is not None:
-            found[self.name] = [self._state.author.key.hex()]
+            found[self.name] = [self._state.author.key.hex(), *found.get(self.name, ())]
         return dict(sorted(found.items()))
 
     def trust(self, name: str, key: str) -> None:
@@ -74,16 +74,21 @@ class Authored(Epochs):
 
         Several may be stated, one after another: for a member that lost its journal and has another key.
         """
-        try:
-            found = bytes.fromhex(key)
-        except ValueError:
-            found = b""
-        if len(found) != KEY_BYTES:
-            raise Undefined(f"{key!r} is no key of an author: {2 * KEY_BYTES} hexadecimal digits")
+        found = _key_of(key)
         if fit(name) == self.name:
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
             self._write("key", packb([name, found, PINNED]))
+
+    def had_key(self, key: str) -> None:
+        """Before its own key this replica had this one: what it signed with it is taken. Raises `Undefined`.
+
+        For a journal that was lost, or put back to before it had its key.
+        """
+        found = _key_of(key)
+        if found != self._own_key:
+            with self.transaction():
+                self._write("key", packb([self.name, found, PINNED]))
 
     def is_forged(self, evolution: Evolution) -> bool:
         """Whether its author has signed something else under its dot. Cost: constant."""
@@ -282,3 +287,14 @@ class Authored(Epochs):
 
     def _whole(self, segment: Segment) -> Segment:
         return self._part(segment, segment.first, segment.last)
+
+
+def _key_of(text: str) -> bytes:
+    """A public key from its hexadecimal digits."""
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != KEY_BYTES:
+        raise Undefined(f"{text!r} is no key of an author: {2 * KEY_BYTES} hexadecimal digits")
+    return found

@@ -132,7 +132,7 @@ def test_a_column_of_floats_holds_no_less_than_the_interval(text: str) -> None:
 @given(numerals(), numerals(), st.integers(2**53, LARGEST))
 def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
     """In the rows of Spark too."""
-    pq = pytest.importorskip("pyarrow.parquet")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     assume(max(Fraction(one), Fraction(other)) <= LARGEST)
     ends = (exact.number(one), exact.number(other))
     stamps = [(min(ends), max(ends)), lamport]
@@ -142,7 +142,8 @@ def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
     report = Report()
     lines = Lines(BytesIO(stream.getvalue()), "t.parquet", report)
     assert [*parquet.read(lines, "t.parquet", report, Options())] == events
-    assert [rows.event_from(rows.row_of(event)) for event in events] == events
+    table = pa.Table.from_pylist([*map(rows.row_of, events)], schema=rows.arrow_schema(rows.EVENT))
+    assert [*rows.events_in(table)] == events
     [batch] = pq.ParquetFile(stream).iter_batches()
     assert [*rows.stated(batch, "t.parquet", 0, report)] == events
 

@@ -125,10 +125,17 @@ class Back(Pair):
             self.start(name)
 
     def _state_key(self, name: str) -> None:
-        """It went back to before it had its key, and has another one."""
-        [key] = json.loads(self.replica("authors", f"{name}.journal", "--json"))["authors"][name]
-        where = f"127.0.0.1:{self.ports[name]}"
-        self.replica("member", "add", f"{OTHER[name]}.journal", name, where, "--author", key)
+        """It went back to before it had its key, and has another one: each is told of the other's."""
+        other, where = OTHER[name], f"127.0.0.1:{self.ports[name]}"
+        mine, theirs = (
+            json.loads(self.replica("authors", f"{each}.journal", "--json"))["authors"][name]
+            for each in (name, other)
+        )
+        self.replica("member", "add", f"{other}.journal", name, where, "--author", mine[0])
+        for key in {*theirs} - {*mine}:
+            self.replica("renew", f"{name}.journal", "--author", key)
+        number = self._incarnation(name)
+        self.replica("member", "replace", f"{other}.journal", name, "--incarnation", number)
         self.keys += 1
 
     def _incarnation(self, name: str) -> str:

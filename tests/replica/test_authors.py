@@ -504,5 +504,13 @@ def test_who_comes_back_without_its_key_is_named_with_what_to_do() -> None:
     assert who == "a"
     assert "`replica member add --author` states the new one" in why
     b.trust("a", key.hex())
+    other.had_key(a.author_keys["a"][0])
+    other.had_key(key.hex())
     level(other, b)
     assert b.happened("second")
+    assert other.happened("first")
+    assert other.digest() == b.digest()
+    assert other.author_keys["a"] == [key.hex(), a.author_keys["a"][0]]
+    assert b.author_keys["a"] == a.author_keys["a"] + [key.hex()]
+    again(other)
+    again(b)

@@ -11,6 +11,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from microcosm.spark.io import events as rows
@@ -46,7 +47,8 @@ def copies(events: list[TraceEvent], folder: Path) -> Iterator[tuple[list[TraceE
     for name in ("copy.jsonl", "copy.parquet"):
         report = Report()
         yield [*formats.read([folder / name], report=report)], report
-    yield [rows.event_from(rows.row_of(event)) for event in events], Report()
+    table = pa.Table.from_pylist([*map(rows.row_of, events)], schema=rows.arrow_schema(rows.EVENT))
+    yield [*rows.events_in(table)], Report()
 
 
 def said(events: list[TraceEvent], report: Report) -> tuple[object, ...]:

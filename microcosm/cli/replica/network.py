@@ -151,11 +151,12 @@ def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
 
 
 @app.command("renew")
-def renew(path: Path, json: options.Json = False) -> int:
+def renew(path: Path, author: Author = None, json: options.Json = False) -> int:
     """Begin a new incarnation: after an eviction, or where the journal is an old copy.
 
     What it knows stays. What it had sent and nobody acknowledged is lost, and the others must evict the old
-    incarnation and add it again.
+    incarnation and add it again. --author is a key that it had before, where the copy is older than that key:
+    it takes what it has said with it from the others.
 
     \b
     Example:
@@ -164,6 +165,9 @@ def renew(path: Path, json: options.Json = False) -> int:
     from microcosm.cli.replica.knowledge import opened
 
     with opened(path) as replica:
+        if author is not None:
+            replica.sign()
+            replica.had_key(author)
         replica.renew()
         incarnation = replica.stream[1]
         if json:

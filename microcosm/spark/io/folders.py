@@ -46,7 +46,7 @@ def _manifest(text: str) -> dict[str, Any]:
     return {}
 
 
-class Folder:
+class SharedFolder:
     """A folder that this and all workers see. `manifest` is what the last job said that put tables here."""
 
     def __init__(self, path: Path) -> None:
@@ -135,7 +135,7 @@ class FarFolder:
         self.manifest = _manifest("".join(row.value for row in rows))
 
     def refuse_others(self, tables: Sequence[str]) -> None:
-        """As of `Folder`; an earlier job's table that this one does not make is refused too."""
+        """As of `SharedFolder`; an earlier job's table that this one does not make is refused too."""
         more = sorted(set(self.manifest.get("tables", ())) - set(tables))
         if more:
             said = "is of an earlier job, and this one does not make it"
@@ -147,7 +147,7 @@ class FarFolder:
                 raise TextError(_FOREIGN, file=f"{self._uri}/{others[0]}", hint=ELSEWHERE)
 
     def commit(self, staged: Mapping[str, Path], manifest: Mapping[str, Any]) -> None:
-        """As of `Folder`."""
+        """As of `SharedFolder`."""
         self.refuse_others([*staged])
         writing = {"schema": SCHEMA, "writing": [*staged], "files": self.manifest.get("files", [])}
         self._tell(writing)

@@ -29,7 +29,7 @@ from microcosm.errors import TextError
 from microcosm.spark.io import sink
 from microcosm.spark.io.events import arrow_schema
 from microcosm.spark.io.far import is_far, within
-from microcosm.spark.io.folders import ELSEWHERE, FarFolder, Folder, staging_of
+from microcosm.spark.io.folders import ELSEWHERE, FarFolder, SharedFolder, staging_of
 from microcosm.spark.io.input_splits import local_path
 from microcosm.spark.io.odd import MaxBad, bad_of
 from microcosm.spark.io.sink import SCHEMA, WHOLE, versioned
@@ -104,7 +104,9 @@ class Output:
         except OSError:  # a file system without locks
             pass
         try:
-            self._place = FarFolder(self.spark, self._name) if is_far(self._name) else Folder(self.folder)
+            self._place = (
+                FarFolder(self.spark, self._name) if is_far(self._name) else SharedFolder(self.folder)
+            )
             self._place.refuse_others(self._tables)
         except TextError:
             self.__exit__()
