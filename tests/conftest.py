@@ -1,6 +1,6 @@
 """Options, profiles and fixtures of all tests.
 
-`HYPOTHESIS_PROFILE` is `dev` (the default: quick), `ci` (as many, the same ones each time) or
+`HYPOTHESIS_PROFILE` is `dev` (the default: quick), `ci` (fewer, the same ones each time) or
 `thorough` (many). `pytest --rewrite-goldens` writes what people read into `tests/golden`; the diff is the
 review.
 """
@@ -26,7 +26,7 @@ DEV = settings(
     max_examples=50, deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
 )
 settings.register_profile("dev", DEV)
-settings.register_profile("ci", DEV, derandomize=True, print_blob=True)
+settings.register_profile("ci", DEV, max_examples=30, derandomize=True, print_blob=True)
 settings.register_profile("thorough", DEV, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 

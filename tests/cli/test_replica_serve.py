@@ -173,9 +173,10 @@ def test_what_was_delivered_is_told_once_it_is_durable_and_again_after_a_kill(tm
         async with asyncio.timeout(PATIENCE):
             while "another replica answers to the name b" not in a.said_on_standard_error():
                 await a.ask("status")
-        told = [line for line in a.told if line["event"] == "stranger"]
-        assert [line["member"] for line in told] == ["b"]
-        assert str(told[0]["incarnation"]) in a.said_on_standard_error()
+        await a.until(lambda: any(line["event"] == "stranger" for line in a.told))
+        [stranger] = [line for line in a.told if line["event"] == "stranger"]
+        assert stranger["member"] == "b"
+        assert str(stranger["incarnation"]) in a.said_on_standard_error()
         assert [await each.stop() for each in (a, b, other)] == [0, 0, 0]
 
     asyncio.run(scene())
