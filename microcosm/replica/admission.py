@@ -217,10 +217,12 @@ class Admitting(Authored):
         if proof is not None:
             yield Heads((), (proof.written(),), answer=False)
         for early in self.early.of(segment.stream):
-            if not self._connects(early.segment, early.linked):
+            if not self._follows(early.segment, early.linked):
                 break
             self.early.take(early)
-            self._admit_segment(*early[:4])
+            proof = self._admit_segment(*early[:4])
+            if proof is not None:
+                yield Heads((), (proof.written(),), answer=False)
 
     def proved(self) -> Dots:
         """See `Authored`; nor need what waits for what it follows."""
@@ -329,17 +331,22 @@ class Admitting(Authored):
             self.early.keep(peer, segment, contents, linked)
         return None
 
-    def _connects(self, segment: Segment, linked: Dots) -> bool:
-        """Whether a segment, which contradicts none beside it, follows what is known of its chain.
+    def _follows(self, segment: Segment, linked: Dots) -> bool:
+        """Whether a segment follows what is known of its chain.
 
         `linked` is what the peer knows, and cannot prove any more, to be of one chain with what is around it.
         """
-        known, before = self._state.chains.connected(segment.stream), segment.first - 1
-        if before <= known or segment.last < segment.first:
-            return True
-        if Dots([DotRun(*segment.stream, known + 1, segment.first)]) - linked:
+        known = self._state.chains.connected(segment.stream)
+        return segment.last < segment.first or not (
+            Dots([DotRun(*segment.stream, known + 1, segment.first)]) - linked
+        )
+
+    def _connects(self, segment: Segment, linked: Dots) -> bool:
+        """Whether a segment, which contradicts none beside it, follows its chain; what is between is kept."""
+        if not self._follows(segment, linked):
             return False
-        self._write("connect", packb([*segment.stream, before]))
+        if self._state.chains.connected(segment.stream) < segment.first - 1 < segment.last:
+            self._write("connect", packb([*segment.stream, segment.first - 1]))
         return True
 
     def _rank(self, peer: str, segment: Segment) -> int | None:
