@@ -7,6 +7,7 @@ true of messages (`Givens.messages`).
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -86,6 +87,10 @@ def messages_of(columns: Iterable[Sequence[str]]) -> list[Message]:
     return [*map(tuple.__new__, repeat(Message), zip(*columns, repeat(()), strict=False))]
 
 
+_TOGETHER = 1000
+"""So many events of messages are looked for together."""
+
+
 class MessageBuilder:
     """Messages without receivers, as columns come.
 
@@ -117,14 +122,22 @@ class MessageBuilder:
         """
         kinds, events, messages, processes = self._columns
         names = [*linked]
-        numbers = [*map(linked.get, events, repeat(len(names)))]
-        whose = dict(zip(numbers, processes, strict=True))
-        apart = [*compress(count(), map(eq, numbers, repeat(len(names))))] if len(names) in whose else []
+        numbers = array("q")
+        for at in range(0, len(events), _TOGETHER):
+            part = events[at : at + _TOGETHER]
+            due = numbers[-1] + 1 if numbers else 0
+            if names[due : due + len(part)] == part:  # told in the order of the links
+                numbers.extend(range(due, due + len(part)))
+            else:
+                numbers.extend(map(linked.get, part, repeat(len(names))))
+        whose: list[str | None] = [None] * (len(names) + 1)
+        deque(map(whose.__setitem__, numbers, processes), maxlen=0)
+        apart = [] if whose.pop() is None else [*compress(count(), map(eq, numbers, repeat(len(names))))]
         if not apart:
             events = [*map(names.__getitem__, numbers)]  # one string a name
         told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
-        all_told = len(whose) == len(names) + bool(apart)
-        return told, [*map(whose.__getitem__, range(len(names)))] if all_told else None
+        owners = [process for process in whose if process is not None]
+        return told, owners if len(owners) == len(names) else None
 
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -288,18 +301,21 @@ class OrderBuilder:
     """`a < b` as they come.
 
     >>> links = OrderBuilder()
-    >>> links.extend(["a", "b", "b", "c"], ["line 1", "line 2"]); links.links().lefts
+    >>> links.extend(["a", "b", "b", "c"], ["line 1", "line 2"]); [*links.links().lefts]
     [0, 1]
     """
 
     def __init__(self) -> None:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
-        self.ends: list[int] = []
-        """The numbers of names, left and right by turns."""
+        self._lefts, self._rights = array("q"), array("q")
         self._sources: list[Sequence[str | None]] = []
+        self._led_by = array("q")
+        """Of each name that came as the right end of a link among links to new names, the left end; else -1."""
+        self._others = bytearray()
+        """Of each link whether it is none of these."""
 
     def __len__(self) -> int:
-        return len(self.ends) // 2
+        return len(self._lefts)
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -308,25 +324,37 @@ class OrderBuilder:
 
     def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        self.ends += map(self._number.__getitem__, ends)
+        known = len(self._number)
+        numbers = [*map(self._number.__getitem__, ends)]
+        lefts, rights = numbers[0::2], numbers[1::2]
+        self._lefts.extend(lefts)
+        self._rights.extend(rights)
         self._sources.append(sources)
+        size = len(self._number)
+        first = size - len(rights)
+        to_new = first >= known and rights == [*range(first, size)]
+        self._others += bytes([not to_new]) * len(rights)
+        self._led_by.extend(repeat(-1, (first if to_new else size) - known))
+        self._led_by.extend(lefts if to_new else ())
 
     @property
     def repeated(self) -> bool:
-        """Whether some link came twice."""
-        ends = self.ends
+        """Whether some link came twice. Of two that are one, the later is none to a new name."""
+        lefts, rights = ([*compress(column, self._others)] for column in (self._lefts, self._rights))
+        if any(map(eq, map(self._led_by.__getitem__, rights), lefts)):
+            return True
         # Sorted, as links mostly come from one event to the next: a set takes a third longer.
-        apart = sorted(map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2]))
+        apart = sorted(map(add, map(mul, lefts, repeat(len(self._number))), rights))
         return any(map(eq, apart, islice(apart, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
-        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources, processes)
+        return OrderColumns([*self._number], self._lefts, self._rights, self._sources, processes)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""
-        name, ends = [*self._number].__getitem__, self.ends
-        lefts, rights = [*map(name, ends[0::2])], [*map(name, ends[1::2])]
+        name = [*self._number].__getitem__
+        lefts, rights = [*map(name, self._lefts)], [*map(name, self._rights)]
         facts = many(lefts, Relation.BEFORE, rights, chain.from_iterable(self._sources))
         found = dict(zip(zip(lefts, repeat("<"), rights, strict=False), facts, strict=True))
         if len(found) < len(facts):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
-from microcosm.givens.event_table import EventRow
+from microcosm.givens.event_table import EventRow, Repeated
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.words import shown
@@ -60,6 +60,19 @@ def stated(source: str) -> str:
     (False, True, False)
     """
     return Stated(source) if _place(source) else source
+
+
+def all_stated(sources: list[str]) -> Sequence[str]:
+    """`stated` of each of some sources: of one that all are, once.
+
+    >>> [*all_stated(["process p"] * 2)], [*map(is_default, all_stated(["message m", "line 3"]))]
+    (['process p', 'process p'], [False, False])
+    """
+    if sources.count(sources[0]) == len(sources):
+        return Repeated(stated(sources[0]), len(sources))
+    together = "\n".join(sources)
+    might = ":" in together or "]" in together or "line " in together
+    return [*map(stated, sources)] if might else sources
 
 
 def is_default(source: str | None) -> bool:
