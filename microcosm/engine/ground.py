@@ -118,15 +118,10 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
     as_stated = range(first, end)
     if all(map(lt, lefts, rights)):
         return as_stated
-    later = bytearray(end)
-    for b in rights:
-        later[b] = 1
-    # Those that something is before, in the order in which that is said.
-    sources_first = [at for at in as_stated if not later[at]]
-    sources_first += dict.fromkeys(rights)
-    place = _places(sources_first, first).__getitem__
-    if all(map(lt, map(place, lefts), map(place, rights))):
-        return sources_first
+    said = array("q", [-1]) * end  # where it is first said that something is before
+    deque(map(said.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
+    if all(map(lt, map(said.__getitem__, lefts), map(said.__getitem__, rights))):
+        return [*(at for at in as_stated if said[at] < 0), *dict.fromkeys(rights)]
     return causal_order(end, lefts, rights)[first:] or as_stated
 
 

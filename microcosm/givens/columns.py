@@ -268,10 +268,10 @@ class OrderColumns:
             self._into.names = NameNumbers(self.names)
         return self._into.names
 
-    def placed(self, position: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-        """The positions of the two ends of each link, in their order. Cost: linear."""
-        place = [*map(position.__getitem__, self.names)].__getitem__
-        return zip(map(place, self.lefts), map(place, self.rights), strict=True)
+    def placed(self, places: Iterable[int]) -> tuple[Iterator[int], Iterator[int]]:
+        """The left ends and the right ends of the links, by the `places` of its names. Cost: linear."""
+        place = [*places].__getitem__
+        return map(place, self.lefts), map(place, self.rights)
 
     def facts(self) -> Facts:
         """One by one, in their order. Cost: linear, in one pass over each column."""
@@ -307,15 +307,15 @@ class OrderBuilder:
 
     def __init__(self) -> None:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
-        self._lefts, self._rights = array("q"), array("q")
+        self.lefts, self.rights = array("q"), array("q")
         self._sources: list[Sequence[str | None]] = []
         self._led_by = array("q")
-        """Of each name that came as the right end of a link among links to new names, the left end; else -1."""
+        """Of each name that was new as the right end of a link, among such links, the left end; else -1."""
         self._others = bytearray()
         """Of each link whether it is none of these."""
 
     def __len__(self) -> int:
-        return len(self._lefts)
+        return len(self.lefts)
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -327,8 +327,8 @@ class OrderBuilder:
         known = len(self._number)
         numbers = [*map(self._number.__getitem__, ends)]
         lefts, rights = numbers[0::2], numbers[1::2]
-        self._lefts.extend(lefts)
-        self._rights.extend(rights)
+        self.lefts.extend(lefts)
+        self.rights.extend(rights)
         self._sources.append(sources)
         size = len(self._number)
         first = size - len(rights)
@@ -340,21 +340,21 @@ class OrderBuilder:
     @property
     def repeated(self) -> bool:
         """Whether some link came twice. Of two that are one, the later is none to a new name."""
-        lefts, rights = ([*compress(column, self._others)] for column in (self._lefts, self._rights))
+        lefts, rights = ([*compress(column, self._others)] for column in (self.lefts, self.rights))
         if any(map(eq, map(self._led_by.__getitem__, rights), lefts)):
             return True
-        # Sorted, as links mostly come from one event to the next: a set takes a third longer.
-        apart = sorted(map(add, map(mul, lefts, repeat(len(self._number))), rights))
+        # Sorted, as right ends mostly come in their order: a set takes a third longer.
+        apart = sorted(map(add, map(mul, rights, repeat(len(self._number))), lefts))
         return any(map(eq, apart, islice(apart, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
-        return OrderColumns([*self._number], self._lefts, self._rights, self._sources, processes)
+        return OrderColumns([*self._number], self.lefts, self.rights, self._sources, processes)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""
         name = [*self._number].__getitem__
-        lefts, rights = [*map(name, self._lefts)], [*map(name, self._rights)]
+        lefts, rights = [*map(name, self.lefts)], [*map(name, self.rights)]
         facts = many(lefts, Relation.BEFORE, rights, chain.from_iterable(self._sources))
         found = dict(zip(zip(lefts, repeat("<"), rights, strict=False), facts, strict=True))
         if len(found) < len(facts):

@@ -115,9 +115,9 @@ def causal_order(size: int, lefts: Sequence[int], rights: Sequence[int]) -> list
         waiting[w] -= 1
         if not waiting[w]:
             order.append(w)
-        if (w := second[v]) < 0:
+        if (other := second[v]) < 0:
             continue
-        for w in (w, *more.get(v, ())):
+        for w in (other, *more.get(v, ())):
             waiting[w] -= 1
             if not waiting[w]:
                 order.append(w)
