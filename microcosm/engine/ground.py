@@ -100,7 +100,7 @@ def _in_order(
         relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
         for relation, (lefts, rights) in stated.items()
     }
-    ordered = map(names.__getitem__, map((-first).__add__, order))
+    ordered = map([*repeat("", first), *names].__getitem__, order)
     return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved, (names, places[first:]))
 
 

@@ -314,9 +314,6 @@ class OrderBuilder:
         self._others = bytearray()
         """Of each link whether it is none of these."""
 
-    def __len__(self) -> int:
-        return len(self.lefts)
-
     @property
     def numbers(self) -> Mapping[str, int]:
         """The number of each name so far."""
