@@ -41,10 +41,13 @@ JOINS = {
 _is_place = re.compile(r"(?:(?:.*:|line )\d+|(?:.*:)?(?:external|refuted)\[\d+\])\Z", re.DOTALL).match
 
 
+def might_be_place(text: str) -> bool:
+    """Whether a source that is in a text may be a place. Most are none by these tests, which cost little."""
+    return ":" in text or "]" in text or "line " in text
+
+
 def _place(source: str) -> bool:
-    # Most texts are none by tests that cost little.
-    might = ":" in source or source.endswith("]") or source.startswith("line ")
-    return might and _is_place(source) is not None
+    return might_be_place(source) and _is_place(source) is not None
 
 
 class Stated(str):
@@ -70,9 +73,7 @@ def all_stated(sources: list[str]) -> Sequence[str]:
     """
     if sources.count(sources[0]) == len(sources):
         return Repeated(stated(sources[0]), len(sources))
-    together = "\n".join(sources)
-    might = ":" in together or "]" in together or "line " in together
-    return [*map(stated, sources)] if might else sources
+    return [*map(stated, sources)] if might_be_place("".join(sources)) else sources
 
 
 def is_default(source: str | None) -> bool:

@@ -12,9 +12,9 @@ from microcosm import tuning
 from microcosm.errors import Contradiction, TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
-from microcosm.text import mc_reader
+from microcosm.text import mc_reader, mc_writer
 from microcosm.text.mc_reader import read_givens
-from microcosm.text.mc_writer import write_mc
+from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.statement import all_stated, is_default, stated
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
@@ -128,14 +128,18 @@ def documents(draw: st.DrawFn) -> str:
     return "\n".join(found) + draw(st.sampled_from(["", "\n"]))
 
 
-@given(documents())
-def test_columns_are_what_is_read_word_by_word(text: str) -> None:
+@given(documents(), st.sampled_from([1, 2, 1000]))
+def test_columns_are_what_is_read_word_by_word(text: str, rows: int) -> None:
     mine, theirs = read(text, 0), careful(text)
     if isinstance(theirs, str) or isinstance(mine, str):
         assert mine == theirs
         return
     assert list(mine.named()) == mine.listed() == list(theirs.named())
     assert (mine.externals, whose(mine)) == (theirs.externals, whose(theirs))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mc_writer, "_ROWS", rows)
+        assert write_mc(mine) == "".join(iter_mc(mine)) == write_mc(theirs)
+        assert write_mc(mine, sources=False) == write_mc(theirs, sources=False)
     expected = [(f, f.source, is_default(f.source)) for f in theirs.external.values()]
     if mine.links is not None:
         for fact, source, _ in expected:
