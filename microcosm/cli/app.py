@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
@@ -227,8 +226,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.prepare(machine="--json" in arguments)
     usual = gc.get_threshold()
     gc.set_threshold(tuning.COLLECTED_EVERY, *usual[1:])
-    if argv is None:  # the program ends with it: what is left then goes all at once, without a look at it
-        atexit.register(gc.freeze)
     try:
         code = _run(arguments)
         _warn_of_the_other()
@@ -237,6 +234,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = exits.failure(error, NAME)
         output.tell_warnings()
     finally:
+        if argv is None:  # the program ends: nobody need look for garbage in what is left
+            gc.freeze()
         gc.set_threshold(*usual)
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code
