@@ -307,12 +307,9 @@ class OrderBuilder:
 
     def __init__(self) -> None:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
-        self.lefts, self.rights = array("q"), array("q")
+        self.ends = array("I")
+        """The numbers of names, left and right by turns."""
         self._sources: list[Sequence[str | None]] = []
-        self._led_by = array("q")
-        """Of each name that was new as the right end of a link, among such links, the left end; else -1."""
-        self._others = bytearray()
-        """Of each link whether it is none of these."""
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -321,37 +318,24 @@ class OrderBuilder:
 
     def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        known = len(self._number)
-        numbers = [*map(self._number.__getitem__, ends)]
-        lefts, rights = numbers[0::2], numbers[1::2]
-        self.lefts.extend(lefts)
-        self.rights.extend(rights)
+        self.ends.extend(map(self._number.__getitem__, ends))
         self._sources.append(sources)
-        size = len(self._number)
-        first = size - len(rights)
-        to_new = first >= known and rights == [*range(first, size)]
-        self._others += bytes([not to_new]) * len(rights)
-        self._led_by.extend(repeat(-1, (first if to_new else size) - known))
-        self._led_by.extend(lefts if to_new else ())
 
     @property
     def repeated(self) -> bool:
-        """Whether some link came twice. Of two that are one, the later is none to a new name."""
-        lefts, rights = ([*compress(column, self._others)] for column in (self.lefts, self.rights))
-        if any(map(eq, map(self._led_by.__getitem__, rights), lefts)):
-            return True
-        # Sorted, as right ends mostly come in their order: a set takes a third longer.
-        apart = sorted(map(add, map(mul, rights, repeat(len(self._number))), lefts))
+        """Whether some link came twice."""
+        # Both numbers of each in one. Sorted, as links mostly come in some order: a set takes longer.
+        apart = sorted(memoryview(self.ends).cast("B").cast("Q"))
         return any(map(eq, apart, islice(apart, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""
-        return OrderColumns([*self._number], self.lefts, self.rights, self._sources, processes)
+        return OrderColumns([*self._number], self.ends[0::2], self.ends[1::2], self._sources, processes)
 
     def facts(self) -> Facts:
         """All of them one by one; of those that came twice the first. Cost: linear."""
-        name = [*self._number].__getitem__
-        lefts, rights = [*map(name, self.lefts)], [*map(name, self.rights)]
+        name, ends = [*self._number].__getitem__, self.ends
+        lefts, rights = [*map(name, ends[0::2])], [*map(name, ends[1::2])]
         facts = many(lefts, Relation.BEFORE, rights, chain.from_iterable(self._sources))
         found = dict(zip(zip(lefts, repeat("<"), rights, strict=False), facts, strict=True))
         if len(found) < len(facts):

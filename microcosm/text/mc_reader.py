@@ -122,7 +122,7 @@ class _McReader:
                     self._read_line(line, number + lines - 1)
             at, number = end, number + lines
         linking, whose = self.linking, None
-        if linking is not None and (len(linking.lefts) < tuning.COLUMNS_FROM or linking.repeated):
+        if linking is not None and (len(linking.ends) < 2 * tuning.COLUMNS_FROM or linking.repeated):
             self.givens.external, linking = linking.facts(), None
         if self.told is not None and linking is None:
             self._settle_messages(self.told)
