@@ -153,10 +153,14 @@ class ReplicaNode:
 
         The messages to it that it has not acknowledged: they are lost, unless they are sent again.
         """
+        return self._evict(name, mine=True)
+
+    def _evict(self, name: str, *, mine: bool) -> list[str]:
+        """See `evict`, and `Epochs.settle_divergences` for `mine`."""
         if name in self.gone():
             return self._taken(name)
         self.transport.evict(name)
-        self.replica.settle_divergences(name)
+        self.replica.settle_divergences(name, mine=mine)
         self.transport.flush()
         return self._taken(name)
 
@@ -172,7 +176,7 @@ class ReplicaNode:
             where = member.host, member.port
         else:
             where = self.gone().get(name) or self.where(name)
-            lost = self.evict(name)
+            lost = self._evict(name, mine=False)
         self.add_member(name, address or where)
         return lost
 

@@ -97,7 +97,7 @@ class Operated(World):
             if member is not None and member.incarnation != self.nodes[name].incarnation:
                 node.endpoint.evict(name, self.now)
             self.named |= {(message, name) for message in taken(node.replica, durable, name)}
-            node.replica.settle_divergences(name)
+            node.replica.settle_divergences(name, mine=False)
             node.endpoint.add_member(name, where, self.now)
             self.waiting.discard((at, name))
 

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from microcosm.replica.ledger.dots import Stream
+from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.network.membership import Fence, Member
+from microcosm.replica.replica import Replica
 from tests.replica.clockwork import NEVER
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node
@@ -27,27 +29,24 @@ LOOKS = 0.5
 
 
 class Branch:
-    """The events of one copy of a journal, after those that it shares with another."""
+    """The events of one copy of a journal, those included that it shares with another."""
 
     def __init__(self, parent: Branch | None = None, begun: float = NEVER) -> None:
         self.parent, self.begun = parent, begun
-        self.shared = len(parent.log) if parent is not None else 0
-        self.log: dict[str, int] = {}
+        self.log: set[str] = set()
         self.noted: dict[Stream, int] = dict(parent.noted) if parent is not None else {}
+        self.opened: Replica | None = None
+        """The replica that its journal was opened as last."""
 
-    def has(self, event: str) -> bool:
-        """Whether an event happened before this copy, or in it."""
-        at = self.log.get(event)
-        if at is not None or self.parent is None:
-            return at is not None
-        return self.parent.had(event, self.shared)
-
-    def had(self, event: str, end: int) -> bool:
-        """Whether an event was among the first so many of this copy, or before it."""
-        at = self.log.get(event)
-        if at is not None:
-            return at < end
-        return self.parent is not None and self.parent.had(event, self.shared)
+    def reopened(self, replica: Replica) -> None:
+        """Its journal was opened: what had not been committed has not happened."""
+        if self.opened is None:
+            self.log = {event for branch, _ in self.line() for event in branch.log}
+        chains = replica._state.ledger.chains.items()
+        there = {event for stream, chain in chains if stream[0] == replica.name for event in chain.values()}
+        doubted = map(decode, replica._disputed())  # what it will say again
+        self.log &= there | {each.event for each in doubted if isinstance(each, Append)}
+        self.opened = replica
 
     def line(self) -> Iterator[tuple[Branch, float]]:
         """This copy and those that it comes from, and until when what happened in each is in this one."""
@@ -93,15 +92,17 @@ class Restoring(World):
         """See which events are new, and in which copy they have happened."""
         super().looked(node)
         branch = self.branches.setdefault(node.place, Branch())
+        if branch.opened is not node.replica:
+            branch.reopened(node.replica)
         stream = node.replica.stream
         chain = node.replica._state.ledger.chains.get(stream, {})
         last = node.replica.seen().last(stream)
         for number in range(min(branch.noted.get(stream, 0), last) + 1, last + 1):
             event = chain.get(number)
-            if event is not None and branch.has(event):
+            if event is not None and event in branch.log:
                 self.again.add(event)
             elif event is not None:
-                branch.log[event] = len(branch.log)
+                branch.log.add(event)
                 self.born.setdefault(event, []).append(branch)
         branch.noted[stream] = last
 
@@ -298,7 +299,7 @@ class Restoring(World):
             for stream, events in node.replica.chains().items():
                 plain = [event for event in events if len(self.born.get(event, ())) == 1]
                 for one, other in pairwise(plain):
-                    if not self.born[other][0].has(one):
+                    if one not in self.born[other][0].log:
                         found.append(f"{node.name}: {one} < {other} of {stream} happened in two copies")
             for dot, evolution in node.replica._state.ledger.held.items():
                 first, said = meant.setdefault(dot, (node.name, evolution))
