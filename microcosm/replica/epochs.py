@@ -91,8 +91,8 @@ class Epochs(Core):
     def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
         """What there was to do about a member has been done.
 
-        `mine`: also what says that this replica has forgotten something. Who replaces a member that is renewed
-        has not done anything about that; who evicts one that says so does not believe it.
+        `mine`: also what says that this replica has forgotten something. Who replaces a member has not done
+        anything about that; who evicts one that says so does not believe it.
         """
         left = [
             found

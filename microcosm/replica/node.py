@@ -171,7 +171,7 @@ class ReplicaNode:
         `incarnation` already, it is left as it is. What `evict` gives.
         """
         member = self._carrier.durable.process.membership.named.get(name)
-        if member is not None and incarnation is not None and member.incarnation == incarnation:
+        if member is not None and incarnation is not None and member.remembered == incarnation:
             lost = self._taken(name)
             where = member.host, member.port
         else:

@@ -10,7 +10,7 @@ chain that anybody knows may be of two copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,6 +73,8 @@ class Restoring(World):
         self.branches: dict[str, Branch] = {}
         self.moments: dict[str, list[tuple[Branch, float, int]]] = {}
         """In which copy, and when, events happened, and which of all this was."""
+        self.known_at: dict[str, int] = {}
+        """Which time of those is meant where the event is known."""
         self.born: dict[str, list[Branch]] = {}
         """The copies in which an event happened."""
         self.kept: dict[str, list[Kept]] = {}
@@ -117,13 +119,48 @@ class Restoring(World):
     def moment(self, event: str, device: str) -> int:
         return self.moments[event][self._at(event, device)][2] if event in self.moments else 0
 
-    def _at(self, event: str, place: str) -> int:
-        """Which time an event happened of those that the journal of a place, as it is now, may have.
+    def line_to(self, event: str) -> list[str]:
+        name = event[2:].rsplit(".", 2)[0]
+        at = self._at(event, name) if event in self.moments else -1
+        if at < 0:
+            return []
+        copy, _, last = self.moments[event][at]
+        line = dict(copy.line())
+        return [
+            each
+            for each, moments in self.moments.items()
+            if any(where in line and when <= line[where] and n <= last for where, when, n in moments)
+        ]
 
-        The last one, in the newest copy that it comes from in which there was one.
+    def elsewhere(self, event: str) -> bool:
+        name = event[2:].rsplit(".", 2)[0]
+        return event in self.moments and self._in_line(event, self.branches[name]) < 0
+
+    def known(self, chains: Mapping[Stream, Sequence[str]]) -> None:
+        """See of which copies the chains are: the journal as it is now, or the first one that fits."""
+        self.known_at = {}
+        for (device, _), events in chains.items():
+            happened = [event for event in events if event in self.moments]
+            others = [branch for event in happened for branch, _, _ in self.moments[event]]
+            for branch in dict.fromkeys([self.branches[device], *others] if happened else ()):
+                found = [self._in_line(event, branch) for event in happened]
+                if -1 not in found:
+                    self.known_at |= zip(happened, found, strict=True)
+                    break
+
+    def _at(self, event: str, place: str) -> int:
+        """Which time an event happened of those that are meant where it is known.
+
+        Where no copy has all of its chain: the last one that the journal of a place, as it is now, may have.
         """
+        found = self.known_at.get(event)
+        return self._in_line(event, self.branches[place]) if found is None else found
+
+    def _in_line(self, event: str, copy: Branch) -> int:
+        """The last time that an event happened in the newest copy that a copy comes from in which it did; -1
+        if there is none."""
         moments = self.moments[event]
-        for branch, until in self.branches[place].line():
+        for branch, until in copy.line():
             found = [at for at, (where, when, _) in enumerate(moments) if where is branch and when < until]
             if found:
                 return found[-1]
@@ -283,7 +320,7 @@ class Restoring(World):
     def _knows(self, node: Node, fence: Fence) -> bool:
         member = self._named(node).get(fence.name)
         known = (fence.incarnation,) if fence.name in self.nodes else (None, fence.incarnation)
-        return member is not None and member.incarnation in known
+        return member is not None and member.remembered in known
 
     def _give_up(self, node: Node, fence: Fence) -> None:
         if self._knows(node, fence):

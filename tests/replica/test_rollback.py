@@ -221,6 +221,7 @@ def test_who_is_renewed_meets_a_member_that_is_another_one_since() -> None:
     pair.ends["a"] = renewed(pair)
     pair.settle()
     assert [end.diverged() for end in pair.ends.values()] == [[], []]
+    assert Fence("b", 1) in pair.ends["a"].durable.process.membership.fences
     pair.goes_on()
     fresh = pair.ends["a"].durable.renewed(3)
     assert [*fresh.process.membership.named] == ["b"]
@@ -267,7 +268,7 @@ def test_a_message_that_was_delivered_and_went_to_others_is_found_out_whatever_t
         pair.ends["a"].durable.process,
         pair.ends["a"].durable.process.membership.named["b"].number,
     )
-    known = pair.ends["b"].durable.process.memory_of(1)
+    known = pair.ends["b"].durable.process.memory_of(1, 1)
     assert (known.delivered, process.contradicts(number, known)) == (2, None)
     assert "has sent to others" in str(process.contradicts(process.membership.named["c"].number, known))
     assert "which it has not sent" in str(process.contradicts(number, known._replace(delivered=3)))

@@ -117,7 +117,7 @@ def replace(
             where = old.host, old.port
         assert where is not None
         host, port = where if address is None else endpoint_of(address)
-        if old is not None and incarnation is not None and old.incarnation == incarnation:
+        if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = taken(replica, durable, name)
         else:
             lost = _evicted(replica, durable, name, mine=False)

@@ -76,7 +76,7 @@ class Peer:
         self.address = (member.host, member.port)
         self.congestion = congestion
         self.session: PeerSession | None = None
-        self.echo = (member.incarnation or member.starts_of or 0, 0)
+        self.echo = (member.remembered or 0, 0)
         """Incarnation and boot of the last genuine greeting, whether or not it was a recording.
 
         Before the first one already the incarnation that what is remembered of it is of, if there is any: so
