@@ -120,6 +120,17 @@ def test_who_is_put_back_is_found_out_before_anything_is_accepted(who: str, star
     ran(scene())
 
 
+def test_who_replaces_a_member_has_not_settled_what_it_forgot_itself() -> None:
+    """Who evicts a member that says so does not believe it."""
+    replica = Replica(Memory(), "a")
+    for mine in (True, False):
+        replica.note_divergence("b", "it is older", mine)
+    replica.settle_divergences("b", mine=False)
+    assert replica.divergences == [{"member": "b", "why": "it is older", "mine": True}]
+    replica.settle_divergences("b")
+    assert replica.divergences == []
+
+
 def test_clones_that_run_at_once_are_both_told() -> None:
     async def scene() -> None:
         async with AsyncExitStack() as stack:
