@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -222,6 +223,8 @@ def _options_of(function: Callable[..., None]) -> Sequence[Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: of this process) and return its exit code; never raises."""
+    if argv is None:
+        atexit.register(gc.freeze)  # or Python looks for cycles among all that there is, only to end
     arguments = list(sys.argv[1:] if argv is None else argv)
     output.prepare(machine="--json" in arguments)
     usual = gc.get_threshold()
