@@ -223,12 +223,12 @@ def _options_of(function: Callable[..., None]) -> Sequence[Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: of this process) and return its exit code; never raises."""
-    if argv is None:
-        atexit.register(gc.freeze)  # or Python looks for cycles among all that there is, only to end
     arguments = list(sys.argv[1:] if argv is None else argv)
     output.prepare(machine="--json" in arguments)
     usual = gc.get_threshold()
     gc.set_threshold(tuning.COLLECTED_EVERY, *usual[1:])
+    if argv is None:  # the program ends with it: what is left then goes all at once, without a look at it
+        atexit.register(gc.freeze)
     try:
         code = _run(arguments)
         _warn_of_the_other()
