@@ -134,7 +134,7 @@ class _Names(dict[tuple[str, str], str]):
 
     def __missing__(self, key: tuple[str, str]) -> str:
         trace, process = key
-        name = self[key] = in_trace(trace if self.several else None, process)
+        name = self[key] = in_trace(trace, process) if self.several else process
         return name
 
 
