@@ -198,15 +198,3 @@ def test_only_a_process_of_its_own_ends_without_looking_for_cycles(argument: str
     )
     ran = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, check=True)
     assert ran.stdout.split()[-1] == str(frozen).encode()
-
-
-def test_a_first_answer_loads_no_solver_and_no_random_numbers() -> None:
-    code = (
-        "import sys\nfrom microcosm.cli.app import main\n"
-        f"assert main(['online', {str(ROOT / 'examples' / 'photo-album.mc')!r}, 'unshare', 'view']) == 0\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "unshare < view" in ran.stdout
-    needless = {"decimal", "lark", "networkx", "random", "rich", "microcosm.worlds.sat"}
-    assert not needless & {*ran.stderr.split()}
