@@ -49,9 +49,10 @@ def token_in(attributes: Mapping[str, object], token: str) -> str | None:
 class Causality:
     """What one execution says, with whatever is odd about it reported: all that a sink needs.
 
-    `names` are those of its events, with the execution in front where there are `several`; `times` the clocks
-    that are believed and `covers` whom they have newly seen (`Clocks`), `exchange` its messages, `before` the
-    graph of what came before what.
+    `names` are those of its events, with the execution in front where there are `several`, and `messages`
+    those of the messages that they send or receive, by event; `times` the clocks that are believed and
+    `covers` whom they have newly seen (`Clocks`), `exchange` its messages, `before` the graph of what came
+    before what.
 
     Cost: that of `Clocks`, `exchange` and `Before`.
     """
@@ -62,6 +63,8 @@ class Causality:
         self.trace = run.trace if several else None
         """What stands before the names of processes, messages and tokens; None for nothing."""
         self.names = [entry.full_id if several else entry.id for entry in run.events]
+        told = ((event, entry.message) for event, entry in enumerate(run.events))
+        self.messages = {event: self.full(message) for event, message in told if message is not None}
         clocked = any(entry.clock is not None for entry in run.events)
         clocks = Clocks(run, report) if clocked else None
         self.times: dict[int, Clock] = clocks.times if clocks else {}
@@ -72,10 +75,6 @@ class Causality:
     def full(self, name: str) -> str:
         """The name of a process, message or token among all executions."""
         return in_trace(self.trace, name)
-
-    def message(self, event: int) -> str:
-        """The full name of the message that an event sends or receives."""
-        return self.full(self.run.events[event].message or "")
 
     def by_clocks(self, a: int, b: int) -> Relation | None:
         """What clocks say of two events of different processes."""

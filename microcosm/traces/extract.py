@@ -271,7 +271,7 @@ class _Part:
         internal = set(self._internal)
         for sending, reception in self.said.before.pairs:
             if reception in self.kept and not (sending in internal and reception in internal):
-                self._add(givens, sending, reception, f"message {self.said.message(reception)}")
+                self._add(givens, sending, reception, f"message {self.said.messages[reception]}")
         kinds = {entry.kind for entry in self.run.events}
         application = not kinds.isdisjoint(("causal_send", "deliver"))
         answered = {event for pair in self.said.exchange.pairs for event in pair}
@@ -282,10 +282,8 @@ class _Part:
             if event in self.kept and (entry.kind in ("causal_send", "deliver")) is application:
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
                 receivers = tuple(map(self.said.full, entry.to))
-                message = self.said.message(event)
-                givens.messages.append(
-                    Message(kind, self.names[event], message, self.said.full(entry.process), receivers)
-                )
+                name, message, process = self.names[event], self.said.messages[event], entry.process
+                givens.messages.append(Message(kind, name, message, self.said.full(process), receivers))
 
     def order_links(self, givens: Givens) -> None:
         """Add that an event comes after those that the log says it does."""
@@ -324,14 +322,15 @@ class _Part:
 
     def columns(self) -> list[Sequence[Any]]:
         """What the log says of the events, a column for each field of `EventRow`."""
-        entries = [self.run.events[event] for event in sorted(self.kept)]
+        kept = sorted(self.kept)
+        entries = [self.run.events[event] for event in kept]
         full = {process: self.said.full(process) for process in self.run.chains}
         return [
-            [self.names[event] for event in sorted(self.kept)],
+            [self.names[event] for event in kept],
             [full[entry.process] for entry in entries],
             [entry.seq for entry in entries],
             [entry.kind for entry in entries],
-            [None if entry.message is None else self.said.full(entry.message) for entry in entries],
+            [self.said.messages.get(event) for event in kept],
             [entry.label for entry in entries],
             [entry.trace for entry in entries],
             [entry.attributes or NOTHING for entry in entries],
@@ -342,7 +341,7 @@ class _Part:
 
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""
-        named = {self.run.events[event].message for event in self.kept} - {None}
+        named = {name for event, name in self.said.messages.items() if event in self.kept}
         return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
 
     def report_isolated(self, named: set[str]) -> int:
