@@ -294,11 +294,10 @@ class _Proof:
         """Check a contradiction (law 7)."""
         if node.keys() & EVIDENCE:
             fail(path, f"{CLASH} shows no evidence and assumes nothing")
-        pair = {line.left, line.right}
         if len(premises) != 2 or not exclude(*premises):
             fail(path, f"{CLASH} needs two premises that exclude each other")
-        spoken_of = [(said.judgement, {said.left, said.right}) for said in premises]
-        if any(each != (line.judgement, pair) for each in spoken_of):
+        said = premises[0]  # the other is of its judgement and pair
+        if (said.judgement, {said.left, said.right}) != (line.judgement, {line.left, line.right}):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: NodePath) -> _Setting:

@@ -29,7 +29,7 @@ from microcosm.order.order import lacking
 from tests.strategies import microcosms
 
 ROOT = Path(__file__).parents[2]
-MOST_CODE, MOST_LINES = 1_575, 2_517
+MOST_CODE, MOST_LINES = 1_574, 2_516
 """The lines of the trusted base with code on them, and all of them, with comments and blank ones. The aim is
 1,500 with code: these may only shrink."""
 
