@@ -56,12 +56,11 @@ class GivenFacts:
         self.givens = givens
         self.chain = {event: at for at, event in enumerate(givens.internal)}
         self._stated = {event: at for at, event in enumerate(givens.clocks)}
-        self.tokens: dict[str, list[str]] = {}
+        self.tokens: dict[str, dict[str, None]] = {}
         """Which tokens an event holds; and of the internal chain, `chain`, where it stands, last if twice."""
-        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
         for token, group in givens.tokens.items():
             for event in group:
-                self.tokens.setdefault(event, []).append(token)
+                self.tokens.setdefault(event, {})[token] = None
 
     @cached_property
     def members(self) -> frozenset[str]:
@@ -89,7 +88,7 @@ class GivenFacts:
             yield Evidence("clocks")
         if relation is Relation.RELATED:
             for token in self.tokens.get(left, ()):
-                if right in self._groups[token]:
+                if token in self.tokens.get(right, ()):
                     yield Evidence("token", token)
 
     def _by_clocks(self, left: str, relation: Relation, right: str) -> bool:

@@ -35,7 +35,7 @@ class GivenRows:
 
     def partners(self, relation: Relation, end: int, event: str) -> Iterator[str]:
         """Every x given in `relation` to the event; one may come twice. Cost: linear in the events."""
-        others = [*self._stated.get(relation, ({}, {}))[end].get(event, [])]
+        others = [*self._stated[end].get(event, [])]
         if relation is Relation.RELATED:
             others += chain(*(self._givens.tokens[token] for token in self._facts.tokens.get(event, ())))
         elif event in self._givens.clocks:
@@ -104,11 +104,9 @@ class GivenRows:
         return True
 
     @cached_property
-    def _stated(self) -> dict[Relation, Links]:
-        found: dict[Relation, list[tuple[str, str]]] = {}
-        for fact in chain(self._givens.external.values(), self._givens.refuted.values()):
-            found.setdefault(fact.relation, []).append((fact.left, fact.right))
-        return {relation: _links(pairs) for relation, pairs in found.items()}
+    def _stated(self) -> Links:
+        stated = chain(self._givens.external.values(), self._givens.refuted.values())
+        return _links((fact.left, fact.right) for fact in stated)
 
     @cached_property
     def _cover(self) -> Links:
