@@ -21,6 +21,12 @@ FILE_ORDER = ("initial", "online", "offline", "orderings")
 """Rule files are read in this order, the others after them by name."""
 
 
+def refused(rule: Rule, message: str, hint: str) -> RuleError:
+    """What is wrong with a rule that could be read, at its place. Cost: constant."""
+    column, text = rule.text.find("rule") + 1, rule.text.split("\n", 1)[0]
+    return RuleError(message, file=rule.file, line=rule.line, column=column, text=text, hint=hint)
+
+
 @dataclass(frozen=True)
 class RuleBook:
     """Rules in the order of their files. Raises `RuleError` where two of them share a name."""
@@ -34,14 +40,8 @@ class RuleBook:
         for rule in self.rules:
             other = first.setdefault(rule.name, rule)
             if other is not rule:
-                raise RuleError(
-                    f"rule {rule.name} stands already in {_place(other)}",
-                    file=rule.file,
-                    line=rule.line,
-                    column=rule.text.find("rule") + 1,
-                    text=rule.text.split("\n", 1)[0],
-                    hint="Remove one of the two, or give it another name.",
-                )
+                hint = "Remove one of the two, or give it another name."
+                raise refused(rule, f"rule {rule.name} stands already in {_place(other)}", hint)
 
     def __hash__(self) -> int:
         return self._hash
@@ -73,19 +73,19 @@ class RuleBook:
         return {}
 
     @cached_property
-    def _all(self) -> tuple[Instance, ...]:
-        every = (instance for rule in self.rules for instance in rule.instances())
-        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
-
-    @cached_property
     def instances(self) -> tuple[Instance, ...]:
         """Every instance of the rules about one microcosm, in the order of the rules."""
-        return tuple(instance for instance in self._all if instance.evolution is None)
+        return self._instances(evolving=False)
 
     @cached_property
     def evolutions(self) -> tuple[Instance, ...]:
         """Every instance of the rules between a microcosm and its evolution."""
-        return tuple(instance for instance in self._all if instance.evolution is not None)
+        return self._instances(evolving=True)
+
+    def _instances(self, *, evolving: bool) -> tuple[Instance, ...]:
+        rules = (rule for rule in self.rules if (rule.evolution is not None) is evolving)
+        every = (instance for rule in rules for instance in rule.instances())
+        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
 
 
 def _holds(profile: str | None, instance: Instance) -> bool:

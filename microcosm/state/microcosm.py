@@ -16,7 +16,6 @@ from microcosm import files
 from microcosm.engine.engine import Engine
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
-from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import checked, read_relation
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES, _NOTEBOOK, _VIEW = "microcosm.page.write", "microcosm.page.notebook", "microcosm.cli.commands.view"
+_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.view"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 Words: TypeAlias = Callable[[str], str]
@@ -158,8 +157,13 @@ class Microcosm:
 
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        as_json = files.is_json_name(path)
-        files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
+        if files.is_json_name(path):
+            from microcosm.givens.exact import json_text
+
+            text = json_text(self.to_json(), indent=1) + "\n"
+        else:
+            text = self.to_text()
+        files.write_text(path, text)
 
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
@@ -298,7 +302,7 @@ class Microcosm:
         from microcosm.queries.diagrams import html
         from microcosm.queries.drawing import drawing_of
 
-        page = import_module(_NOTEBOOK).embedded(self)
+        page = import_module(_PAGES).embedded(self)
         return html(repr(self), drawing_of(self._givens, self.rules, around=self._asked), page)
 
     # -- what is judged ------------------------------------------------------------------------------------
