@@ -189,7 +189,8 @@ def _described(path: Path) -> tuple[int, int, Path] | None:
 PLAIN, CAREFUL = 700, 3_500
 """Bytes of an event that a worker looks at: of a plain trace, and of one with clocks, stamps or links.
 
-A trace that a worker can hold is done at once, since slices save no time: MEASURED
+What a worker can hold is done at once: 4·10⁶ plain events took 23 s of the processor and 340 bytes each, and
+53 s in 16 slices (docs/guides/spark.md).
 """
 
 SLICED = {"name", "clock", "lamport"}
