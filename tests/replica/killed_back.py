@@ -83,6 +83,7 @@ class Back(Pair):
 
     def copy(self, name: str) -> None:
         for file in self.files(name):
+            Path(f"{file}.kept").unlink(missing_ok=True)  # of an earlier copy, which was not put back
             if file.exists():
                 shutil.copyfile(file, f"{file}.kept")
         self.copies[name] = self.lives[name], len(self.diary(name))
@@ -107,9 +108,9 @@ class Back(Pair):
             return
         for name in [*self.running]:
             self.kill(name)
+        renew = {each for name in NAMES for each in self._to_renew(name)}
         for name in others:
             self._state_key(name)
-        renew = {each for name in NAMES for each in self._to_renew(name)}
         for name, number in strangers:
             if name not in renew and number == self._incarnation(name):
                 self.replica("member", "replace", f"{OTHER[name]}.journal", name, "--incarnation", number)
