@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LOCAL = "local[2,4]"
 """The master unless another is given: this machine, two tasks at a time, each tried four times."""
 
+_THREADS = re.compile(r"local(\[([1-9]\d*|\*)(, *\d+)?\])?")
+"""The masters that are threads of a Java on this machine, and can only start."""
+
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable that spark-submit sets: Java runs, and the master is said."""
 
@@ -85,7 +88,7 @@ def session(
         with _saying_what_is_full():
             yield running
         return
-    if later and _at_home(master):
+    if later and _THREADS.fullmatch(master) and _at_home(master):
         find_java()
         started: Any = _Later(master, options or {})
     else:
