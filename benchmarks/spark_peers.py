@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -26,7 +27,7 @@ from microcosm.spark.extract import job
 DUCKDB = """
 import duckdb, sys
 log, out = sys.argv[1:]
-duckdb.sql('set threads = 2')
+duckdb.sql('set threads = 2; set enable_progress_bar = false')
 duckdb.sql(f'''
     copy (
         with events as (select trace, process, seq, kind, message from read_json('{log}',
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
-    with TemporaryDirectory() as there, cores(2) as (spark, _):
+    with TemporaryDirectory() as there:
         folder = Path(there)
         table, lines = folder / "log.parquet", folder / "log.jsonl"
         log(table, asked.events, 2, traces=asked.events // 250)
@@ -70,23 +71,29 @@ def main() -> None:
                 for row in batch.to_pylist():
                     said = {name: value for name, value in row.items() if value is not None}
                     stream.write(json.dumps(said) + "\n")
+        with lines.open(encoding="utf-8") as stream:
+            (folder / "little.jsonl").write_text("".join(islice(stream, 30_000)), encoding="utf-8")
         programs = {
             name: [sys.executable, "-c", text] for name, text in (("polars", POLARS), ("DuckDB", DUCKDB))
         }
         programs = {name: run for name, run in programs.items() if find_spec(name.lower()) is not None}
         programs["in process"] = [sys.executable, "-m", "microcosm", "extract", "-q"]
-        for number in range(asked.rounds):
+        for _ in range(asked.rounds):
             told = []
             for name, command in programs.items():
                 out = str(folder / f"{name}.parquet")
                 ends = [str(lines), "-o", out] if name == "in process" else [str(lines), out]
                 begin = monotonic()
-                cost = costing(lambda run=[*command, *ends]: subprocess.run(run, check=True))  # type: ignore[misc]
+                cost = costing(
+                    lambda run=[*command, *ends]: subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+                )  # type: ignore[misc]
                 told.append(f"{name} {cost:.1f} [{monotonic() - begin:.1f}]")
-            begin = monotonic()
-            into = str(folder / f"out-{number}")
-            cost = costing(lambda into=into: job.extract(spark, [str(lines)], into))  # type: ignore[misc]
-            told.append(f"Spark, once Java runs {cost:.1f} [{monotonic() - begin:.1f}]")
+            with cores(2) as (spark, into):  # a Python that ends between two rounds would not be counted
+                for size in ("little", "all"):  # the first warms up
+                    source = folder / "little.jsonl" if size == "little" else lines
+                    begin = monotonic()
+                    cost = costing(lambda: job.extract(spark, [str(source)], str(into / size)))  # noqa: B023
+                told.append(f"Spark, once Java is warm {cost:.1f} [{monotonic() - begin:.1f}]")
             print(f"{asked.events:,} events of {asked.events // 250:,} traces:", ", ".join(told), flush=True)
 
 
