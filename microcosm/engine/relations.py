@@ -16,6 +16,7 @@ from typing import Protocol
 from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import row_of
+from microcosm.order.chain_cover import ChainCover
 from microcosm.order.clock_order import ClockRows
 
 RowOf = Callable[[int], int]
@@ -266,6 +267,12 @@ class GivenRelation(PairRelation):
         by_clocks = () if self._clocks is None else self._clocks.cover()
         stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
         return joined(stated, pairwise(self._chain), by_clocks)
+
+    def labels(self, size: int) -> ChainCover | None:
+        """The labels of the cover, where nothing but clocks is given that say them as they are."""
+        if self._clocks is None or self._chain or next(iter(self.stated()), None) is not None:
+            return None
+        return self._clocks.labels(size)
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if self._more:

@@ -65,6 +65,10 @@ def microcosm_of_logs(
     asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
     if len(paths) == 1 and with_clocks and not asked:
         found = plain_extraction(paths[0], report)  # all that it reads is in the own format
+        if found is None:
+            from microcosm.traces.clocked import clocked_extraction
+
+            found = clocked_extraction(paths[0], report)
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
         found = extract(
@@ -259,7 +263,7 @@ class _Part:
                         self._add(givens, a, b, source)
                 for event in known:
                     if event in times:
-                        givens.clocks[self.names[event]] = self._time(times[event])
+                        givens.time(self.names[event], self._time(times[event]))
         if not with_clocks:
             for event, sources in self.said.covers.items():
                 if event in self.kept:
