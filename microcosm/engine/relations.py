@@ -269,10 +269,14 @@ class GivenRelation(PairRelation):
         return joined(stated, pairwise(self._chain), by_clocks)
 
     def labels(self, size: int) -> ChainCover | None:
-        """The labels of the cover, where nothing but clocks is given that say them as they are."""
-        if self._clocks is None or self._chain or next(iter(self.stated()), None) is not None:
-            return None
-        return self._clocks.labels(size)
+        """The labels of the cover, where nothing but right clocks is given; None where they are not known."""
+        return self._clocks.labels(size) if self._clocks is not None and self.rightly_clocked else None
+
+    @property
+    def rightly_clocked(self) -> bool:
+        """Whether nothing is given but clocks that are right."""
+        right = self._clocks is not None and self._clocks.are_right
+        return right and not self._chain and next(iter(self.stated()), None) is None
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if self._more:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.kinds import KINDS
@@ -104,8 +105,9 @@ class Givens:
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
-        links, told = self.links, self.told
-        apart = {"external": links is not None, "messages": told is not None}
+        links, told, clocks = self.links, self.told, self.clocks
+        in_columns = isinstance(clocks, ClockColumns)  # nobody can change these
+        apart = {"external": links is not None, "messages": told is not None, "clocks": in_columns}
         copied = replace(
             self,
             **{
@@ -117,6 +119,8 @@ class Givens:
             copied.link(links)
         if told is not None:
             copied.tell(told)
+        if in_columns:
+            copied.clocks = clocks
         return copied
 
     def without(self, gone: Set[str]) -> Givens:

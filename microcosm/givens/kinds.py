@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple, TypeVar
 
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock
-from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message
 
 Value = TypeVar("Value")
@@ -32,11 +30,6 @@ class Kind(NamedTuple):
 
 def _other_events(recorded: Mapping[str, Value], gone: Set[str]) -> dict[str, Value]:
     return {event: value for event, value in recorded.items() if event not in gone}
-
-
-def _own_clocks(clocks: Mapping[str, Clock]) -> Mapping[str, Clock]:
-    """Those in columns nobody can change, and they are shared."""
-    return clocks if isinstance(clocks, ClockColumns) else dict(clocks)
 
 
 def _other_facts(facts: Facts, gone: Set[str]) -> Facts:
@@ -92,7 +85,7 @@ KINDS = {
     "external": FACTS,
     "refuted": FACTS,
     "stamps": Kind(dict, _other_events, _same("the stamp of")),
-    "clocks": Kind(_own_clocks, _other_events, _same("the clock of")),
+    "clocks": Kind(dict, _other_events, _same("the clock of")),
     "messages": Kind(
         list,
         lambda messages, gone: [message for message in messages if message.event not in gone],

@@ -34,6 +34,8 @@ def clock_rows(clocks: Mapping[str, Clock], position: Mapping[str, int]) -> Cloc
 class ClockColumnRows(ClockRows):
     """`ClockRows` of columns. Cost: as there, but that a clock is made for each row; to make, linear."""
 
+    are_right = True
+
     def __init__(self, clocks: ClockColumns, position: Mapping[str, int]) -> None:
         self._columns = clocks
         self._place = place = array("q", map(position.__getitem__, clocks.names))
@@ -45,7 +47,6 @@ class ClockColumnRows(ClockRows):
         self._own = {process: range(1, len(thread) + 1) for process, thread in threads.items()}
         self._numbers = {process: number for number, process in enumerate(clocks.processes)}
         self._together = {None: [*threads]}
-        self._labels: ChainCover | None = None
         self._nothing_kept()
 
     def relation(self, a: int, b: int) -> Relation | None:
@@ -93,11 +94,7 @@ class ClockColumnRows(ClockRows):
             deque(map(column.__setitem__, place, values), maxlen=0)
         index = [max(0, own - 1) for own in index]
         chains = [self._chains[process] for process in columns.processes]
-        self._labels = ChainCover(chains, chain, index, vector, self._crossing, ascending=True, rising=True)
-        return self._labels
-
-    def tells(self, labels: ChainCover) -> bool:
-        return labels is self._labels
+        return ChainCover(chains, chain, index, vector, self._crossing, ascending=True, rising=True)
 
     def support(self) -> int:
         return from_positions(self._place, len(self._event))

@@ -85,13 +85,12 @@ class ClockRows:
         """Each process and its clocked positions, in their order."""
         return self._chains.items()
 
+    are_right = False
+    """Whether every clock is known to cover those of all that it has seen."""
+
     def labels(self, size: int) -> ChainCover | None:
         """The labels of positions below `size` by the clocks alone, where these say them as they are."""
         return None
-
-    def tells(self, labels: ChainCover) -> bool:
-        """Whether labels, as they were made, are those of the clocks alone."""
-        return False
 
     def support(self) -> int:
         """The positions of all clocked events."""
@@ -270,8 +269,6 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
     >>> agreeing(clocks, Labels(2, [])), agreeing(clocks, Labels(2, [(0, 1)]))
     (0, 1)
     """
-    if not labels.updates and clocks.tells(labels.cover):
-        return clocks.support()
     largest: dict[str | None, list[tuple[str, int, list[int]]]] = {}
     """By execution."""
     cover = labels.cover

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import closes_givens, initial
 from microcosm.errors import UnknownEvent, readable
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import read_relation
@@ -244,12 +245,15 @@ def ignored(givens: Givens) -> tuple[str, ...]:
 def shown_by(givens: Givens, line: Mapping[str, int]) -> bool:
     """Whether a line of all events, by the place of each, is plainly a world: every given is a `<` along it.
 
-    That it is not says nothing. Cost: linear where correspondences are kept in columns; of others none, for
-    they are not looked at.
+    So it is where nothing is given but right clocks, and each has seen only what is before it. That it is not
+    says nothing. Cost: linear where correspondences, or clocks, are kept in columns; of others none, for they
+    are not looked at.
 
     >>> shown_by(Givens(internal=["a", "b"]), {"a": 0, "b": 1})
     False
     """
+    if isinstance(givens.clocks, ClockColumns) and givens.only_clocks:
+        return givens.clocks.hold_along(line)
     links = givens.links
     if links is None or not _only_order(givens):
         return False

@@ -10,7 +10,6 @@ then there is no answer here. A property test keeps both of one mind.
 
 from __future__ import annotations
 
-import os
 import re
 from array import array
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from itertools import compress
 from operator import ne
 from typing import Any
 
-from microcosm.errors import TextError
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
@@ -28,9 +26,8 @@ from microcosm.traces.columns import Opening
 from microcosm.traces.formats import shiviz
 from microcosm.traces.reading import detect
 from microcosm.traces.report import Extraction, Report
-from microcosm.traces.text.lines import open_lines
 from microcosm.traces.text.records import event_first
-from microcosm.tuning import CLOCKED_PROCESSES, gc_paused
+from microcosm.tuning import CLOCKED_PROCESSES
 
 _TEXT = r"(?![^ \n]+ \{)(.*)"
 """A line that cannot be taken for a process and its clock."""
@@ -46,21 +43,6 @@ _DIGITS = 9
 _ENTRY = re.compile(rf'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{{0,{_DIGITS - 1}}})').fullmatch
 _BETWEEN = ", ", ","
 """What stands between two entries of a clock."""
-
-
-def clocked_extraction(path: str | os.PathLike[str], report: Report) -> Extraction | None:
-    """What `extract` gives for a file, or None where not all in it is plain; `report` is then untouched.
-
-    Cost: linear.
-    """
-    if not os.path.isfile(path):  # what is no file can be read only once
-        return None
-    with gc_paused():
-        try:
-            log = read_clocked(partial(open_lines, path))
-        except TextError:
-            return None
-        return None if log is None else log.extraction(report)
 
 
 def read_clocked(opening: Opening) -> ClockedLog | None:
