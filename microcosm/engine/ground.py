@@ -65,7 +65,7 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         if order == range(first, first + len(names)):
             return NumberedEvents(dict(zip(names, order, strict=True)), stated)
         return _in_order(names, order, stated, first)
-    if isinstance(givens.clocks, ClockColumns) and givens.only_clocks:
+    if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
         along = map(givens.clocks.names.__getitem__, givens.clocks.along())
         return NumberedEvents(dict(zip(along, count(first), strict=False)), {})
     position = givens.numbers(first)

@@ -93,8 +93,10 @@ class Givens:
         return len(self.external) if self.links is None else len(self.links)
 
     @property
-    def only_clocks(self) -> bool:
-        """Whether nothing is given but clocks."""
+    def rightly_clocked(self) -> bool:
+        """Whether nothing is given but clocks that are right: these say a world, and no other."""
+        if not isinstance(self.clocks, ClockColumns):
+            return False
         kinds = (kind for kind in KINDS if kind not in ("external", "clocks"))
         return not (self.externals or any(getattr(self, kind) for kind in kinds))
 

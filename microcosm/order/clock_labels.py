@@ -15,6 +15,7 @@ from operator import le
 from microcosm.givens.clock import Clock
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.relation import Relation
+from microcosm.givens.vector import covering, guards
 from microcosm.order.bits import from_positions
 from microcosm.order.chain_cover import UNPLACED, ChainCover
 from microcosm.order.clock_order import ClockRows
@@ -46,6 +47,7 @@ class ClockColumnRows(ClockRows):
         self._chains = {process: [*map(place.__getitem__, thread)] for process, thread in threads.items()}
         self._own = {process: range(1, len(thread) + 1) for process, thread in threads.items()}
         self._numbers = {process: number for number, process in enumerate(clocks.processes)}
+        self._guard = guards(len(clocks.processes))
         self._together = {None: [*threads]}
         self._nothing_kept()
 
@@ -63,6 +65,12 @@ class ClockColumnRows(ClockRows):
         owners, event = self._columns.owners, self._event
         told = self.relation(a, b)
         return told in (Relation.AFTER, Relation.CONCURRENT) and owners[event[a]] != owners[event[b]]
+
+    def covered(self, earlier: int, later: int) -> bool:
+        one, other = self._placed.event(earlier), self._placed.event(later)
+        if one is None or other is None:
+            return False
+        return covering(self._columns.whole(other), self._columns.whole(one), self._guard)
 
     def rank(self, at: int) -> int:
         return self._columns.counts[self._event[at]] - 1

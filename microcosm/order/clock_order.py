@@ -53,6 +53,7 @@ class ClockRows:
 
     def _nothing_kept(self) -> None:
         """No row was asked for yet."""
+        self._all_prefixes = len(self._clock) <= self.KEPT
         self._prefixes: dict[str, list[int]] = {}
         self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
         self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
@@ -162,6 +163,14 @@ class ClockRows:
         one, other = self._clock.get(a), self._clock.get(b)
         return one is not None and other is not None and one.process != other.process and one.missed_by(other)
 
+    def covered(self, earlier: int, later: int) -> bool:
+        """Whether the clock of the second position has seen all that the first one's has, and its event."""
+        one, other = self.of(earlier), self.of(later)
+        if one is None or other is None or one.execution != other.execution:
+            return False
+        get = other.entries.get
+        return all(get(process, 0) >= count for process, count in one.entries.items())
+
     def concurrent(self, b: int) -> int:
         """The row of all a with a || b by the clocks alone."""
         unseen = self.unseen(b)
@@ -199,7 +208,7 @@ class ClockRows:
         return row
 
     def _prefix(self, process: str, length: int | None = None) -> int:
-        if len(self._clock) > self.KEPT:
+        if not self._all_prefixes:
             return self._cut_out(process, length)
         prefixes = self._prefixes.get(process)
         if prefixes is None:
