@@ -53,7 +53,7 @@ class ClockRows:
 
     def _nothing_kept(self) -> None:
         """No row was asked for yet."""
-        self._all_prefixes = len(self._clock) <= self.KEPT
+        self._many = len(self._clock)
         self._prefixes: dict[str, list[int]] = {}
         self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
         self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
@@ -208,7 +208,7 @@ class ClockRows:
         return row
 
     def _prefix(self, process: str, length: int | None = None) -> int:
-        if not self._all_prefixes:
+        if self._many > self.KEPT:
             return self._cut_out(process, length)
         prefixes = self._prefixes.get(process)
         if prefixes is None:
