@@ -89,16 +89,15 @@ class ClockColumns(Mapping[str, Clock]):
             return self.counts[at]
         return self.vectors[at] >> process * FIELD & COMPONENT
 
-    def entries(self, at: int) -> dict[str, int]:
-        """The clock of an event as it was recorded."""
-        seen = [*components(self.vectors[at], len(self.processes))]
-        seen[self.owners[at]] = self.counts[at]
-        shape = self.shapes[at]
-        return dict(zip(map(self.processes.__getitem__, shape), map(seen.__getitem__, shape), strict=True))
+    def recorded(self, at: int) -> tuple[int, ...]:
+        """The entries of the clock of an event, in their order."""
+        seen = components(self.whole(at), len(self.processes))
+        return tuple(map(seen.__getitem__, self.shapes[at]))
 
     def clock(self, at: int) -> Clock:
         """The clock of an event."""
-        return Clock(self.processes[self.owners[at]], self.entries(at))
+        named = map(self.processes.__getitem__, self.shapes[at])
+        return Clock(self.processes[self.owners[at]], dict(zip(named, self.recorded(at), strict=True)))
 
     def whole(self, at: int) -> int:
         """The clock of an event as a vector."""

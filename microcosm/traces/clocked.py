@@ -38,9 +38,9 @@ _RECORDS = {
 }
 """Whether the text stands first, as ShiViz has it, or last, as GoVector does."""
 
-_DIGITS = 9
-"""A count of no more digits is below the guard of its component."""
-_ENTRY = re.compile(rf'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{{0,{_DIGITS - 1}}})').fullmatch
+_ENTRY = re.compile(r'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{0,8})').fullmatch
+_MOST = 10**9 - 1
+"""No count is larger, which keeps each below the guard of its component."""
 _BETWEEN = ", ", ","
 """What stands between two entries of a clock."""
 
@@ -238,9 +238,10 @@ class ClockedLog:
         ticked = False
         for at in compress(range(len(pieces)), map(ne, pieces, process.pieces)):
             digits = pieces[at].removeprefix(process.keys[at])
-            if not (digits.isdecimal() and digits.isascii() and digits[0] != "0" and len(digits) <= _DIGITS):
+            count = int(digits) if digits.isdecimal() else 0
+            if str(count) != digits or count > _MOST:
                 return None
-            number, count = process.shape[at], int(digits)
+            number = process.shape[at]
             if number == process.number:
                 ticked = count == own
             else:
@@ -288,14 +289,16 @@ class ClockedLog:
         Where one of these is still to be read, that is put off.
         """
         threads, totals, vectors = self._threads, self._totals, self._vectors
-        if any(count > len(threads[number]) for number, count in seen):
-            self._ahead.append((event, was, seen))
-            return True
+        latest = []
+        for number, count in seen:
+            if count > len(threads[number]):
+                self._ahead.append((event, was, seen))
+                return True
+            other = threads[number][count - 1]
+            latest.append((totals[other], other, number, count))
+        latest.sort(reverse=True)
         mine, known = self._owners[event] * FIELD, was
-        latest = [
-            (totals[other := threads[number][count - 1]], other, number, count) for number, count in seen
-        ]
-        for _, other, number, count in sorted(latest, reverse=True):
+        for _, other, number, count in latest:
             if known >> number * FIELD & COMPONENT < count:  # nor has one that came later seen it
                 heard = vectors[other] | self._counts[other] << self._owners[other] * FIELD
                 own = heard >> mine & COMPONENT

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 Clock = dict[str, int]
 Step = tuple[int, int, int]
-NAMES = ["p", "q", "r 2", "a:b", "é{", 'q"', "x,y", "=="]
+NAMES = ["p", "q", "r 2", "a:b", "5%d", "é{", 'q"', "x,y", "=="]
 """Names of processes. With a space or a quote in it one is none that the columns can have."""
 
 

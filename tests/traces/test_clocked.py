@@ -83,7 +83,7 @@ def assert_same(path: Path, log: ClockedLog) -> None:
     assert mine.findings == theirs.findings
 
 
-@given(STEPS, st.lists(st.sampled_from("pqrs"), min_size=1, max_size=4, unique=True), TURNS, STYLES)
+@given(STEPS, st.lists(st.sampled_from(["p", "q", "a:b", "5%d", "-"]), min_size=1, max_size=4, unique=True), TURNS, STYLES)
 @example([(0, -1, 0), (1, 0, 0)], ["p", "q"], [1, 0], PLAIN)  # what it heard of comes later
 @example([(0, -1, 0), (1, -1, 0), (2, 0, 9)], ["p", "q", "r"], [], PLAIN)  # two merged at once
 def test_right_logs_take_the_lane_and_come_out_the_same(
