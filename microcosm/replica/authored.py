@@ -116,8 +116,8 @@ class Authored(Epochs):
             self._note_divergence({"member": name, "fork": [*stream, number]})
         return True
 
-    def settle_divergences(self, peer: str) -> None:
-        """What there was to do about a member has been done: what it said in two ways is taken out.
+    def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
+        """See `Epochs`; and what the member said in two ways is taken out.
 
         Until then it is left as it is, for the member says it again under other dots; one that is replaced
         may never have heard that it has to.
@@ -125,7 +125,7 @@ class Authored(Epochs):
         for stream, content in [*self._state.forks.items()]:
             if stream[0] == peer != self.name:
                 self._keep_proof(read_proof(content), cut=True)
-        super().settle_divergences(peer)
+        super().settle_divergences(peer, mine=mine)
 
     def _dispute(self, run: DotRun) -> None:
         """What this replica itself has said in doubtful numbers is said again under others.

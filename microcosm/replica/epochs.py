@@ -88,9 +88,17 @@ class Epochs(Core):
                 self._note_divergence(said)
             self._view = LedgerView(self._state.ledger, self.stream, self._rules)
 
-    def settle_divergences(self, peer: str) -> None:
-        """What there was to do about a member has been done."""
-        left = [found for found in self.divergences if found["member"] != peer]
+    def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
+        """What there was to do about a member has been done.
+
+        `mine`: also what says that this replica has forgotten something. Who replaces a member has not done
+        anything about that; who evicts one that says so does not believe it.
+        """
+        left = [
+            found
+            for found in self.divergences
+            if found["member"] != peer or (not mine and (found.get("mine") or "dot" in found))
+        ]
         if left != self.divergences:
             self.note(DIVERGED, json.dumps(left).encode())
 

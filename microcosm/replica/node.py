@@ -153,10 +153,14 @@ class ReplicaNode:
 
         The messages to it that it has not acknowledged: they are lost, unless they are sent again.
         """
+        return self._evict(name, mine=True)
+
+    def _evict(self, name: str, *, mine: bool) -> list[str]:
+        """See `evict`, and `Epochs.settle_divergences` for `mine`."""
         if name in self.gone():
             return self._taken(name)
         self.transport.evict(name)
-        self.replica.settle_divergences(name)
+        self.replica.settle_divergences(name, mine=mine)
         self.transport.flush()
         return self._taken(name)
 
@@ -167,12 +171,12 @@ class ReplicaNode:
         `incarnation` already, it is left as it is. What `evict` gives.
         """
         member = self._carrier.durable.process.membership.named.get(name)
-        if member is not None and incarnation is not None and member.incarnation == incarnation:
+        if member is not None and incarnation is not None and member.remembered == incarnation:
             lost = self._taken(name)
             where = member.host, member.port
         else:
             where = self.gone().get(name) or self.where(name)
-            lost = self.evict(name)
+            lost = self._evict(name, mine=False)
         self.add_member(name, address or where)
         return lost
 

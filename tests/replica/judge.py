@@ -44,8 +44,10 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
         chains[replica.stream] = own
     order = {stream: at for at, stream in enumerate(world.epochs)}
     chains = {stream: chains[stream] for stream in sorted(chains, key=order.__getitem__)}
+    world.known(chains)
     sent = {event[2:] for events in chains.values() for event in events if event.startswith("c:")}
     got = {event for events in chains.values() for event in events if event.startswith("d:")}
+    gone = {f"{node.name}.{node.incarnation}" for node in world.retired}
     by = {
         event: world.epochs[stream] for stream, events in chains.items() for event in events if event in got
     }
@@ -76,6 +78,8 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
                 message = rest.partition(":")[2]
                 if message not in sent and sender_of(world, message) in excused:
                     continue  # of a journal that was put back before anybody knew of its sending
+                if message not in sent and process in gone and world.elsewhere(f"c:{message}"):
+                    continue  # of a copy that ran beside, and nobody who is left has heard of it
                 if process not in world.got.get(event, (process,)):
                     continue  # it happened to one who was replaced, and is said again
                 steps.append(("delivered", message))
@@ -84,7 +88,12 @@ def judged(world: World, excused: Collection[str] = (), replaced: Collection[str
                     wrong.append(f"{effect} is not where it should be")
 
     histories = [History(*each) for each in processes.items()]
-    found = [fault for fault in faults(histories, excused) if not said_again(world, fault, replaced)]
+    told = happened_before(first.chains())
+    found = [
+        fault
+        for fault in faults(histories, excused)
+        if not said_again(world, fault, replaced) and not sent_by_another_copy(world, fault, told)
+    ]
     return wrong + found + misjudged(first, devices, Random(digest))
 
 
@@ -106,6 +115,24 @@ def said_again(world: World, fault: str, replaced: Collection[str]) -> bool:
         return False
     name = words[4].partition(".")[0]
     return words[4] in replaced or any(f"d:{name}:{each}" in world.again for each in (words[0], words[-1]))
+
+
+def sent_by_another_copy(world: World, fault: str, told: Mapping[str, tuple[Stream, Clock]]) -> bool:
+    """Whether a fault is that a message came before one of which its sender knew in another copy only.
+
+    Of a process that was replaced, what happened in copies beside one another is known as one line.
+    """
+    words = fault.split(" ")
+    if words[5:6] != ["before"]:
+        return False
+    message, other = words[0], words[-1]
+    own = world.line_to(f"c:{message}")
+    name = message.rsplit(".", 2)[0]
+    return bool(own) and not any(
+        event in (f"c:{other}", f"d:{name}:{other}")
+        or (event in told and f"c:{other}" in told and is_before(told, f"c:{other}", event))
+        for event in own
+    )
 
 
 def sender_of(world: World, message: str) -> str:

@@ -107,9 +107,9 @@ class Back(Pair):
             return
         for name in [*self.running]:
             self.kill(name)
+        renew = {each for name in NAMES for each in self._to_renew(name)}
         for name in others:
             self._state_key(name)
-        renew = {each for name in NAMES for each in self._to_renew(name)}
         for name, number in strangers:
             if name not in renew and number == self._incarnation(name):
                 self.replica("member", "replace", f"{OTHER[name]}.journal", name, "--incarnation", number)

@@ -94,10 +94,10 @@ class Operated(World):
             durable = node.endpoint.durable
             where = self.nodes[name].address
             member = durable.process.membership.named.get(name)
-            if member is not None and member.incarnation != self.nodes[name].incarnation:
+            if member is not None and member.remembered != self.nodes[name].incarnation:
                 node.endpoint.evict(name, self.now)
             self.named |= {(message, name) for message in taken(node.replica, durable, name)}
-            node.replica.settle_divergences(name)
+            node.replica.settle_divergences(name, mine=False)
             node.endpoint.add_member(name, where, self.now)
             self.waiting.discard((at, name))
 

@@ -10,14 +10,16 @@ chain that anybody knows may be of two copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from microcosm.replica.ledger.dots import Stream
+from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.network.membership import Fence, Member
+from microcosm.replica.replica import Replica
 from tests.replica.clockwork import NEVER
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node
@@ -27,27 +29,24 @@ LOOKS = 0.5
 
 
 class Branch:
-    """The events of one copy of a journal, after those that it shares with another."""
+    """The events of one copy of a journal, those included that it shares with another."""
 
     def __init__(self, parent: Branch | None = None, begun: float = NEVER) -> None:
         self.parent, self.begun = parent, begun
-        self.shared = len(parent.log) if parent is not None else 0
-        self.log: dict[str, int] = {}
+        self.log: set[str] = set()
         self.noted: dict[Stream, int] = dict(parent.noted) if parent is not None else {}
+        self.opened: Replica | None = None
+        """The replica that its journal was opened as last."""
 
-    def has(self, event: str) -> bool:
-        """Whether an event happened before this copy, or in it."""
-        at = self.log.get(event)
-        if at is not None or self.parent is None:
-            return at is not None
-        return self.parent.had(event, self.shared)
-
-    def had(self, event: str, end: int) -> bool:
-        """Whether an event was among the first so many of this copy, or before it."""
-        at = self.log.get(event)
-        if at is not None:
-            return at < end
-        return self.parent is not None and self.parent.had(event, self.shared)
+    def reopened(self, replica: Replica) -> None:
+        """Its journal was opened: what had not been committed has not happened."""
+        if self.opened is None:
+            self.log = {event for branch, _ in self.line() for event in branch.log}
+        chains = replica._state.ledger.chains.items()
+        there = {event for stream, chain in chains if stream[0] == replica.name for event in chain.values()}
+        doubted = map(decode, replica._disputed())  # what it will say again
+        self.log &= there | {each.event for each in doubted if isinstance(each, Append)}
+        self.opened = replica
 
     def line(self) -> Iterator[tuple[Branch, float]]:
         """This copy and those that it comes from, and until when what happened in each is in this one."""
@@ -74,6 +73,8 @@ class Restoring(World):
         self.branches: dict[str, Branch] = {}
         self.moments: dict[str, list[tuple[Branch, float, int]]] = {}
         """In which copy, and when, events happened, and which of all this was."""
+        self.known_at: dict[str, int] = {}
+        """Which time of those is meant where the event is known."""
         self.born: dict[str, list[Branch]] = {}
         """The copies in which an event happened."""
         self.kept: dict[str, list[Kept]] = {}
@@ -93,15 +94,17 @@ class Restoring(World):
         """See which events are new, and in which copy they have happened."""
         super().looked(node)
         branch = self.branches.setdefault(node.place, Branch())
+        if branch.opened is not node.replica:
+            branch.reopened(node.replica)
         stream = node.replica.stream
         chain = node.replica._state.ledger.chains.get(stream, {})
         last = node.replica.seen().last(stream)
         for number in range(min(branch.noted.get(stream, 0), last) + 1, last + 1):
             event = chain.get(number)
-            if event is not None and branch.has(event):
+            if event is not None and event in branch.log:
                 self.again.add(event)
             elif event is not None:
-                branch.log[event] = len(branch.log)
+                branch.log.add(event)
                 self.born.setdefault(event, []).append(branch)
         branch.noted[stream] = last
 
@@ -116,13 +119,48 @@ class Restoring(World):
     def moment(self, event: str, device: str) -> int:
         return self.moments[event][self._at(event, device)][2] if event in self.moments else 0
 
-    def _at(self, event: str, place: str) -> int:
-        """Which time an event happened of those that the journal of a place, as it is now, may have.
+    def line_to(self, event: str) -> list[str]:
+        name = event[2:].rsplit(".", 2)[0]
+        at = self._at(event, name) if event in self.moments else -1
+        if at < 0:
+            return []
+        copy, _, last = self.moments[event][at]
+        line = dict(copy.line())
+        return [
+            each
+            for each, moments in self.moments.items()
+            if any(where in line and when <= line[where] and n <= last for where, when, n in moments)
+        ]
 
-        The last one, in the newest copy that it comes from in which there was one.
+    def elsewhere(self, event: str) -> bool:
+        name = event[2:].rsplit(".", 2)[0]
+        return event in self.moments and self._in_line(event, self.branches[name]) < 0
+
+    def known(self, chains: Mapping[Stream, Sequence[str]]) -> None:
+        """See of which copies the chains are: the journal as it is now, or the first one that fits."""
+        self.known_at = {}
+        for (device, _), events in chains.items():
+            happened = [event for event in events if event in self.moments]
+            others = [branch for event in happened for branch, _, _ in self.moments[event]]
+            for branch in dict.fromkeys([self.branches[device], *others] if happened else ()):
+                found = [self._in_line(event, branch) for event in happened]
+                if -1 not in found:
+                    self.known_at |= zip(happened, found, strict=True)
+                    break
+
+    def _at(self, event: str, place: str) -> int:
+        """Which time an event happened of those that are meant where it is known.
+
+        Where no copy has all of its chain: the last one that the journal of a place, as it is now, may have.
         """
+        found = self.known_at.get(event)
+        return self._in_line(event, self.branches[place]) if found is None else found
+
+    def _in_line(self, event: str, copy: Branch) -> int:
+        """The last time that an event happened in the newest copy that a copy comes from in which it did; -1
+        if there is none."""
         moments = self.moments[event]
-        for branch, until in self.branches[place].line():
+        for branch, until in copy.line():
             found = [at for at, (where, when, _) in enumerate(moments) if where is branch and when < until]
             if found:
                 return found[-1]
@@ -282,7 +320,7 @@ class Restoring(World):
     def _knows(self, node: Node, fence: Fence) -> bool:
         member = self._named(node).get(fence.name)
         known = (fence.incarnation,) if fence.name in self.nodes else (None, fence.incarnation)
-        return member is not None and member.incarnation in known
+        return member is not None and member.remembered in known
 
     def _give_up(self, node: Node, fence: Fence) -> None:
         if self._knows(node, fence):
@@ -298,7 +336,7 @@ class Restoring(World):
             for stream, events in node.replica.chains().items():
                 plain = [event for event in events if len(self.born.get(event, ())) == 1]
                 for one, other in pairwise(plain):
-                    if not self.born[other][0].has(one):
+                    if one not in self.born[other][0].log:
                         found.append(f"{node.name}: {one} < {other} of {stream} happened in two copies")
             for dot, evolution in node.replica._state.ledger.held.items():
                 first, said = meant.setdefault(dot, (node.name, evolution))

@@ -8,7 +8,7 @@ send, react to what is delivered, and note effects. `judge.judged` says what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from microcosm.errors import Busy
@@ -178,9 +178,21 @@ class World(Clockwork):
         self.happened += 1
         self.when[event] = self.happened
 
+    def known(self, chains: Mapping[Stream, Sequence[str]]) -> None:
+        """What is asked from now on is of these chains."""
+
     def moment(self, event: str, device: str) -> int:
         """When an event of a device happened, as its journal is now."""
         return self.when.get(event, 0)
+
+    def line_to(self, event: str) -> list[str]:
+        """An event, and those before it in the copy of its journal in which it happened; none where that is
+        not known."""
+        return []
+
+    def elsewhere(self, event: str) -> bool:
+        """Whether an event happened in another copy of its journal only."""
+        return False
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -192,8 +204,13 @@ class World(Clockwork):
         nodes = self.nodes.values()
         if not all(node.up and node.endpoint.durable.process.machine.idle() for node in nodes):
             return False
-        first, *others = (node.replica.seen() for node in nodes)
-        return all(other == first for other in others)
+        if any(node.replica._state.unproved for node in nodes):
+            return False  # its author will say what it is
+        first, *others = nodes
+        if any(other.replica.seen() != first.replica.seen() for other in others):
+            return False
+        digest = first.replica.digest()
+        return all(other.replica.digest() == digest for other in others)
 
     # -- troubles ------------------------------------------------------------------------------------------
 
@@ -223,7 +240,7 @@ class World(Clockwork):
             if not any(fence in node.fences() for node in others):
                 for node in others:
                     member = node.endpoint.durable.process.membership.named.get(name)
-                    if member is not None and member.incarnation == fence.incarnation:
+                    if member is not None and member.remembered == fence.incarnation:
                         self.act(node.place, lambda node: node.endpoint.evict(name, self.now))
                         break
             elif others == going_on and all(fence in node.fences() for node in others):

@@ -10,6 +10,8 @@ from microcosm.replica.exchange_messages import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.process import Process
 from microcosm.replica.network.shared import Stating
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
@@ -137,6 +139,45 @@ def test_a_fence_gives_up_also_where_another_takes_the_name_in_the_same_moment(a
     b.delivered("a", "a.8.1", b"", sent=Append(Dot("a", 8, 1), "c:a.8.1"))
     stating.follow()
     assert b.happened("c:a.8.1")
+
+
+@pytest.mark.parametrize("how", ["evicted", "met"])
+def test_who_was_renewed_gives_up_an_incarnation_that_it_has_not_met_since(how: str) -> None:
+    """It is renewed, and before it meets the member again that one is replaced as well."""
+    b = signing("b")
+    b.delivered("a", "a.7.1", b"", sent=Append(Dot("a", 7, 1), "c:a.7.1"))
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
+    durable.member("a", "a", 1)
+    durable.bind(1, 7)
+    durable.met(1, 1, b"life")
+    durable = durable.renewed(2)
+    stating = Stating(b, durable)
+    stating.follow()
+    assert b.happened("c:a.7.1")
+    if how == "evicted":
+        durable.evict("a")
+        durable.member("a", "a", 1)
+    else:
+        durable.bind(1, 8)
+    stating.follow()
+    assert not b.happened("c:a.7.1")
+    assert [*durable.process.membership.named] == ["a"]
+    assert [*durable.process.membership.fences] == [Fence("a", 7)]
+    assert durable.process.state() == Process.restored(durable.process.state()).state()
+
+
+def test_who_was_renewed_may_meet_whom_it_had_met() -> None:
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
+    durable.member("a", "a", 1)
+    durable.bind(1, 7)
+    durable.met(1, 1, b"life")
+    durable = durable.renewed(2)
+    known = durable.process.memory_of(1, 7)
+    assert (known.boot, known.life) == (1, b"life")
+    assert durable.process.memory_of(1, 8).boot == 0
+    durable.bind(1, 7)
+    assert durable.process.memory_of(1, 7) == known
+    assert not durable.process.membership.fences
 
 
 def test_who_is_renewed_keeps_of_its_own_what_is_one_chain() -> None:

@@ -120,6 +120,17 @@ def test_who_is_put_back_is_found_out_before_anything_is_accepted(who: str, star
     ran(scene())
 
 
+def test_who_replaces_a_member_has_not_settled_what_it_forgot_itself() -> None:
+    """Who evicts a member that says so does not believe it."""
+    replica = Replica(Memory(), "a")
+    for mine in (True, False):
+        replica.note_divergence("b", "it is older", mine)
+    replica.settle_divergences("b", mine=False)
+    assert replica.divergences == [{"member": "b", "why": "it is older", "mine": True}]
+    replica.settle_divergences("b")
+    assert replica.divergences == []
+
+
 def test_clones_that_run_at_once_are_both_told() -> None:
     async def scene() -> None:
         async with AsyncExitStack() as stack:
@@ -178,23 +189,30 @@ def renewed(pair: Pair) -> Endpoint:
     return pair.open("a", 2)
 
 
-@pytest.mark.parametrize("put_back", [True, False])
-def test_who_is_renewed_still_knows_how_often_the_others_have_started(put_back: bool) -> None:
+@pytest.mark.parametrize("starts", [0, 1, 3, 5])
+def test_who_is_renewed_still_knows_how_often_the_others_have_started(starts: int) -> None:
+    """Also of one that was put back, and has started more often since than is remembered of it."""
     pair = Pair(names="ab")
     pair.settle()
     old = copy_of(pair.stores["b"])
     for _ in range(3):
         pair.ends["b"] = pair.open("b", 1)
         pair.settle()
-    if put_back:
+    if starts:
         pair.stores["b"] = old
-        pair.ends["b"] = pair.open("b", 1)
+    for _ in range(starts):
+        pair.ends["b"] = pair.open("b", 1)  # and nothing comes of it
     pair.ends["a"] = renewed(pair)
     pair.settle()
     found = [end.diverged() for end in pair.ends.values()]
-    if put_back:
+    if starts:
         assert [[name, mine] for [(name, _, mine)] in found] == [["b", False], ["a", True]]
-        assert "it has started 4 times, and knows of 2" in found[1][0][1]
+        why = (
+            "it has started 4 times, and knows of 2"
+            if starts == 1
+            else "its start 4 was that of another copy"
+        )
+        assert why in found[1][0][1]
     else:
         assert found == [[], []]
         pair.goes_on()
@@ -214,6 +232,7 @@ def test_who_is_renewed_meets_a_member_that_is_another_one_since() -> None:
     pair.ends["a"] = renewed(pair)
     pair.settle()
     assert [end.diverged() for end in pair.ends.values()] == [[], []]
+    assert Fence("b", 1) in pair.ends["a"].durable.process.membership.fences
     pair.goes_on()
     fresh = pair.ends["a"].durable.renewed(3)
     assert [*fresh.process.membership.named] == ["b"]
@@ -260,7 +279,7 @@ def test_a_message_that_was_delivered_and_went_to_others_is_found_out_whatever_t
         pair.ends["a"].durable.process,
         pair.ends["a"].durable.process.membership.named["b"].number,
     )
-    known = pair.ends["b"].durable.process.memory_of(1)
+    known = pair.ends["b"].durable.process.memory_of(1, 1)
     assert (known.delivered, process.contradicts(number, known)) == (2, None)
     assert "has sent to others" in str(process.contradicts(process.membership.named["c"].number, known))
     assert "which it has not sent" in str(process.contradicts(number, known._replace(delivered=3)))

@@ -31,6 +31,14 @@ def test_journals_that_are_put_back_and_run_twice(tmp_path: Path, seed: int) -> 
     assert done.restored[0] or done.restored[1]
 
 
+@pytest.mark.parametrize(
+    "seed", [257, *(pytest.param(n, marks=pytest.mark.slow) for n in (131, 150, 162, 265))]
+)
+def test_many_journals_are_put_back_in_little_time(tmp_path: Path, seed: int) -> None:
+    """So that members are replaced while others are, and forks are seen of which a part only is known."""
+    assert run(seed, tmp_path, messages=300, restorations=5).wrong == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2])
 def test_runs_of_thousands(tmp_path: Path, seed: int) -> None:

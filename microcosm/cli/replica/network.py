@@ -75,7 +75,7 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
     """
 
     with network_of(path) as (replica, durable):
-        lost = _evicted(replica, durable, name)
+        lost = _evicted(replica, durable, name, mine=True)
         if not json:
             output.say(f"{name} is no member any more; the others follow when they hear of it")
         _show(path, durable, json, lost)
@@ -117,10 +117,10 @@ def replace(
             where = old.host, old.port
         assert where is not None
         host, port = where if address is None else endpoint_of(address)
-        if old is not None and incarnation is not None and old.incarnation == incarnation:
+        if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = taken(replica, durable, name)
         else:
-            lost = _evicted(replica, durable, name)
+            lost = _evicted(replica, durable, name, mine=False)
         if author is not None:
             replica.sign()
             replica.trust(name, author)
@@ -133,8 +133,8 @@ def replace(
     return exits.HOLDS
 
 
-def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
-    """Evict a member; the messages to it that it had not acknowledged."""
+def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
+    """Evict a member; the messages to it that it had not acknowledged. `mine`: see `settle_divergences`."""
     from microcosm.replica.network.let_go import gone, taken
     from microcosm.replica.network.shared import Stating
 
@@ -142,7 +142,7 @@ def _evicted(replica: Replica, durable: Durable, name: str) -> list[str]:
     stating.follow()
     if name not in gone(replica, durable.process):
         durable.evict(name)
-    replica.settle_divergences(name)
+    replica.settle_divergences(name, mine=mine)
     stating.follow()
     durable.flush()
     lost = taken(replica, durable, name)

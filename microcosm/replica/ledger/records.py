@@ -91,7 +91,7 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
             state.forks[read_proof(payload).stream] = payload
         case "cut":
             replica, incarnation, first = evolutions.read(payload)
-            state.ledger.close((replica, incarnation), first)
+            state.close((replica, incarnation), first)
         case "give up":
             state.give_up(evolutions.read(payload))
         case "connect":
@@ -277,6 +277,11 @@ class ReplicaState:
 
     def _prove(self, run: DotRun) -> None:
         self.unproved = self.unproved - Dots([run])
+
+    def close(self, stream: Stream, first: int) -> None:
+        """Take nothing of a stream from a number on, and take out what there is. Cost: what goes."""
+        self.ledger.close(stream, first)
+        self._prove(DotRun(*stream, first, max(first, self.unproved.last(stream) + 1)))
 
     def disown(self, run: DotRun) -> None:
         """Take out evolutions of one's own that may be of two copies."""

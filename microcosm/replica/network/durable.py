@@ -141,7 +141,7 @@ class Durable(WriteAhead):
         steps: list[Input] = [(FENCE, *fence) for fence in old.membership.fences]  # before who came after
         for number, member in enumerate(old.members, 1):
             steps.append((MEMBER, member.name, member.host, member.port))
-            of = member.incarnation or member.starts_of
+            of = member.remembered
             if of and member.boot:
                 steps.append((MET, number, member.boot, member.life, of))
         self.failed = True
@@ -225,7 +225,10 @@ class Durable(WriteAhead):
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:
-        """The member with this number is this incarnation, from now on."""
+        """The member with this number is this incarnation, from now on.
+
+        An earlier one, that was met before this replica was renewed, is given up.
+        """
         self._change((BIND, number, incarnation))
 
     def met(self, number: int, boot: int, life: bytes) -> None:
@@ -237,7 +240,7 @@ class Durable(WriteAhead):
     def evict(self, name: str) -> Fence | None:
         """Give up a member for good: its fence (None: it was never met). Raises `ReplicaError`."""
         self._usable()
-        incarnation = self.process.membership.of(name).incarnation
+        incarnation = self.process.membership.of(name).remembered
         self._fence(name, incarnation)
         return None if incarnation is None else Fence(name, incarnation)
 
@@ -248,7 +251,7 @@ class Durable(WriteAhead):
 
     def _fence(self, name: str, incarnation: int | None) -> None:
         member = self.process.membership.named.get(name)
-        if self.letting_go is not None and member is not None and member.incarnation in (None, incarnation):
+        if self.letting_go is not None and member is not None and member.remembered in (None, incarnation):
             self.letting_go(self, self.process, name)
         self._change((FENCE, name, incarnation))
 

@@ -62,8 +62,6 @@ class Handshake:
         if member.incarnation not in (None, header.incarnation):
             peer.stranger = header.incarnation
             return OTHER_INCARNATION
-        if member.incarnation is None and member.starts_of not in (None, header.incarnation):
-            self._durable.met(member.number, 0, b"")  # it is another one since this replica was renewed
         peer.echo = (header.incarnation, greeting.boot)
         fresh = (greeting.echo_incarnation, greeting.echo_boot) == (me.incarnation, me.boot)
         old = session is not None and greeting.boot < session.boot and not peer.diverged
@@ -72,7 +70,7 @@ class Handshake:
             # its starts contradicted, and then says itself that it diverged.
             peer.greet_at = min(peer.greet_at, max(now, peer.greeted + self._tick))
             return OLD_BOOT
-        if self._diverged(peer, greeting, fresh):
+        if self._diverged(peer, greeting, fresh, member.remembered in (None, header.incarnation)):
             peer.greet_at = max(now, peer.greeted + GREET_LAST if peer.told else peer.greeted + self._tick)
             peer.told = True
             return DIVERGED
@@ -100,11 +98,12 @@ class Handshake:
             peer.greet_at = max(now, peer.greeted + self._tick)
         return None
 
-    def _diverged(self, peer: Peer, greeting: Greeting, fresh: bool) -> bool:
+    def _diverged(self, peer: Peer, greeting: Greeting, fresh: bool, same: bool) -> bool:
         """Whether one of two who meet does not remember what the other does: with it nothing is exchanged.
 
         What a member remembers of us is true however old its greeting is, if it is of this incarnation; what
-        it says of itself must answer this very start.
+        it says of itself must answer this very start. `same`: what is remembered of it here is of the
+        incarnation that it has.
         """
         process, member = self._durable.process, peer.member
         of_us = greeting.echo_incarnation == self._sealer.incarnation
@@ -116,7 +115,7 @@ class Handshake:
         if not fresh:
             return False
         again = greeting.boot == member.boot and greeting.life != member.life
-        if greeting.diverged or greeting.boot < member.boot or again:
+        if greeting.diverged or (same and (greeting.boot < member.boot or again)):
             if not peer.diverged or peer.mine:
                 peer.diverged = f"{member.name} does not remember what it had told of its starts and messages"
             peer.mine = False
@@ -134,7 +133,7 @@ class Handshake:
         heard = session.generation if session is not None else 0
         met = peer.met and session is not None
         process = self._durable.process
-        life, known = process.lives[process.boot].hash, process.memory_of(number)
+        life, known = process.lives[process.boot].hash, process.memory_of(number, peer.echo[0])
         mine = bool(peer.diverged) and peer.mine
         echo = (*peer.echo, heard, met)
         said = (self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)

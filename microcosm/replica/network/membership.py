@@ -41,6 +41,11 @@ class Member:
     starts_of: int | None = None
     """The incarnation that these are of, where this replica was renewed and has not met it since."""
 
+    @property
+    def remembered(self) -> int | None:
+        """The incarnation that what is remembered of it is of; None if none was ever met."""
+        return self.starts_of if self.incarnation is None else self.incarnation
+
 
 class Membership:
     """Members by number and by name, and the fences. Every change comes from `Process`, which logs it."""

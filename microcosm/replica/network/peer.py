@@ -76,10 +76,12 @@ class Peer:
         self.address = (member.host, member.port)
         self.congestion = congestion
         self.session: PeerSession | None = None
-        self.echo = (member.incarnation or 0, 0)
+        self.echo = (member.remembered or 0, 0)
         """Incarnation and boot of the last genuine greeting, whether or not it was a recording.
 
-        Before the first one already its incarnation, if it was met: what is remembered of it is of that.
+        Before the first one already the incarnation that what is remembered of it is of, if there is any: so
+        a copy of it that is older hears of that before a start of it is learnt that is newer than what is
+        remembered, and would take its place.
         """
         self.met = False
         """Whether the member is known to accept our present key."""

@@ -39,7 +39,7 @@ Input = tuple[Any, ...]
     (SEND, numbers, part)                      a causal send to these members (`ME` included or not)
     (MESSAGE, from, mid, pid, flagged, part)   (ACK, from, mid)   (PERMIT, from, mid)
     (MEMBER, name, host, port)                 a member, or its new address
-    (BIND, number, incarnation)                the first contact
+    (BIND, number, incarnation)                the first contact; whoever had the name before is fenced
     (FENCE, name, incarnation)                 incarnation None: a member that was never met
     (CONFIRMED, number, name, incarnation)     a member keeps a fence
     (BOOT, random)                             the process starts, once more
@@ -197,7 +197,7 @@ class Process:
         if kind == MEMBER:
             membership.add(*what)
         elif kind == BIND:
-            membership.members[what[0]].incarnation = what[1]
+            self._bind(*what)
         elif kind == FENCE:
             self._fence(*what)
         elif kind == CONFIRMED:
@@ -215,9 +215,11 @@ class Process:
         else:
             raise ValueError(f"{kind} is no kind of input")
 
-    def memory_of(self, number: int) -> LastKnown:
-        """What is remembered of a member, to be told to it. Cost: the send buffer."""
+    def memory_of(self, number: int, incarnation: int) -> LastKnown:
+        """What is remembered of an incarnation of a member, to be told to it. Cost: the send buffer."""
         member, machine = self.membership.members[number], self.machine
+        if member.remembered != incarnation:
+            return LastKnown(0, b"", 0, 0)
         return LastKnown(member.boot, member.life, machine.delivered_of(number), machine.acked_by(number))
 
     def contradicts(self, number: int, memory: LastKnown) -> str | None:
@@ -241,6 +243,14 @@ class Process:
             return f"it has acknowledged message {acked}, and now remembers no more than {here}"
         return None
 
+    def _bind(self, number: int, incarnation: int) -> None:
+        member = self.membership.members[number]
+        if member.remembered not in (None, incarnation):  # another one since this replica was renewed
+            assert member.remembered is not None
+            self.membership.fences[Fence(member.name, member.remembered)] = None
+            member.boot, member.life = 0, b""
+        member.incarnation, member.starts_of = incarnation, None
+
     def _fence(self, name: str, incarnation: int | None) -> None:
         membership = self.membership
         if incarnation is not None:
@@ -249,7 +259,7 @@ class Process:
             self.evicted = True
         member = membership.named.get(name)
         # One that was never met goes too: whatever waits for the name, waits for the evicted.
-        if member is not None and member.incarnation in (None, incarnation):
+        if member is not None and (incarnation is None or member.remembered in (None, incarnation)):
             membership.drop(member.number)
             self._parts.pop(member.number, None)
             self._unfinished.pop(member.number, None)
