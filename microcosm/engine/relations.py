@@ -274,8 +274,8 @@ class GivenRelation(PairRelation):
 
     @property
     def rightly_clocked(self) -> bool:
-        """Whether nothing is given but clocks that are right."""
-        right = self._clocks is not None and self._clocks.are_right
+        """Whether this is `<`, and nothing is given but clocks that are right."""
+        right = self._clocks is not None and self._clocks.are_right and self.relation is Relation.BEFORE
         return right and not self._chain and next(iter(self.stated()), None) is None
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
