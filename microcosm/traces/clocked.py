@@ -70,7 +70,8 @@ def _begins(head: str) -> tuple[int, bool] | None:
     first, _, rest = head.partition("\n")
     shape = shiviz.known(first.strip())
     if shape is not None:
-        return None if rest.partition("\n")[0].strip() else (2, shape is event_first)
+        blank = len(rest) - len(rest.lstrip("\n"))
+        return (1 + blank, shape is event_first) if blank else None
     return next(((0, first) for first, records in _RECORDS.items() if records.match(head)), None)
 
 

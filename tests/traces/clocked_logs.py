@@ -25,13 +25,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Style:
-    """How a program writes its clocks: the order of entries, zeros, what is between, which line is first."""
+    """How a program writes its clocks: the order of entries, zeros, what is between, which line is first.
+
+    After a header there are as many blank lines as it says.
+    """
 
     text_first: bool
     zeros: bool
     reverse: int
     between: tuple[str, str]
-    header: bool
+    header: int
     blanks: str
     end: str
 
@@ -42,7 +45,7 @@ class Style:
             r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)",
             r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})",
         )
-        head = [patterns[self.text_first], ""] if self.header else []
+        head = [patterns[self.text_first], *[""] * self.header] if self.header else []
         return "\n".join([*head, *lines]) + self.end
 
     def _lines(self, event: Event) -> list[str]:
@@ -66,7 +69,7 @@ STYLES = st.builds(
     st.booleans(),
     st.integers(0, 3),
     st.sampled_from([(", ", ": "), (",", ":"), (", ", ":")]),
-    st.booleans(),
+    st.integers(0, 2),
     st.sampled_from(["", " ", "  "]),
     st.sampled_from(["\n", "", "\n\n"]),
 )

@@ -38,7 +38,7 @@ def outcome(read: Callable[[Report], Extraction]) -> object:
         return str(fault)
 
 
-PLAIN = Style(True, True, 0, (", ", ": "), False, "", "\n")
+PLAIN = Style(True, True, 0, (", ", ": "), 0, "", "\n")
 TURNS = st.lists(st.integers(0, 3), max_size=24)
 
 
@@ -83,7 +83,12 @@ def assert_same(path: Path, log: ClockedLog) -> None:
     assert mine.findings == theirs.findings
 
 
-@given(STEPS, st.lists(st.sampled_from(["p", "q", "a:b", "5%d", "-"]), min_size=1, max_size=4, unique=True), TURNS, STYLES)
+@given(
+    STEPS,
+    st.lists(st.sampled_from(["p", "q", "a:b", "5%d", "-"]), min_size=1, max_size=4, unique=True),
+    TURNS,
+    STYLES,
+)
 @example([(0, -1, 0), (1, 0, 0)], ["p", "q"], [1, 0], PLAIN)  # what it heard of comes later
 @example([(0, -1, 0), (1, -1, 0), (2, 0, 9)], ["p", "q", "r"], [], PLAIN)  # two merged at once
 def test_right_logs_take_the_lane_and_come_out_the_same(
@@ -95,7 +100,7 @@ def test_right_logs_take_the_lane_and_come_out_the_same(
 ) -> None:
     path = written(tmp_path_factory, style.text(mixed(run(steps, names), turns)))
     log = in_columns(path)
-    if style.end == "\n\n" and style.header is False and log is None:
+    if style.end == "\n\n" and not style.header and log is None:
         assert not style.text_first  # a blank line may be the text of a record
         return
     assert log is not None
