@@ -83,6 +83,7 @@ class Back(Pair):
 
     def copy(self, name: str) -> None:
         for file in self.files(name):
+            Path(f"{file}.kept").unlink(missing_ok=True)  # of an earlier copy, which was not put back
             if file.exists():
                 shutil.copyfile(file, f"{file}.kept")
         self.copies[name] = self.lives[name], len(self.diary(name))
