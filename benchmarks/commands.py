@@ -2,10 +2,10 @@
 
 Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, and
 the `.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the
-clock stands the most memory that it took. The ratio is to `repl` up to its first answer of the same file.
-"Slope" is the exponent between the two largest sizes: 1 is linear. `table` is read up to 100,000 pairs.
-DuckDB and polars read the own lines and write the covering edges, those of processes and of messages, as
-Parquet; they check nothing and say nothing of what is odd.
+clock stands what it took of the processor, and the most memory. The ratio is to `repl` up to its first answer
+of the same file. "Slope" is the exponent between the two largest sizes: 1 is linear. `table` is read up to
+100,000 pairs. DuckDB and polars read the own lines and write the covering edges, those of processes and of
+messages, as Parquet; they check nothing and say nothing of what is odd.
 """
 
 from __future__ import annotations
@@ -79,9 +79,12 @@ LIMIT = 100.0
 
 
 class Run(NamedTuple):
-    """What it took to run a program once: seconds of the clock and megabytes at most; its exit code."""
+    """What it took to run a program once: seconds of the clock and of the processor, the kernel's included,
+    and megabytes at most; its exit code.
+    """
 
     seconds: float
+    processor: float
     megabytes: float
     code: int
 
@@ -97,10 +100,11 @@ def run(quick: bool = False) -> list[Line]:
             for form, path in files.items():
                 runs = _all(form, path, size, 1 if quick or size > 10_000 else 3, spent)
                 ours = next((first for first, *_ in runs.values()), 1.0)
-                for subject, (seconds, megabytes, count) in runs.items():
+                for subject, (seconds, processor, megabytes, count) in runs.items():
                     spent.setdefault((form, subject), []).append(seconds)
                     case = f"{form}, {size:,} events, {path.stat().st_size / 1e6:.1f} MB"
-                    told = f"{subject} ({megabytes:,.0f} MB{_slope(spent[form, subject], sizes)})"
+                    slope = _slope(spent[form, subject], sizes)
+                    told = f"{subject} ({processor:.1f} s of the processor, {megabytes:,.0f} MB{slope})"
                     lines.append(Line(NAME, case, told, seconds, seconds / ours, count))
     return lines
 
@@ -114,8 +118,10 @@ def _slope(seconds: list[float], sizes: Sequence[int]) -> str:
 
 def _all(
     form: str, path: Path, size: int, rounds: int, spent: dict[tuple[str, str], list[float]]
-) -> dict[str, tuple[float, float, int]]:
-    """The median seconds and the most megabytes of each command on a log, by turns, and how often it ran."""
+) -> dict[str, tuple[float, float, float, int]]:
+    """The median seconds, of the clock and of the processor, and the most megabytes of each command on a log,
+    by turns, and how often it ran.
+    """
     runs: dict[str, list[Run]] = {}
     for _ in range(rounds):
         for subject, (command, said) in commands(form, path, size).items():
@@ -124,7 +130,12 @@ def _all(
     for subject, found in runs.items():
         assert all(each.code in (0, 1, 3) for each in found), (form, subject, found)
     return {
-        subject: (median(each.seconds for each in found), max(each.megabytes for each in found), len(found))
+        subject: (
+            median(each.seconds for each in found),
+            median(each.processor for each in found),
+            max(each.megabytes for each in found),
+            len(found),
+        )
         for subject, found in runs.items()
     }
 
@@ -182,7 +193,8 @@ def once(command: list[str], said: str, *, stop: bool = False) -> Run:
             process.stdout.close()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = 0 if stop else os.waitstatus_to_exitcode(status)
-    return Run(perf_counter() - began, used.ru_maxrss / 1024, process.returncode)
+    seconds = perf_counter() - began
+    return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, process.returncode)
 
 
 def logs(folder: Path, size: int) -> dict[str, Path]:

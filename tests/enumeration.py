@@ -12,6 +12,7 @@ from itertools import combinations, permutations, product
 
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.worlds.world import World
 from tests.oracle import Triple, refusal
 
 Facts = tuple[Triple, ...]
@@ -73,3 +74,46 @@ def _candidates(events: str) -> Iterator[Facts]:
         choices.append([(), ((a, "<", b),), ((b, "<", a),), ((a, "||", b),), ((a, "<>", b),)])
     for chosen in product(*choices):
         yield tuple(fact for given in chosen for fact in given)
+
+
+def all_worlds(events: Sequence[str]) -> Iterator[World]:
+    """Every world on `events`, once each, in a fixed order: the labelled strict partial orders.
+
+    Each order on the first n - 1 events is extended by every pair of a past and a future of the last
+    that keeps it transitive. Cost: linear in what comes: 1, 3, 19, 219, 4231, 130023 of 1 to 6 events.
+    """
+    names = tuple(events)
+    stack: list[tuple[list[int], list[int]]] = [([], [])]
+    while stack:
+        past, future = stack.pop()
+        size = len(past)
+        if size == len(names):
+            pairs = ((i, j) for i, row in enumerate(future) for j in range(size) if row >> j & 1)
+            yield World(names, frozenset((names[i], names[j]) for i, j in pairs))
+            continue
+        new = 1 << size
+        for below, above in _places(past, future):
+            stack.append(
+                (
+                    [row | (new if above >> i & 1 else 0) for i, row in enumerate(past)] + [below],
+                    [row | (new if below >> i & 1 else 0) for i, row in enumerate(future)] + [above],
+                )
+            )
+
+
+def _places(past: list[int], future: list[int]) -> Iterator[tuple[int, int]]:
+    """Every (past, future) that one more event can have beside the given rows."""
+    for below in range(1 << len(past)):
+        inside = [i for i in range(len(past)) if below >> i & 1]
+        if any(past[i] & ~below for i in inside):
+            continue
+        common = ((1 << len(past)) - 1) & ~below
+        for i in inside:
+            common &= future[i]
+        above = common
+        while True:
+            if not any(future[i] & ~above for i in range(len(past)) if above >> i & 1):
+                yield below, above
+            if not above:
+                break
+            above = (above - 1) & common

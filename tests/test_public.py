@@ -6,6 +6,7 @@ changelog; one that goes is deprecated first.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -73,6 +74,11 @@ def test_the_package() -> None:
     assert microcosm.__all__ == TOP.split()
     assert own(microcosm.Microcosm) == MICROCOSM.split()
     assert sorted(one.name for one in microcosm.Relation) == RELATION.split()
+
+
+def test_each_name_stands_on_the_page_by_task() -> None:
+    page = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
+    assert [name for name in MICROCOSM.split() if not re.search(rf"(\.|`){name}\b", page)] == []
 
 
 def test_errors() -> None:

@@ -1,4 +1,4 @@
-"""Runs the ways in until somebody says stop."""
+"""Runs the ways in, HTTP and gRPC, until somebody says stop; gRPC is here, where grpcio is installed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
 
-from microcosm.collect import over_grpc
+from microcosm.collect.bodies import has_protobuf
 from microcosm.collect.intake import Intake
 from microcosm.collect.over_http import application
-from microcosm.errors import MicrocosmError
+from microcosm.collect.refused import PROTOBUF, Refused, taken
+from microcosm.errors import MicrocosmError, MissingLibrary
 
 GRACE = 10
 """Seconds for requests that are under way at the end."""
 CONNECTIONS = 1000
 """At most so many are held open; more are answered 503 by the server itself."""
+
+
+SERVICE, METHOD = "opentelemetry.proto.collector.trace.v1.TraceService", "Export"
+"""By what spans come over gRPC."""
 
 
 class Listening(NamedTuple):
@@ -55,7 +60,7 @@ async def serve(
         )
         remote = None
         if grpc is not None:
-            remote, bound = await over_grpc.started(intake, host, grpc)
+            remote, bound = await _grpc_server(intake, host, grpc)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.stop)
@@ -69,6 +74,44 @@ async def serve(
                 await remote.stop(GRACE)
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+async def _grpc_server(intake: Intake, host: str, port: int) -> tuple[Any, int]:
+    """A server that has begun to take requests (`await server.stop(grace)` ends it), and its port.
+
+    Raises `MissingLibrary` where grpcio or opentelemetry-proto is not installed, `MicrocosmError` where the
+    address is taken.
+    """
+    try:
+        import grpc
+    except ImportError:
+        raise MicrocosmError("requests over gRPC need grpcio: pip install grpcio") from None
+    if not has_protobuf():
+        raise MissingLibrary("requests over gRPC", ("opentelemetry-proto",), "collect")
+    codes = {code.value[0]: code for code in grpc.StatusCode}
+
+    async def export(body: bytes, context: Any) -> bytes:
+        try:
+            with intake.admitted():
+                spans = await intake.take(body, PROTOBUF)
+        except Refused as why:
+            await context.abort(codes[why.reason.code], str(why))
+            raise
+        return taken(PROTOBUF, spans.rejected, spans.said)
+
+    server = grpc.aio.server(
+        options=(("grpc.max_receive_message_length", intake.limits.body), ("grpc.so_reuseport", 0)),
+        maximum_concurrent_rpcs=intake.limits.at_once,
+    )
+    handler = grpc.unary_unary_rpc_method_handler(export)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        bound = server.add_insecure_port(where)
+    except RuntimeError:
+        raise MicrocosmError(f"cannot listen on {where}: another program may") from None
+    await server.start()
+    return server, bound
 
 
 class _Counting(logging.Handler):

@@ -12,10 +12,9 @@ from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from microcosm.engine.body import Body, body
-from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import ANY, Assume, Incompatible, Instance, Judged, Judgement, Premise, Rule
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, refused
 
 
 class Assumption(NamedTuple):
@@ -116,15 +115,13 @@ _ASSUMED = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 
 
 def _refuse(rule: Rule, message: str) -> NoReturn:
-    raise RuleError(
-        message,
-        file=rule.file,
-        line=rule.line,
-        column=rule.text.find("rule") + 1,
-        text=rule.text.split("\n", 1)[0],
-        hint="Write `assume a R b`, then `||- c S d` and `||- c T d  where S incompatible T`, and conclude "
-        "something of a and b.",
-    )
+    raise refused(rule, message, _FORM)
+
+
+_FORM = (
+    "Write `assume a R b`, then `||- c S d` and `||- c T d  where S incompatible T`, and conclude "
+    "something of a and b."
+)
 
 
 def _ends(premise: Judged | Assume) -> set[str]:

@@ -14,7 +14,6 @@ from typing import NamedTuple, NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
 from microcosm.engine.body import Pred
-from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
@@ -31,7 +30,7 @@ from microcosm.logic.rule import (
     Rule,
     finer,
 )
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, refused
 from microcosm.order.happens_before import components
 
 
@@ -154,11 +153,11 @@ def _check_assumed(graph: _Graph, known: Assumptions) -> None:
                 waiting.append(head)
     for _, pred, edge in graph.negative:
         if pred in assumed:
-            _fail(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+            raise refused(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
     for head, sources in graph.edges.items():
         for pred, edge in sources.items():
             if head[0] is not Judgement.OFFLINE and pred in assumed:
-                _fail(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+                raise refused(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
 
 
 _CASES = "That takes a search by cases: only offline rules may have it as a premise, and only as what holds."
@@ -181,21 +180,10 @@ def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:
     return path[::-1]
 
 
-def _refuse(edge: _Edge, path: list[_Edge]) -> None:
+def _refuse(edge: _Edge, path: list[_Edge]) -> NoReturn:
     fault = "negation is not stratified: " + "; ".join(_said(step) for step in (edge, *path))
     hint = "Absence may be asked only of a judgement that does not depend on the rule's own conclusion."
-    _fail(edge.instance.rule, fault, hint)
-
-
-def _fail(rule: Rule, message: str, hint: str) -> NoReturn:
-    raise RuleError(
-        message,
-        file=rule.file,
-        line=rule.line,
-        column=rule.text.find("rule") + 1,
-        text=rule.text.split("\n", 1)[0],
-        hint=hint,
-    )
+    raise refused(edge.instance.rule, fault, hint)
 
 
 def _said(edge: _Edge) -> str:

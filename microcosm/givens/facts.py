@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
 from microcosm.givens.clock import between, too_late
-from microcosm.givens.completeness import covered, ports
+from microcosm.givens.completeness import covered, ports, senders
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class GivenFacts:
 
     def __init__(self, givens: Givens) -> None:
         self.givens = givens
-        self._chain = {event: at for at, event in enumerate(givens.internal)}
+        self.chain = {event: at for at, event in enumerate(givens.internal)}
         self._stated = cache(lambda: {event: at for at, event in enumerate(givens.clocks)})
-        self._tokens: dict[str, list[str]] = {}
-        self._groups = {token: frozenset(group) for token, group in givens.tokens.items()}
+        self.tokens: dict[str, dict[str, None]] = {}
+        """Which tokens an event holds; and of the internal chain, `chain`, where it stands, last if twice."""
         for token, group in givens.tokens.items():
             for event in group:
-                self._tokens.setdefault(event, []).append(token)
+                self.tokens.setdefault(event, {})[token] = None
 
     @cached_property
     def members(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class GivenFacts:
         """Each given that states `left relation right` exactly so (`||` and `<>` of X as written)."""
         if left == right:
             return
-        if relation is Relation.BEFORE and -1 < self._chain.get(left, -1) < self._chain.get(right, -1):
+        if relation is Relation.BEFORE and -1 < self.chain.get(left, -1) < self.chain.get(right, -1):
             yield Evidence("internal")
         links = self.givens.links if relation in GIVEN_RELATIONS else None
         if links is not None:
@@ -87,8 +87,8 @@ class GivenFacts:
         if self._by_clocks(left, relation, right):
             yield Evidence("clocks")
         if relation is Relation.RELATED:
-            for token in self._tokens.get(left, ()):
-                if right in self._groups[token]:
+            for token in self.tokens.get(left, ()):
+                if token in self.tokens.get(right, ()):
                     yield Evidence("token", token)
 
     def _by_clocks(self, left: str, relation: Relation, right: str) -> bool:
@@ -162,37 +162,30 @@ class BaseFacts:
     @cached_property
     def _events(self) -> dict[str, Set[str]]:
         sent, received, _ = self._keys
-        return {"send": sent.keys(), "receive": received.keys(), "unicast": self._unicast}
-
-    @property
-    def _unicast(self) -> Set[str]:
-        """The events that send one message to one other process."""
         copies: dict[str, set[tuple[str, str | None]]] = {}
         for message in self.givens.messages:
             if message.kind == "send":
                 to = set(message.receivers) - {message.process} if message.receivers else {None}
                 copies.setdefault(message.event, set()).update((message.message, name) for name in to)
-        return {event for event, to in copies.items() if len(to) == 1 and next(iter(to))[1] is not None}
+        unicast = {event for event, to in copies.items() if len(to) == 1 and next(iter(to))[1] is not None}
+        return {"send": sent.keys(), "receive": received.keys(), "unicast": unicast}
 
     @cached_property
     def answered(self) -> tuple[_Keys, _Keys]:
         """For each event what it sends and what it receives, each reception by the one that it answers."""
-        sendings: dict[str, list[Message]] = {}
-        receptions: dict[tuple[str, str], dict[str, None]] = {}
+        receptions: dict[tuple[str, str], dict[str, Message]] = {}
         for message in self.givens.messages:
-            if message.kind == "send":
-                sendings.setdefault(message.message, []).append(message)
-            else:
-                receptions.setdefault((message.message, message.process), {})[message.event] = None
+            if message.kind == "receive":
+                receptions.setdefault((message.message, message.process), {})[message.event] = message
         sent: _Keys = {}
         received: _Keys = {}
+        sendings = senders(self.givens.messages)
         for (name, process), events in receptions.items():
-            senders = {(one.event, one.process) for one in sendings.get(name, ()) if one.may_reach(process)}
-            if len(events) == len(senders) == 1:
-                (reception,), ((send, sender),) = events, senders
-                if sender != process:
-                    sent.setdefault(send, {})[name, send] = None
-                    received.setdefault(reception, {})[name, send] = None
+            (reception, message), *more = events.items()
+            found = {(one.event, one.process) for one in sendings(message)}
+            if not more and len(found) == 1 and (one := found.pop())[1] != process:
+                sent.setdefault(one[0], {})[name, one[0]] = None
+                received.setdefault(reception, {})[name, one[0]] = None
         return sent, received
 
     def shared(self, name: str) -> tuple[_Keys, _Keys]:

@@ -126,7 +126,8 @@ class Search:
 
     def _values(self, step: PlanStep, variable: str, binding: Binding) -> Iterable[str]:
         """Every event that satisfies a step as its `variable`, the others being known."""
-        if variable not in variables(step):
+        ends = variables(step)
+        if variable not in ends:
             return self.events if self.true(step, binding) else ()
         match step:
             case AnyEvent():
@@ -135,15 +136,10 @@ class Search:
                 return self.facts.members
             case BasePredicate(name, (_,)):
                 return self._base.events(name)
-            case Judged() | Given() | Cover() | BasePredicate():
-                ends = variables(step)
-                if len(ends) == 1:
-                    return ()  # nothing is related to itself
-                end = 1 - ends.index(variable)
-                return self._partners(step, end, binding[ends[end]], variable)
-        raise AssertionError(f"not decided here: {step}")
-
-    def _partners(self, step: PlanStep, end: int, event: str, variable: str) -> Iterable[str]:
+            case Judged() | Given() | Cover() | BasePredicate() if len(ends) == 1:
+                return ()  # nothing is related to itself
+        end = 1 - ends.index(variable)
+        event = binding[ends[end]]
         match step:
             case Given(_, relation, _):
                 assert isinstance(relation, Relation)

@@ -95,6 +95,8 @@ EARLIER = 1_000
 STEPS = 1_000_000
 """And in all of these together no more than this many."""
 
+_LIMIT = "a limit: nothing was decided"
+
 Open = dict[NodeLine, NodePath]
 """The assumptions that a node rests on and that nothing below it discharges, each with a leaf that has it."""
 
@@ -186,8 +188,9 @@ class _Proof:
             elif key in setting.begun:
                 fail(path, "the node rests on itself")
             elif key not in setting.rests_on:
-                if setting is not self.given:
-                    self._count(path)
+                self.steps += setting is not self.given
+                if self.steps > STEPS:
+                    fail(path, f"more than {STEPS:,} steps in earlier microcosms, {_LIMIT}")
                 if line.absent:
                     _check_leaf(line, path, setting)
                     setting.rests_on[key] = _NOTHING
@@ -204,18 +207,8 @@ class _Proof:
         for line, path in self.given.rests_on[id(start.node)].items():
             _fail_assumed(line, path)
 
-    def _count(self, path: NodePath) -> None:
-        self.steps += 1
-        if self.steps > STEPS:
-            fail(path, f"more than {STEPS:,} steps in earlier microcosms, a limit: nothing was decided")
-
     def _found(self, node: Any, path: NodePath, lemmas: int) -> _Visit:
         """The node at `path`, or the one that a reference there stands for (law 1)."""
-        if isinstance(node, dict) and "ref" in node:
-            node, path, lemmas = self._lemma(node, path, lemmas)
-        return _Visit(node, read(node, path, self.events), path, lemmas)
-
-    def _lemma(self, node: Any, path: NodePath, lemmas: int) -> tuple[Any, NodePath, int]:
         passed: list[int] = []
         while isinstance(node, dict) and "ref" in node:
             k = node["ref"]
@@ -228,7 +221,7 @@ class _Proof:
             k = self._stands_for.get(k, k)
             node, path, lemmas = self.lemmas[k], (None, f"lemmas[{k}]"), k
         self._stands_for.update(dict.fromkeys(passed[:-1], lemmas))
-        return node, path, lemmas
+        return _Visit(node, read(node, path, self.events), path, lemmas)
 
     def _step(self, visit: _Visit, setting: _Setting) -> _Rest:
         """Check a step against the conclusions of its premises (laws 2, 3, 5 to 8)."""
@@ -301,11 +294,10 @@ class _Proof:
         """Check a contradiction (law 7)."""
         if node.keys() & EVIDENCE:
             fail(path, f"{CLASH} shows no evidence and assumes nothing")
-        pair = {line.left, line.right}
         if len(premises) != 2 or not exclude(*premises):
             fail(path, f"{CLASH} needs two premises that exclude each other")
-        spoken_of = [(said.judgement, {said.left, said.right}) for said in premises]
-        if any(each != (line.judgement, pair) for each in spoken_of):
+        said = premises[0]  # the other is of its judgement and pair
+        if (said.judgement, {said.left, said.right}) != (line.judgement, {line.left, line.right}):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: NodePath) -> _Setting:
@@ -313,7 +305,7 @@ class _Proof:
         key = (setting, update, new.key())
         if key not in self.earlier:
             if len(self.earlier) == EARLIER:
-                fail(path, f"more than {EARLIER:,} earlier microcosms, a limit: nothing was decided")
+                fail(path, f"more than {EARLIER:,} earlier microcosms, {_LIMIT}")
             givens = setting.givens.copy()
             if givens.external.pop(new.key(), None) is None:
                 fail(path, "what is new in `evolution` is no external given")

@@ -14,12 +14,11 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.completeness import covered, owned
+from microcosm.givens.completeness import covered, owned, senders
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
-    from microcosm.givens.columns import Message
     from microcosm.givens.givens import Givens
 
 Links = tuple[dict[str, list[str]], dict[str, list[str]]]
@@ -32,23 +31,21 @@ class GivenRows:
     def __init__(self, facts: GivenFacts) -> None:
         self._facts = facts
         self._givens = facts.givens
-        self._internal = _internal(facts.givens)
+        self._internal = sorted(facts.chain, key=facts.chain.__getitem__)
 
     def partners(self, relation: Relation, end: int, event: str) -> Iterator[str]:
         """Every x given in `relation` to the event; one may come twice. Cost: linear in the events."""
-        candidates = [self._stated.get(relation, ({}, {}))[end].get(event, [])]
-        if event in self._givens.clocks and relation is not Relation.RELATED:
-            candidates.append(list(self._givens.clocks))
-        for other in chain.from_iterable(candidates):
+        others = [*self._stated[end].get(event, [])]
+        if relation is Relation.RELATED:
+            others += chain(*(self._givens.tokens[token] for token in self._facts.tokens.get(event, ())))
+        elif event in self._givens.clocks:
+            others += self._givens.clocks
+        if relation is Relation.BEFORE and event in self._facts.chain:
+            others += self._internal
+        for other in others:
             left, right = (event, other) if end == 0 else (other, event)
             if any(True for _ in self._facts.evidence(left, relation, right)):
                 yield other
-        if relation is Relation.BEFORE and event in self._chain:
-            at = self._chain[event]
-            yield from self._internal[at + 1 :] if end == 0 else self._internal[:at]
-        if relation is Relation.RELATED:
-            for group in self._groups.get(event, ()):
-                yield from (other for other in group if other != event)
 
     def cover(self, end: int, event: str) -> list[str]:
         """Some x given in `<` to the event: all others are reached from it through these, step by step.
@@ -96,42 +93,24 @@ class GivenRows:
         for event, process in owned(self._givens):
             if partly is None or event in partly:
                 processes.setdefault(process, set()).add(event)
-        sendings: dict[str, list[Message]] = {}
-        for message in messages:
-            if message.kind == "send":
-                sendings.setdefault(message.message, []).append(message)
         for events in processes.values():
             if not all(leads(a, b) for a, b in pairwise(sorted(events, key=lambda e: rank.get(e, -1)))):
                 return False
+        sent = senders(messages)
         for message in messages:
-            fit = [s.event for s in sendings.get(message.message, ()) if s.may_reach(message.process)]
-            expected = message.kind == "receive" and (fit or partly is None)
-            if expected and not any(leads(sending, message.event) for sending in fit):
+            expected = message.kind == "receive" and (sent(message) or partly is None)
+            if expected and not any(leads(sending.event, message.event) for sending in sent(message)):
                 return False
         return True
 
     @cached_property
-    def _stated(self) -> dict[Relation, Links]:
-        found: dict[Relation, list[tuple[str, str]]] = {}
-        for fact in chain(self._givens.external.values(), self._givens.refuted.values()):
-            found.setdefault(fact.relation, []).append((fact.left, fact.right))
-        return {relation: _links(pairs) for relation, pairs in found.items()}
-
-    @cached_property
-    def _chain(self) -> dict[str, int]:
-        return {event: at for at, event in enumerate(self._internal)}
-
-    @cached_property
-    def _groups(self) -> dict[str, list[tuple[str, ...]]]:
-        found: dict[str, list[tuple[str, ...]]] = {}
-        for group in self._givens.tokens.values():
-            for event in group:
-                found.setdefault(event, []).append(group)
-        return found
+    def _stated(self) -> Links:
+        stated = chain(self._givens.external.values(), self._givens.refuted.values())
+        return _links((fact.left, fact.right) for fact in stated)
 
     @cached_property
     def _cover(self) -> Links:
-        return _links(_cover(self._givens))
+        return _links(_cover(self._givens, self._internal))
 
 
 def _links(pairs: Iterable[tuple[str, str]]) -> Links:
@@ -143,15 +122,10 @@ def _links(pairs: Iterable[tuple[str, str]]) -> Links:
     return after, before
 
 
-def _internal(givens: Givens) -> list[str]:
-    """The internal chain; an event that stands in it twice counts at its last place, as in `GivenFacts`."""
-    return list(dict.fromkeys(reversed(givens.internal)))[::-1]
-
-
-def _cover(givens: Givens) -> Iterator[tuple[str, str]]:
+def _cover(givens: Givens, internal: list[str]) -> Iterator[tuple[str, str]]:
     """Pairs given in `<` whose transitive closure holds every pair given in `<`."""
     yield from ((f.left, f.right) for f in givens.external.values() if f.relation is Relation.BEFORE)
-    yield from pairwise(_internal(givens))
+    yield from pairwise(internal)
     executions: dict[str | None, dict[str, Clock]] = {}
     for event, clock in givens.clocks.items():
         executions.setdefault(clock.execution, {})[event] = clock

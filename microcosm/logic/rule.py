@@ -235,11 +235,9 @@ _POSSIBLE: dict[Relation | str, frozenset[str]] = {
     Relation.AFTER: frozenset(">"),
     Relation.CONCURRENT: frozenset("|"),
     Relation.RELATED: frozenset("<>"),
-    Relation.NOT_BEFORE: frozenset(">|"),
-    Relation.NOT_AFTER: frozenset("<|"),
-    Relation.NOT_CONCURRENT: frozenset("<>"),
-    Relation.NOT_RELATED: frozenset("|"),
 }
+_POSSIBLE |= {Relation(f"!{one}"): frozenset("<>|") - possible for one, possible in _POSSIBLE.items()}
+"""In which of the three ways events that are so related may stand in a world."""
 
 
 def incompatible(one: Relation | str, other: Relation | str) -> bool:

@@ -87,7 +87,7 @@ def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) ->
     raise Cycle(_shortest_cycle(size, waiting, successors, predecessors))
 
 
-def causal_order(size: int, lefts: Sequence[int], rights: Sequence[int]) -> list[int]:
+def causal_order(size: int, lefts: Iterable[int], rights: Iterable[int]) -> list[int]:
     """The positions in the order of `cycle_or_order`, of pairs in columns; none where there is a cycle.
 
     Cost: O(V + E); a list is made only for a position that is before several.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
-from microcosm.errors import DISTRIBUTION
+from microcosm.errors import DISTRIBUTION, MicrocosmError
 from microcosm.files import AnyPath, display_name, write_text
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
@@ -317,3 +317,33 @@ def digest_of(head: Mapping[str, Any], columns: Sequence[Column]) -> str:
         digest.update(f"{column.name} {column.count} ".encode())
         digest.update(column.data)
     return digest.hexdigest()
+
+
+EMBEDDED = 2_000
+"""A microcosm of more events is drawn and not embedded."""
+
+PROVED_INSIDE = 24
+"""Of so many events all proofs are in the frame."""
+
+HIGH = 480
+
+
+def embedded(known: Microcosm) -> str | None:
+    """The page as a sandboxed frame of a notebook; None where it would be large, or cannot be.
+
+    The frame runs its scripts under an origin of its own, without access to the notebook, and its policy lets
+    it ask for nothing. Cost: as that of `page`.
+    """
+    many = len(known)
+    if not 0 < many <= EMBEDDED:
+        return None
+    title = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in known.name or "microcosm")
+    try:
+        text = page(known, title=title, proofs="all" if many <= PROVED_INSIDE else "none")
+    except MicrocosmError:
+        return None
+    style = f"width: 100%; height: {HIGH}px; border: 1px solid #8B93A3"
+    called = escape(f"Space-time page of {title}")
+    return (
+        f'<iframe sandbox="allow-scripts" title="{called}" style="{style}" srcdoc="{escape(text)}"></iframe>'
+    )

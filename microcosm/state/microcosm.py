@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES, _NOTEBOOK, _VIEW = "microcosm.page.write", "microcosm.page.notebook", "microcosm.cli.commands.view"
+_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.view"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 Words: TypeAlias = Callable[[str], str]
@@ -298,7 +298,7 @@ class Microcosm:
         from microcosm.queries.diagrams import html
         from microcosm.queries.drawing import drawing_of
 
-        page = import_module(_NOTEBOOK).embedded(self)
+        page = import_module(_PAGES).embedded(self)
         return html(repr(self), drawing_of(self._givens, self.rules, around=self._asked), page)
 
     # -- what is judged ------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ _FORMS = {
     _NAMED_FIRST: re.compile(rf'^\{{"trace": ?{_TEXT}, ?{_EVENT}\}}$', re.MULTILINE).findall,
 }
 """How a log begins, and what its lines say: of which execution an event is stands last, or first as the own
-writer puts it. A log that begins otherwise is in another format, or not plain: no more of it is read."""
+writer puts it. Where the first line says otherwise a log is not plain: no more of it is read."""
 
 _BARE_LINES = re.compile(rf"^\{{{_BARE}\}}$", re.MULTILINE).findall
 """Lines that say nothing else, taken apart in two thirds of the time."""
@@ -88,11 +88,13 @@ def plain_extraction(
 def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
     """The columns of a log, of `several` executions where it proves to have them; None if it is not plain."""
     unseen = Report()
-    log = LogColumns(several)
     with opening(unseen) as stream:
         begins = stream.head[: stream.head.find(":") + 1]
-        if begins not in _FORMS and (stream.head or stream.file.endswith(".parquet")):
+        if not _FORMS[begins](stream.head.partition("\n")[0]) if begins in _FORMS else stream.head:
             return None
+        if not stream.head and stream.file.endswith(".parquet"):
+            return None
+        log = LogColumns(several)
         log.file, log.begins = stream.file, begins
         for text in stream.texts():
             if not log.take(text):

@@ -124,7 +124,7 @@ class _Part:
             source = f"process {self._said.full(process)}"
             edges.update((pair, source) for chain in chains for pair in pairwise(chain))
         for sending, reception in self._said.before.pairs:
-            edges.setdefault((sending, reception), f"message {self._said.message(reception)}")
+            edges.setdefault((sending, reception), f"message {self._said.messages[reception]}")
         for event, sources in self._said.covers.items():
             for seen in sources:
                 edges.setdefault((seen, event), f"vector time of {self._names[event]}")

@@ -13,12 +13,12 @@ from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
-from microcosm.givens.event_table import EventTable, EventTableBuilder
+from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -166,11 +166,23 @@ def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
 
 def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
     """What the log says of the events that the microcosm is about, in the order in which they were read."""
-    rows = [part.columns() for part in parts]
-    columns = rows[0] if len(rows) == 1 else [[*chain(*each)] for each in zip(*rows, strict=True)]
-    if not columns:
-        return EventTableBuilder().table()
-    return EventTable(*columns).by_place(files)
+    rank = {file: at for at, file in enumerate(files)}
+    rows = [(part, event, part.run.events[event]) for part in parts for event in sorted(part.kept)]
+    rows.sort(key=lambda row: (rank[row[2].file], row[2].line))
+    entries = [entry for _, _, entry in rows]
+    return EventTable(
+        [part.names[event] for part, event, _ in rows],
+        [part.processes[entry.process] for part, _, entry in rows],
+        [entry.seq for entry in entries],
+        [entry.kind for entry in entries],
+        [part.said.messages.get(event) for part, event, _ in rows],
+        [entry.label for entry in entries],
+        [entry.trace for entry in entries],
+        [entry.attributes or NOTHING for entry in entries],
+        [entry.attributes.get("time") for entry in entries],
+        [entry.file for entry in entries],
+        [entry.line for entry in entries],
+    )
 
 
 def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Execution, str]:
@@ -245,6 +257,8 @@ class _Part:
         self.run = run
         self.said = said = Causality(run, several, report)
         self.names = said.names
+        self.processes = {process: said.full(process) for process in run.chains}
+        """Their names among all executions."""
         self._internal: list[int] = [] if process is None else run.chains[process][0]
         own = chain(*run.chains.get(process or "", []))
         self.kept = set(range(len(run.events))) if process is None else said.before.past(own)
@@ -256,7 +270,7 @@ class _Part:
         internal = set(self._internal)
         times = self.said.times if with_clocks else {}
         for process, chains in self.run.chains.items():
-            source = f"process {self.said.full(process)}"
+            source = f"process {self.processes[process]}"
             for members in chains:
                 known = [event for event in members if event in self.kept]
                 for a, b in pairwise(known):
@@ -277,7 +291,7 @@ class _Part:
         internal = set(self._internal)
         for sending, reception in self.said.before.pairs:
             if reception in self.kept and not (sending in internal and reception in internal):
-                self._add(givens, sending, reception, f"message {self.said.message(reception)}")
+                self._add(givens, sending, reception, f"message {self.said.messages[reception]}")
         kinds = {entry.kind for entry in self.run.events}
         application = not kinds.isdisjoint(("causal_send", "deliver"))
         answered = {event for pair in self.said.exchange.pairs for event in pair}
@@ -288,10 +302,8 @@ class _Part:
             if event in self.kept and (entry.kind in ("causal_send", "deliver")) is application:
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
                 receivers = tuple(map(self.said.full, entry.to))
-                message = self.said.message(event)
-                givens.messages.append(
-                    Message(kind, self.names[event], message, self.said.full(entry.process), receivers)
-                )
+                name, process = self.names[event], self.processes[entry.process]
+                givens.messages.append(Message(kind, name, self.said.messages[event], process, receivers))
 
     def order_links(self, givens: Givens) -> None:
         """Add that an event comes after those that the log says it does."""
@@ -328,27 +340,9 @@ class _Part:
             if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
                 givens.tokens[name] = tuple(self.names[event] for event in group)
 
-    def columns(self) -> list[Sequence[Any]]:
-        """What the log says of the events, a column for each field of `EventRow`."""
-        entries = [self.run.events[event] for event in sorted(self.kept)]
-        full = {process: self.said.full(process) for process in self.run.chains}
-        return [
-            [self.names[event] for event in sorted(self.kept)],
-            [full[entry.process] for entry in entries],
-            [entry.seq for entry in entries],
-            [entry.kind for entry in entries],
-            [None if entry.message is None else self.said.full(entry.message) for entry in entries],
-            [entry.label for entry in entries],
-            [entry.trace for entry in entries],
-            [entry.attributes or NOTHING for entry in entries],
-            [entry.attributes.get("time") for entry in entries],
-            [entry.file for entry in entries],
-            [entry.line for entry in entries],
-        ]
-
     def messages(self) -> int:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""
-        named = {self.run.events[event].message for event in self.kept} - {None}
+        named = {name for event, name in self.said.messages.items() if event in self.kept}
         return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
 
     def report_isolated(self, named: set[str]) -> int:

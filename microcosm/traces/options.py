@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import marshal
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
@@ -81,11 +82,10 @@ class Options:
     """What a user may tell a reader, and what the readers of the files of one trace share.
 
     `pattern` is a regular expression for the records of a text format, `delimiter` one for the lines between
-    executions. `positions` are those taken
-    so far, by execution and process: a process may go on from one file to the next. `state` has what
-    else a format, by its name, must know of the files before; where it is `Waiting`, its events come
-    after the last file. Executions that a log tells apart are `begun` one after the
-    other; no two have the same name, in whatever files they stand.
+    executions. `positions` are those taken so far, by execution and process: a process may go on from one
+    file to the next. `state` has what else a format, by its name, must know of the files before; where it is
+    `Waiting`, its events come after the last file. Executions that a log tells apart are `begun` one after
+    the other; no two have the same name, in whatever files they stand.
 
     >>> options = Options()
     >>> options.begin("run"), options.begin(), options.begin("run"), options.begin()
@@ -97,7 +97,9 @@ class Options:
     whole: bool = True
     """Whether the files are all of the log; of a part spans are called by their ids, which the others share.
     """
-    positions: dict[tuple[str | None, str], Positions] = field(default_factory=dict)
+    positions: defaultdict[tuple[str | None, str], Positions] = field(
+        default_factory=lambda: defaultdict(Positions)
+    )
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
@@ -110,7 +112,7 @@ class Options:
 
         To be asked of each event before its position is taken, and before it is told that it was sent.
         """
-        taken = self.positions_of(trace, event.process)
+        taken = self.positions[trace, event.process]
         first = taken.stands
         if first is None or event.seq < taken.lowest:
             taken.lowest, taken.stands = event.seq, event
@@ -128,13 +130,6 @@ class Options:
         if unique != wanted:
             self.names.setdefault(unique, 1)
         return unique
-
-    def positions_of(self, trace: str | None, process: str) -> Positions:
-        """The positions of a process that are taken."""
-        taken = self.positions.get((trace, process))
-        if taken is None:
-            taken = self.positions[trace, process] = Positions()
-        return taken
 
     def shared(self, name: str, begin: Callable[[], State]) -> State:
         """What the readers of a format share over the files of one log; `begin` makes it for the first."""

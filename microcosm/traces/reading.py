@@ -127,15 +127,37 @@ def read(
     which nothing can. Memory: what the format must keep, never the file; and the events of an execution that
     is picked.
     """
-    report = Report() if report is None else report
-    events = _events(paths, format, report, Options(pattern, delimiter, whole))
-    if trace is None:
-        yield from events
+    report, options = Report() if report is None else report, Options(pattern, delimiter, whole)
+    if trace is not None:
+        events = read(paths, format, pattern, report, None, delimiter, whole)
+        chosen, others = picked(events, trace, report)
+        if not chosen:
+            raise TextError(f"no execution {trace!r} in the trace", hint=nearest(trace, others, "Executions"))
+        yield from chosen
         return
-    chosen, names = picked(events, trace, report)
-    if not chosen:
-        raise TextError(f"no execution {trace!r} in the trace", hint=nearest(trace, names, "Executions"))
-    yield from chosen
+    described = None
+    if pattern is not None:
+        described = "shiviz" if "<clock>" in pattern else "plain"
+    empty: dict[str, str] = {}
+    for path in paths:
+        before = sum(map(report.counts.__getitem__, _UNREAD))
+        with open_lines(path, report) as stream:
+            name = format or described or detect(stream.head, stream.file)
+            event = None
+            for event in format_of(name).read(stream, stream.file, report, options):
+                yield event
+            if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
+                empty[stream.file] = name
+    for event in options.rest():
+        empty.pop(event.file, None)
+        yield event
+    for file, name in empty.items():
+        hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
+        raise TextError("has no event: nothing in it could be read", file=file, hint=hint)
+
+
+_UNREAD = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
+"""The irregularities of which each is a part of a file that could not be read."""
 
 
 def picked(
@@ -158,34 +180,6 @@ def picked(
         runs.update((run[0].trace, run) for run in told_apart(listed, report) if run)
     names = names_of(runs)
     return (runs[names[trace]] if trace in names else []), names
-
-
-_UNREAD = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")
-"""The irregularities of which each is a part of a file that could not be read."""
-
-
-def _events(
-    paths: Iterable[str | os.PathLike[str]], format: str | None, report: Report, options: Options
-) -> Iterator[TraceEvent]:
-    empty: dict[str, str] = {}
-    described = None
-    if options.pattern is not None:
-        described = "shiviz" if "<clock>" in options.pattern else "plain"
-    for path in paths:
-        before = sum(map(report.counts.__getitem__, _UNREAD))
-        with open_lines(path, report) as stream:
-            name = format or described or detect(stream.head, stream.file)
-            event = None
-            for event in format_of(name).read(stream, stream.file, report, options):
-                yield event
-            if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
-                empty[stream.file] = name
-    for event in options.rest():
-        empty.pop(event.file, None)
-        yield event
-    for file, name in empty.items():
-        hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
-        raise TextError("has no event: nothing in it could be read", file=file, hint=hint)
 
 
 def nearest(name: str, known: Iterable[str], what: str) -> str:

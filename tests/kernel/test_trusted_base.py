@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import permutations, product
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -29,7 +30,7 @@ from microcosm.order.order import lacking
 from tests.strategies import microcosms
 
 ROOT = Path(__file__).parents[2]
-MOST_CODE, MOST_LINES = 1_611, 2_554
+MOST_CODE, MOST_LINES = 1_571, 2_513
 """The lines of the trusted base with code on them, and all of them, with comments and blank ones. The aim is
 1,500 with code: these may only shrink."""
 
@@ -168,6 +169,22 @@ def test_whether_a_log_is_whole_is_told_as_elsewhere(log: Givens, before: list[t
 def test_of_what_fits_a_world_nothing_contradicts(givens: Givens) -> None:
     """Clocks, tokens, stamps and refutations of one world: no engine need be asked of any of it."""
     assert surely_consistent(givens, read_rules())
+
+
+@given(microcosms())
+def test_a_row_of_givens_is_what_the_single_facts_say(givens: Givens) -> None:
+    """Nothing given is left out of a row: neither of chains, clocks and tokens, nor of what is refuted."""
+    facts = GivenFacts(givens)
+    rows, events = GivenRows(facts), sorted(givens.named())
+    given = {
+        (a, relation, b)
+        for a, b in permutations(events, 2)
+        for relation in Relation
+        if relation.value is not None and any(True for _ in facts.evidence(a, relation, b))
+    }
+    for relation, event in product((one for one in Relation if one.value is not None), events):
+        assert {*rows.partners(relation, 0, event)} == {b for a, r, b in given if (a, r) == (event, relation)}
+        assert {*rows.partners(relation, 1, event)} == {a for a, r, b in given if (r, b) == (relation, event)}
 
 
 STATED = st.sampled_from([Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED])

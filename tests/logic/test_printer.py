@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.printer import premise_text, print_rule
+from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -30,6 +30,7 @@ from microcosm.logic.rule import (
 )
 from microcosm.logic.rule_reader import read_rule_text
 from microcosm.logic.rulebook import read_rules
+from tests.rule_printer import print_rule
 
 EVENTS = st.sampled_from(["a", "b", "c", "e1"])
 VARIABLES = ["R", "S", "T1"]

@@ -189,15 +189,15 @@ MULTICASTS = [
     once(
         "what is received twice is answered twice",
         BASE,
-        "if len(events) == len(senders) == 1:",
-        "if len(senders) == 1:",
+        "if not more and len(found) == 1",
+        "if len(found) == 1",
         "base",
     ),
     once(
         "a process answers itself",
         BASE,
-        "                if sender != process:",
-        "                if True:",
+        "(one := found.pop())[1] != process:",
+        "(one := found.pop()):",
         "base",
     ),
 ]

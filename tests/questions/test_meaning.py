@@ -14,8 +14,8 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.questions.answers import Answers
 from microcosm.questions.asked import Asked
 from microcosm.questions.reader import read_questions
-from microcosm.worlds.world import World, all_worlds
-from tests.enumeration import as_givens, enumerated, up_to_renaming
+from microcosm.worlds.world import World
+from tests.enumeration import all_worlds, as_givens, enumerated, up_to_renaming
 from tests.questions.enumerated import (
     PATTERNS,
     Log,

@@ -17,7 +17,8 @@ from microcosm.questions.asked import OPEN, Asked, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.reader import read_questions
 from microcosm.questions.settle import _needed, _open_tuples, clocks, observations, peers
-from microcosm.worlds.world import World, all_worlds
+from microcosm.worlds.world import World
+from tests.enumeration import all_worlds
 from tests.thorough import draws
 
 QUESTIONS = [f"event any; never any {sign} any" for sign in ("<", "||", "<>")]

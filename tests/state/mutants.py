@@ -146,7 +146,7 @@ MUTANTS = [
     ),
     Mutant(
         "what is sent to others goes nowhere", "givens/completeness.py",
-        "set(one.receivers) <= set(givens.complete):", "one.receivers:", TOLD,
+        "{*one.receivers} <= {*givens.complete}):", "True):", TOLD,
     ),
     Mutant(
         "what leads out is forgotten", "state/forget.py",

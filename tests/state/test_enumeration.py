@@ -16,9 +16,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import parse_rules
 from microcosm.state.microcosm import Microcosm
-from microcosm.worlds.world import all_worlds
 from tests import oracle
-from tests.enumeration import Facts, as_givens, enumerated, inside, side_by_side, up_to_renaming
+from tests.enumeration import Facts, all_worlds, as_givens, enumerated, inside, side_by_side, up_to_renaming
 from tests.naive import Naive
 from tests.proofs import answers, proved
 from tests.rulesets import ten

@@ -20,9 +20,9 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import parse_rules
 from microcosm.state.microcosm import Microcosm
-from microcosm.worlds.world import World, all_worlds
+from microcosm.worlds.world import World
 from tests import oracle
-from tests.enumeration import as_givens, enumerated
+from tests.enumeration import all_worlds, as_givens, enumerated
 from tests.naive import Naive
 from tests.notation import mc
 from tests.proofs import answers, proved, steps

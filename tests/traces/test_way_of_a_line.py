@@ -35,7 +35,7 @@ def entered(path: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("more", "functions", "files"),
-    [({}, 40, 12), ({"label": "x"}, 40, 12), ({"attributes": {"x": 1}}, 66, 18)],
+    [({}, 40, 12), ({"label": "x"}, 40, 12), ({"attributes": {"x": 1}}, 57, 18)],
 )
 def test_the_way_of_a_line_is_short(
     tmp_path: Path, more: dict[str, object], functions: int, files: int

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.worlds.world import World, all_worlds
+from microcosm.worlds.world import World
+from tests.enumeration import all_worlds
 from tests.notation import mc
 from tests.oracle import initial, refusal, stated
 from tests.strategies import rngs, shares, worlds, worlds_and_givens

@@ -7,6 +7,7 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
@@ -221,6 +222,13 @@ class _Free(Positions):
 _FREE = _Free()
 
 
+class _AllFree(defaultdict[tuple[str | None, str], Positions]):
+    """Those of whatever process, none of which is kept."""
+
+    def __missing__(self, key: tuple[str | None, str]) -> Positions:
+        return _FREE
+
+
 class _Stated(LeftOut):
     """Nothing is left out where the lines before are not known."""
 
@@ -238,12 +246,9 @@ class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(positions=_AllFree())
         self.state[SHARED] = _Stated(self)
         self.state[LIVES] = EachByItsLife(Report())
-
-    def positions_of(self, trace: str | None, process: str) -> Positions:
-        return _FREE
 
 
 def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:
@@ -254,11 +259,11 @@ def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[Tr
     """
     options = Options()
     for event in events:
-        taken = options.positions_of(event.trace, event.process)
+        taken = options.positions[event.trace, event.process]
         found = event
         if options.again or event.seq <= taken.lowest or not taken.lowest:
             found = in_execution(event, options, report)
-            taken = options.positions_of(found.trace, found.process)
+            taken = options.positions[found.trace, found.process]
         if taken.add(found.seq):
             yield found, found.trace != event.trace
         else:

@@ -85,7 +85,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         if run.trace != trace:
             known = {**clock}
-        taken = options.positions_of(run.trace, process)
+        taken = options.positions[run.trace, process]
         taken.add(taken.top + 1)
         message = rest[-1] if kind != "internal" and rest else None
         yield TraceEvent(
@@ -235,7 +235,7 @@ def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -
             name if home.setdefault(name, file) == file else f"{name} ({file})" for name in (sender, receiver)
         )
         for process, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
-            taken = options.positions_of(None, process)
+            taken = options.positions[None, process]
             taken.add(taken.top + 1)
             yield TraceEvent(
                 process, taken.top, kind, message, to, label=label, attributes=more, file=file, line=number
@@ -306,7 +306,7 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
         if contents.ambiguous(key):
             told = f"{content} is sent more than once on {channel_name}, and received"
             report.add("ambiguous-content", told, file=file, line=number)
-        taken = options.positions_of(run.trace, process)
+        taken = options.positions[run.trace, process]
         taken.add(taken.top + 1)
         yield TraceEvent(
             process,

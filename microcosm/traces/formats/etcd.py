@@ -243,7 +243,7 @@ class _Log:
         return (f"{sender}:{before[run, sender] + last}",) if last else ()
 
     def _positions(self, run: int, process: str) -> Positions:
-        return self._options.positions_of(self._trace(run), process)
+        return self._options.positions[self._trace(run), process]
 
     def _trace(self, run: int) -> str | None:
         return f"run {run + 1}" if self._runs > 1 else None

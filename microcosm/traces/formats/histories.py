@@ -156,7 +156,7 @@ class _Reader:
         lives = self._now.lives.get(process, 1)
         process = process if lives == 1 else f"{process} ({lives})"
         process, seq = self._left_out.place(process, self._trace, self._file, said.line)
-        self._options.positions_of(self._trace, process).add(seq)
+        self._options.positions[self._trace, process].add(seq)
         value = ended.value if ended is not None and ended.type == "ok" else said.value
         more: dict[str, object] = {**said.more}
         if ended is not None and ended is not begun:
@@ -307,7 +307,7 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
         for number, (call, back, value, line) in enumerate(operations, 1):
             name = client if at_once is None else f"{client}.{number}"
             process, seq = left_out.place(name, None, file, line)
-            options.positions_of(None, process).add(seq)
+            options.positions[None, process].add(seq)
             said = " → ".join(
                 json_text(value[end]) for end in ("Input", "Output") if value.get(end) is not None
             )

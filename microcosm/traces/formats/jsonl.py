@@ -130,10 +130,10 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             check_names(record, known, report, file, number)
         if type(event.name) is Counted:
             event = of_copy(event, stream.file, options)
-        taken = options.positions_of(event.trace, event.process)
+        taken = options.positions[event.trace, event.process]
         if options.again or event.seq <= taken.lowest:
             event = in_execution(event, options, report)
-            taken = options.positions_of(event.trace, event.process)
+            taken = options.positions[event.trace, event.process]
         elif not taken.lowest:
             taken.lowest, taken.stands = event.seq, event
         if not taken.add(event.seq):

@@ -91,7 +91,7 @@ class LeftOut:
         if self._home.setdefault((trace, process), file) != file:
             process = self._elsewhere(process, file, line)
         place = trace, process
-        if place not in self.counts and self.options.positions_of(trace, process).top:
+        if place not in self.counts and self.options.positions[trace, process].top:
             raise BadLine(f"`seq` is missing, which other lines of {process} have")
         position = self.counts[place] = self.counts.get(place, 0) + 1
         return process, position
@@ -110,7 +110,7 @@ class LeftOut:
         elsewhere = self._home.setdefault((trace, process), file) != file
         if elsewhere and (file, process) in self._apart:
             return self._elsewhere(process, file, line)
-        if elsewhere and self.options.positions_of(trace, process).has(position):
+        if elsewhere and self.options.positions[trace, process].has(position):
             self._apart.add((file, process))
             return self._elsewhere(process, file, line)
         return process

@@ -144,13 +144,13 @@ class _Program:
             self._report.add("collective-mismatch", said, file=line.file, line=line.number)
         several = self._ranks.runs > 1
         before = {
-            (run, rank): self._options.positions_of(_trace(run, several), rank).top
+            (run, rank): self._options.positions[_trace(run, several), rank].top
             for run, rank in self._ranks.places()
         }
         for step in self._steps():
             line, trace = step.line, _trace(step.run, several)
             position = before[step.run, line.rank] + step.position
-            self._options.positions_of(trace, line.rank).add(position)
+            self._options.positions[trace, line.rank].add(position)
             after: dict[str, str] = {}
             if step.follows is not None or step.received:
                 for rank, at, link in self._after(step):

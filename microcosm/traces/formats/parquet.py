@@ -110,7 +110,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 if type(event.name) is Counted:
                     event = of_copy(event, stream.file, options)
                 event = in_execution(event, options, report)
-                if options.positions_of(event.trace, event.process).add(event.seq):
+                if options.positions[event.trace, event.process].add(event.seq):
                     yield event
                 else:
                     message = f"{event.process} has an event {event.seq} already"

@@ -178,7 +178,7 @@ class _Log:
             self._highest[trace, host] = own
         if record.bare:
             self._add("no-text", f"{host}: an event without a text", record.line)
-        taken = self._options.positions_of(trace, host)
+        taken = self._options.positions[trace, host]
         seq = own if own and taken.add(own) else taken.top + 1
         if seq > taken.top:
             taken.add(seq)

@@ -168,7 +168,7 @@ def _seen(event: TraceEvent, sender: str) -> int:
 
 def _position(trace: str | None, process: str, own: int, options: Options) -> int:
     """The own clock value where it is free, else the next position."""
-    taken = options.positions_of(trace, process)
+    taken = options.positions[trace, process]
     if own and taken.add(own):
         return own
     taken.add(taken.top + 1)

@@ -41,14 +41,6 @@ def json_object(text: str) -> dict[str, object]:
     >>> json_object(' {"a": 1} ')
     {'a': 1}
     """
-    record = json_value(text)
-    if type(record) is not dict:
-        raise BadLine("not an event: a JSON object is expected")
-    return record
-
-
-def json_value(text: str) -> object:
-    """The value that a text is. Raises as `json_object` does."""
     try:
         record, end = _decode(text, len(text) - len(text.lstrip()))
     except JSONDecodeError as error:
@@ -61,6 +53,8 @@ def json_value(text: str) -> object:
         raise NotJson(f"not JSON: more text after the object (column {end + 1})")
     if "\\u" in text and not writable(json.dumps(record, ensure_ascii=False)):
         raise BadLine("half of a surrogate pair is no text")
+    if type(record) is not dict:
+        raise BadLine("not an event: a JSON object is expected")
     return record
 
 

@@ -127,7 +127,7 @@ class PlainLog:
         )
         if not event.numbered:
             event = in_execution(event, self._options, self._report)
-        if self._options.positions_of(event.trace, process).add(seq):
+        if self._options.positions[event.trace, process].add(seq):
             self._left_out.remember(event)
             yield from self._left_out.settled(event)
         else:
