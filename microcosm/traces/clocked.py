@@ -1,4 +1,4 @@
-r"""Text logs with a right vector time at every event, in columns: the fast lane of `extract` for ShiViz.
+"""Text logs with a right vector time at every event, in columns: the fast lane of `extract` for ShiViz.
 
 Most such logs are records of two lines, a text and a process with its clock in JSON. Where all of them are,
 the processes count their events from 1 in the order of the lines, and each clock is the merge of the one
@@ -38,9 +38,9 @@ _RECORDS = {
 }
 """Whether the text stands first, as ShiViz has it, or last, as GoVector does."""
 
-_ENTRY = re.compile(r'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{0,8})').fullmatch
-_MOST = 10**9 - 1
-"""No count is larger, which keeps each below the guard of its component."""
+_DIGITS = 9
+"""A count of no more digits is below the guard of its component."""
+_ENTRY = re.compile(rf'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{{0,{_DIGITS - 1}}})').fullmatch
 _BETWEEN = ", ", ","
 """What stands between two entries of a clock."""
 
@@ -156,7 +156,7 @@ class ClockedLog:
                 self._merges += 1
                 if not self._agrees(at, was, seen):
                     return False
-        return len(self._numbers) <= CLOCKED_PROCESSES
+        return True
 
     def settle(self) -> bool:
         """Whether clocks agree with those whose lines came later; all is read."""
@@ -239,8 +239,8 @@ class ClockedLog:
         ticked = False
         for at in compress(range(len(pieces)), map(ne, pieces, process.pieces)):
             digits = pieces[at].removeprefix(process.keys[at])
-            count = int(digits) if digits.isdecimal() else 0
-            if str(count) != digits or count > _MOST:
+            count = int(digits) if len(digits) <= _DIGITS and digits.isdecimal() else 0
+            if str(count) != digits:
                 return None
             number = process.shape[at]
             if number == process.number:
@@ -270,6 +270,8 @@ class ClockedLog:
         entries = [(self._number(match[2]), int(match[3])) for match in found]
         counts = dict(entries)
         if len(counts) < len(entries) or counts.pop(process.number, 0) != own:
+            return None
+        if len(self._numbers) > CLOCKED_PROCESSES:
             return None
         was = process.vector
         vector = sum(count << number * FIELD for number, count in counts.items())
