@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -226,6 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.prepare(machine="--json" in arguments)
     usual = gc.get_threshold()
     gc.set_threshold(tuning.COLLECTED_EVERY, *usual[1:])
+    if argv is None:  # the program ends with it: what is left then goes all at once, without a look at it
+        atexit.register(gc.freeze)
     try:
         code = _run(arguments)
         _warn_of_the_other()

@@ -35,6 +35,8 @@ class Reachability:
         self._scope = scope
         self._vain: deque[tuple[int, int]] = deque(maxlen=tuning.VAIN_KEPT)
         """Left and right ends, no pair of which holds."""
+        self._barring: deque[int] = deque(maxlen=tuning.VAIN_KEPT)
+        """Events that were before both ends of a goal (or after both), and bar every rule there."""
         for rule in rules:
             for read in rule.reads:
                 moves = list(_moves(rule.body, read, scope))
@@ -49,6 +51,7 @@ class Reachability:
         self._leads.clear()
         self._linked.clear()
         self._vain.clear()
+        self._barring.clear()
         for base in self._base:
             base.forget()
 
@@ -68,9 +71,20 @@ class Reachability:
         """Whether a look at what is before both ends says that no goal that they lead to holds.
 
         Where rules lead along one order alone, an event before both is before all that they lead to. (Where
-        they lead backwards, it is one that is after both.) Cost: two rows of the order.
+        they lead backwards, it is one that is after both.) Cost: two rows of the order, or some questions
+        to it where an event that was found before is before both of these ends as well.
         """
-        return bool(self._common(a, b))
+        order = self._along
+        if order is None:
+            return False
+        holds, forwards = order.holds, self._forwards
+        for event in tuple(self._barring):  # another thread may add to it
+            if holds(event, a) and holds(event, b) if forwards else holds(a, event) and holds(b, event):
+                return True
+        common = self._common(a, b)
+        if common:
+            self._barring.append(lowest(common) if forwards else common.bit_length() - 1)
+        return bool(common)
 
     def surely_with(self, a: int, b: int) -> int:
         """A set with a in it, none of it holding with b, by what is before both; else 0. Cost: a row more."""

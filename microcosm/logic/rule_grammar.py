@@ -87,12 +87,14 @@ def _tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         found = _token_at(text, at)
         kind = (found.lastgroup or "") if found is not None else ""
+        if found is not None and kind == "BLANK":
+            at = found.end()
+            continue
         token = Token(text[at : found.end()] if found is not None else text[at])
-        if kind != "BLANK":
-            named = token in KEYWORDS if kind == "NAME" else kind == "VARIABLE" and token == "M"
-            token.type = token.upper() if named else kind
-            token.line, token.column = line, at - began + 1
-            yield token
+        named = token in KEYWORDS if kind == "NAME" else kind == "VARIABLE" and token == "M"
+        token.type = token.upper() if named else kind
+        token.line, token.column = line, at - began + 1
+        yield token
         at += len(token)
         if kind == "_NL":
             line += token.count("\n")

@@ -73,19 +73,19 @@ class RuleBook:
         return {}
 
     @cached_property
-    def _all(self) -> tuple[Instance, ...]:
-        every = (instance for rule in self.rules for instance in rule.instances())
-        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
-
-    @cached_property
     def instances(self) -> tuple[Instance, ...]:
         """Every instance of the rules about one microcosm, in the order of the rules."""
-        return tuple(instance for instance in self._all if instance.evolution is None)
+        return self._instances(evolving=False)
 
     @cached_property
     def evolutions(self) -> tuple[Instance, ...]:
         """Every instance of the rules between a microcosm and its evolution."""
-        return tuple(instance for instance in self._all if instance.evolution is not None)
+        return self._instances(evolving=True)
+
+    def _instances(self, *, evolving: bool) -> tuple[Instance, ...]:
+        rules = (rule for rule in self.rules if (rule.evolution is not None) is evolving)
+        every = (instance for rule in rules for instance in rule.instances())
+        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
 
 
 def _holds(profile: str | None, instance: Instance) -> bool:

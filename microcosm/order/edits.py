@@ -17,7 +17,7 @@ from threading import Lock
 from microcosm import tuning
 from microcosm.order.bits import from_positions
 
-_BIT = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in range(8))
+_BIT = tuple((bytes(1 << bit) + b"\1" * (1 << bit)) * (128 >> bit) for bit in range(8))
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
 
 
@@ -204,7 +204,7 @@ def recompute(
     return changed
 
 
-_DIGIT = tuple(bytes(48 + bit for bit in table) for table in _BIT)
+_DIGIT = tuple(table.translate(b"01" + bytes(254)) for table in _BIT)
 """The same with the digit 1."""
 
 _MARK = bytes.maketrans(b"01", b"\0\1")

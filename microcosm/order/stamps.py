@@ -12,11 +12,14 @@ from functools import cached_property
 from itertools import accumulate
 from math import inf
 from operator import or_
+from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm import tuning
 from microcosm.givens.clock import Stamp, too_late
-from microcosm.givens.exact import Number
 from microcosm.order.bits import from_positions
+
+if TYPE_CHECKING:
+    from microcosm.givens.exact import Number
 
 
 class StampOrder:
@@ -123,7 +126,7 @@ class StampBounds:
         return None
 
 
-_Bound = Number | float
+_Bound: TypeAlias = "Number | float"
 """A number, or nothing known: an infinity."""
 
 _NONE: tuple[_Bound, _Bound, _Bound, _Bound] = (-inf, inf, -inf, inf)

@@ -15,10 +15,8 @@ from microcosm import tuning
 from microcosm.errors import NotOneEvent
 from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
-from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.text.names import quote, string
-from microcosm.text.regex import read_regex
 
 MOST_NAMED = 10
 """So many of the events that may be meant are told."""
@@ -83,6 +81,8 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
 
     Raises `NotOneEvent` for what is no regular expression. Cost: linear in the events.
     """
+    from microcosm.text.regex import read_regex
+
     try:
         search = read_regex(pattern).search
     except ValueError as error:
@@ -142,7 +142,11 @@ def as_text(value: object) -> str | None:
 
     Cost: linear in the value.
     """
-    return value if value is None or isinstance(value, str) else json_text(value)
+    if value is None or isinstance(value, str):
+        return value
+    from microcosm.givens.exact import json_text
+
+    return json_text(value)
 
 
 def caption(name: str, table: EventTable | None) -> str:

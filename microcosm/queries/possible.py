@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, partial, reduce
 from itertools import chain, pairwise, repeat, starmap
 from operator import and_, lt, or_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import closes_givens, initial
@@ -29,9 +29,11 @@ from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations
 from microcosm.worlds.propagation import MEMBERS, PossibleTable
-from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import Stop
-from microcosm.worlds.world import World
+
+if TYPE_CHECKING:
+    from microcosm.worlds.sat import Certificate
+    from microcosm.worlds.world import World
 
 PairLeft = tuple[str, str, tuple[Relation, ...]]
 """A pair and what is left of `<`, `>` and `||` for it."""
@@ -188,6 +190,8 @@ class WitnessWorld:
 
     def world(self) -> World:
         """The world, with every ordered pair. Cost: quadratic."""
+        from microcosm.worlds.world import World
+
         return World.of(self.order, self.before)
 
 

@@ -16,7 +16,6 @@ from microcosm import files
 from microcosm.engine.engine import Engine
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
-from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import checked, read_relation
@@ -158,8 +157,13 @@ class Microcosm:
 
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        as_json = files.is_json_name(path)
-        files.write_text(path, json_text(self.to_json(), indent=1) + "\n" if as_json else self.to_text())
+        if files.is_json_name(path):
+            from microcosm.givens.exact import json_text
+
+            text = json_text(self.to_json(), indent=1) + "\n"
+        else:
+            text = self.to_text()
+        files.write_text(path, text)
 
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.

@@ -12,7 +12,6 @@ from functools import cache
 from sys import intern
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text.names import KEYWORDS, NAME
@@ -175,6 +174,8 @@ def _clocked(
 
 
 def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statement:
+    from microcosm.givens import exact
+
     (name,) = names_of([event])
     try:
         stamp = int(time) if time is not None else (exact.number(earliest), exact.number(latest))

@@ -152,7 +152,7 @@ class _Names(dict[tuple[str, str], str]):
 
     def __missing__(self, key: tuple[str, str]) -> str:
         trace, process = key
-        name = self[key] = in_trace(trace if self.several else None, process)
+        name = self[key] = in_trace(trace, process) if self.several else process
         return name
 
 
@@ -339,7 +339,8 @@ class LogColumns:
             for process in run:
                 lefts += self._origins[process]
                 rights += self._receipts[process]
-            sources.append([*map("message ".__add__, map(self._message.__getitem__, rights[ordered:]))])
+            messages = Mapped(rights[ordered:], self._message.__getitem__)
+            sources.append(Mapped(messages, "message ".__add__))
         if not unlinked:
             return OrderColumns(self._ids, lefts, rights, sources, self._process)
         named = bytearray(b"\1") * len(self._ids)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
@@ -235,6 +234,8 @@ def on_circles(links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
     >>> sorted(on_circles([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]))
     [('b', 'c'), ('c', 'b'), ('c', 'd')]
     """
+    from graphlib import CycleError, TopologicalSorter
+
     links = list(links)
     order: TopologicalSorter[str] = TopologicalSorter()
     for left, right in links:

@@ -15,7 +15,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from tempfile import SpooledTemporaryFile
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from weakref import finalize
 
@@ -160,6 +159,8 @@ class Spool:
     """
 
     def __init__(self) -> None:
+        from tempfile import SpooledTemporaryFile  # here, as few logs need one
+
         self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when this is no longer used)
         finalize(self, self._file.close)
         self._sizes: list[int] = []

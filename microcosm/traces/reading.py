@@ -94,7 +94,8 @@ def detect(head: str, path: str) -> str:
     if jsonl.detects(head, path) == CERTAIN:
         return jsonl.NAME
     found = [(-form.detects(head, path), name) for name, form in builtin().items()]
-    for name, plugin in sorted(_plugins().items()):
+    sure = any(claim == -CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
+    for name, plugin in () if sure else sorted(_plugins().items()):
         try:
             found.append((-cast(Format, plugin.load()).detects(head, path), name))
         except Exception:  # a broken plugin must not stand in the way; `--format` tells why

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, pairwise
 from operator import or_
+from typing import TYPE_CHECKING
 
 from microcosm import tuning
-from microcosm.givens.exact import Number
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import AcyclicGraph
@@ -21,6 +21,9 @@ from microcosm.order.labels import Labels
 from microcosm.order.order import happens_before
 from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import Constraints, Pair
+
+if TYPE_CHECKING:
+    from microcosm.givens.exact import Number
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,22 @@ most members of most pairs, and only what is left is assumed and searched for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from microcosm import tuning
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
-from microcosm.worlds import sat
 from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.propagation import MEMBERS, LazyPairs, Orientation, PossibleTable, of_order, propagated
-from microcosm.worlds.sat import Certificate
 from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
+
+if TYPE_CHECKING:
+    from microcosm.worlds.sat import Certificate
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ class Possibilities:
         self.known = known
         self.stop = stop
         self._solver = solver
-        self._cap = cap if solver and sat.available() else None
+        self._most = cap
         self._choices: list[GreedyChoice] = []
         self._widely = False
         """Whether the line of all events failed widely, before anything was propagated."""
@@ -73,6 +75,13 @@ class Possibilities:
         self._parts: list[tuple[Narrowed, Possibilities]] = []
         if self._part is None:
             self._start()
+
+    @cached_property
+    def _cap(self) -> int | None:
+        """The backtracks after which the solver takes over; None where there is none to."""
+        from microcosm.worlds import sat
+
+        return self._most if self._solver and sat.available() else None
 
     def _start(self) -> None:
         if not self.known.decides:
@@ -93,8 +102,7 @@ class Possibilities:
         """The same questions about a part; the last few are remembered."""
         asked = next((found for known, found in self._parts if known.kept == part.kept), None)
         if asked is None:
-            cap = tuning.BACKTRACKS if self._cap is None else self._cap
-            asked = Possibilities(part.known, cap=cap, solver=self._solver)
+            asked = Possibilities(part.known, cap=self._most, solver=self._solver)
             self._parts = [*self._parts[:1], (part, asked)]
         asked.stop = self.stop
         return asked
@@ -183,7 +191,9 @@ class Possibilities:
             part = self._part.holding(a, b)
             made = self._within(part).certificate(part.place[a], relation, part.place[b])
             return None if made is None else part.certified(made)
-        found = Certificate([], [[]], ["0"])
+        from microcosm.worlds import sat
+
+        found = sat.Certificate([], [[]], ["0"])
         if self._plain is not None:
             fits = self.realisable() and not isinstance(self._member(a, relation, b), NoWorld)
             return None if fits else found
@@ -255,6 +265,8 @@ class Possibilities:
                 capped = assumed is None and self._cap is not None and self._widely and state.undecided
                 found = NoWorld.CAPPED if capped else complete(state, stop=self.stop, cap=self._cap)
                 if found is NoWorld.CAPPED:
+                    from microcosm.worlds import sat
+
                     found = sat.solve(state, stop=self.stop)
         finally:  # whoever interrupts a search may ask again
             state.undo(mark)
@@ -351,4 +363,4 @@ class Narrowed:
     def certified(self, found: Certificate) -> Certificate:
         """A certificate about the part in the positions of the whole."""
         pairs = [(self.kept[a], self.kept[b]) for a, b in found.pairs]
-        return Certificate(pairs, found.clauses, found.drat)
+        return replace(found, pairs=pairs)

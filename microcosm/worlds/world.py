@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
-from random import Random
+from typing import TYPE_CHECKING
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import too_late
@@ -17,6 +17,9 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.givens.spelling import read_relation
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,3 +188,13 @@ def test_the_overview_of_all_commands_loads_none_of_them() -> None:
     assert "microcosm.cli.app" in loaded
     assert not [name for name in loaded if name.startswith("microcosm.cli.") and name.count(".") > 2]
     assert all(f"\n  {name} " in ran.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize(("argument", "frozen"), [("", True), ("['--version']", False)])
+def test_only_a_process_of_its_own_ends_without_looking_for_cycles(argument: str, frozen: bool) -> None:
+    code = (
+        "import atexit, gc, sys\nfrom microcosm.cli.app import main\n"
+        f"atexit.register(lambda: print(gc.get_freeze_count() > 0))\nassert main({argument}) == 0"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, check=True)
+    assert ran.stdout.split()[-1] == str(frozen).encode()

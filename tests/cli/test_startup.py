@@ -9,6 +9,14 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("lark", "networkx", "numpy", "prompt_toolkit", "pydantic", "rich")
+NEEDLESS = (*HEAVY, "decimal", "email", "random", "zipfile", "microcosm.worlds.sat")
+"""What else no first answer needs."""
+
+FILES = {
+    "album.mc": "a < b < c",
+    "loose.mc": "a < b\nb <> c",
+    "web.log": 'ts=1 level=info msg="in"\nts=2 level=info msg="out"\n',
+}
 
 PROGRAM = """
 import sys
@@ -20,13 +28,20 @@ sys.stderr.write(" ".join(sorted(set(sys.modules) & set({heavy}))))
 
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
-    [(["--help"], set()), (["online", "album.mc", "a", "c"], set()), (["repl", "album.mc"], {"lark"})],
-    ids=["--help", "online", "repl"],
+    [
+        (["--help"], set()),
+        (["online", "album.mc", "a", "c"], set()),
+        (["online", "loose.mc", "a", "b"], set()),
+        (["online", "web.log", "/in/", "/out/"], {"decimal"}),
+        (["repl", "album.mc"], {*NEEDLESS} - {*HEAVY} | {"lark"}),
+    ],
+    ids=["--help", "online", "online, as worlds allow", "online, of a log", "repl"],
 )
 def test_nothing_heavy_is_loaded(tmp_path: Path, arguments: list[str], allowed: set[str]) -> None:
-    (tmp_path / "album.mc").write_text("a < b < c", encoding="utf-8")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(heavy=HEAVY), *arguments],
+        [sys.executable, "-c", PROGRAM.format(heavy=NEEDLESS), *arguments],
         cwd=tmp_path,
         env={"PYTHONPATH": str(Path(__file__).parents[2])},
         input="a < c?\n",

@@ -147,6 +147,28 @@ def test_what_is_before_both_ends_bars_what_the_table_does_not_have(
     assert bool(looks[True]) is (pattern in {PATTERNS[name] for name in barring})
 
 
+def test_an_event_that_bars_one_goal_is_tried_for_the_next_until_something_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    looks = 0
+    look = reachability.Reachability._common
+
+    def counted(self: reachability.Reachability, a: int, b: int) -> int:
+        nonlocal looks
+        looks += 1
+        return look(self, a, b)
+
+    monkeypatch.setattr(reachability.Reachability, "_common", counted)
+    others = [f"e{k}" for k in range(12)]
+    known = Microcosm.parse("\n".join(f"root < {name}" for name in others))
+    assert {known.online(a, b) for a, b in combinations(others, 2)} == {Relation.SILENT}
+    assert looks == 1
+    known.remove("root < e0")
+    for a, b in combinations(others, 2):
+        assert known.online(a, b) is (Relation.UNKNOWN if a == "e0" else Relation.SILENT)
+
+
 def test_each_move_is_made_only_where_its_own_rule_allows_it(answers: Counter[bool | None]) -> None:
     """Rules that lead on along the order do so from a sending only, those along `||` from a reception."""
     rules = parse_rules(ten().replace(UN_2, "send(a)\n    |- a < e") + ACROSS)

@@ -137,6 +137,17 @@ def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch,
         formats.format_of("rotten")
 
 
+def test_formats_of_others_are_looked_for_where_none_of_ours_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(formats, "_plugins", lambda: asked.append("") or {})
+    assert formats.detect(OWN, "x") == "jsonl"
+    assert formats.detect('ts=1 level=info msg="in"\nts=2 level=info msg="out"\n', "x") == "logfmt"
+    assert not asked
+    with pytest.raises(TraceError):
+        formats.detect("... --- ...\n", "x")
+    assert asked
+
+
 def test_the_page_has_a_row_for_each_format() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "traces.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
