@@ -46,7 +46,7 @@ TOGETHER = 250_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FileRun:
     """Files one after the other, and those after them in which their traces go on.
 
     A task does the traces that are in its own files, but for some: those that begin before, or are apart.
@@ -95,7 +95,7 @@ def by_trace(
     return made
 
 
-def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[Run], pa.Array] | None:
+def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[FileRun], pa.Array] | None:
     """Who does the traces whose `sizes` were staged with their events, and which are apart.
 
     Those `sliced` are nobody's; a task looks at `most` events, or twice as many as its largest trace has.
@@ -135,7 +135,7 @@ def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list
         there = (begun[others] <= run) & (ended[others] >= run) & ~mine
         without = pa.concat_arrays([trace.take(pa.array(others[there])), sliced])
         more = paths[end : reach[run]] if fits[run] else []
-        runs.append(Run(paths[starts[run] : end], more, without))
+        runs.append(FileRun(paths[starts[run] : end], more, without))
     return runs, trace.filter(pa.array(~here))
 
 
@@ -151,7 +151,7 @@ def _starts(rows: Sequence[int]) -> list[int]:
     return found
 
 
-def in_order(run: Run, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def in_order(run: FileRun, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of the traces of a run, those of a trace together and in the order of `at`.
 
     Memory: its own files, and their traces in the others.
