@@ -44,6 +44,10 @@ PASSES = 4
 """So often are names and links that are asked about looked for in the columns, a tenth to a thirtieth of the
 price of numbering all of them, before that is done. Benchmark: `commands`."""
 
+CLOCKED_PROCESSES = 256
+"""Vector times of no more processes are read in columns: those of very many leave out most, which a mapping
+does for nothing. Benchmark: `commands`."""
+
 
 # questions
 

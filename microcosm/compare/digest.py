@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from hashlib import sha256
 
@@ -269,7 +269,7 @@ def _message(message: Message) -> GivenItem:
     return (message.kind, message.event, message.message, message.process, *receivers)
 
 
-def _clocks(clocks: dict[str, Clock]) -> Iterator[GivenItem]:
+def _clocks(clocks: Mapping[str, Clock]) -> Iterator[GivenItem]:
     """Each clock, and each run of events of one process whose order is that of statement only."""
     level: dict[tuple[str | None, str, int], list[str]] = {}
     for event, clock in clocks.items():

@@ -321,18 +321,21 @@ class Engine:
     def _surely_clean(self) -> int:
         """Events that surely take no part in a clash, found without their rows.
 
-        Those concurrent with others by their clocks alone, and not with any before them. None unless `<` is
-        kept as labels and `||` is what is given: else rows are cheap, or needed.
+        Those concurrent with others by their clocks alone, and not with any before them: all, where nothing
+        orders events but right clocks. None unless `||` is what is given, and `<`, where it is more than such
+        clocks, is kept as labels: else rows are cheap, or needed.
         """
         if not self.ground.clocks or not self._plain:
             return 0
         ground, order, plan = self.ground, self.order(_BEFORE), self.program.of.get(_CONCURRENT)
-        if plan is None or not isinstance(order, Labels):
+        labels = None if ground.given[Relation.BEFORE].rightly_clocked else order
+        if plan is None or not (labels is None or isinstance(labels, Labels)):
             return 0
         if not all(p.source == _GIVEN for found in plan.bodies.values() for b in found for p in b.pairs):
             return 0
         stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
-        return agreeing(ground.clocks, order) & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
+        agreed = ground.clocks.support() if labels is None else agreeing(ground.clocks, labels)
+        return agreed & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
     def _link(self, a: int, b: int) -> int:
         """Put a pair into every order; returns whose past gained, where that may bring a clash."""

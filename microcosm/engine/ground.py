@@ -18,10 +18,12 @@ from operator import attrgetter, lt
 from typing import NamedTuple
 
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
+from microcosm.order.clock_labels import clock_rows
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import causal_order
 from microcosm.order.order import BaseTables, base_facts
@@ -70,6 +72,9 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         if order == range(first, first + len(names)):
             return NumberedEvents(dict(zip(names, order, strict=True)), stated)
         return _in_order(names, order, stated, first)
+    if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
+        along = map(givens.clocks.names.__getitem__, givens.clocks.along())
+        return NumberedEvents(dict(zip(along, count(first), strict=False)), {})
     position = givens.numbers(first)
     stated = {}
     if links is not None:
@@ -191,7 +196,7 @@ class Ground:
         self._givens = givens
         self.universe = universe = Universe(found.position, found.placed)
         position = universe.position
-        clocks = ClockRows(givens.clocks, position) if givens.clocks else None
+        clocks = clock_rows(givens.clocks, position) if givens.clocks else None
         self.clocks = clocks or NO_CLOCKS
         chain = [position[event] for event in givens.internal]
         groups = [[position[event] for event in group] for group in givens.tokens.values()]
@@ -322,6 +327,8 @@ class Ground:
         (universe.vacant.discard if named else universe.vacant.add)(at)
 
 
+_whose = attrgetter("process")
+
 INTERNAL = object()
 """The process of the internal chain."""
 
@@ -345,7 +352,9 @@ class Processes:
         self._stated: list[Hashable] = [None] * len(universe)
         for events, processes in givens.whose():
             self._state(events, processes)
-        self._state(givens.clocks, map(attrgetter("process"), givens.clocks.values()))
+        clocks = givens.clocks
+        whose = clocks.whose() if isinstance(clocks, ClockColumns) else map(_whose, clocks.values())
+        self._state(clocks, whose)
         self.add(givens.internal)
 
     def add(self, events: Iterable[str]) -> None:

@@ -41,13 +41,15 @@ class Orders:
         if found is None:
             plan = self.program.of[pred]
             edges: Iterable[tuple[int, int]]
+            labels = None
             if plan.plain:
-                edges = self.ground.given[pred[1]] if plan.bodies[pred] else ()
+                given = self.ground.given[pred[1]]
+                edges, labels = (given, given.labels) if plan.bodies[pred] else ((), None)
             else:
                 view = View(plan.bodies[pred], Memo(self, self.program, self.ground.universe.named))
                 edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
             size = len(self.ground.universe.names)
-            found = self.built[pred] = shape.happens_before(size, edges, self.processes)
+            found = self.built[pred] = shape.happens_before(size, edges, self.processes, labels)
         return found
 
     def drop(self, pred: Pred) -> None:

@@ -16,6 +16,7 @@ from typing import Protocol
 from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import row_of
+from microcosm.order.chain_cover import ChainCover
 from microcosm.order.clock_order import ClockRows
 
 RowOf = Callable[[int], int]
@@ -266,6 +267,16 @@ class GivenRelation(PairRelation):
         by_clocks = () if self._clocks is None else self._clocks.cover()
         stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
         return joined(stated, pairwise(self._chain), by_clocks)
+
+    def labels(self, size: int) -> ChainCover | None:
+        """The labels of the cover, where nothing but right clocks is given; None where they are not known."""
+        return self._clocks.labels(size) if self._clocks is not None and self.rightly_clocked else None
+
+    @property
+    def rightly_clocked(self) -> bool:
+        """Whether this is `<`, and nothing is given but clocks that are right."""
+        right = self._clocks is not None and self._clocks.are_right and self.relation is Relation.BEFORE
+        return right and not self._chain and next(iter(self.stated()), None) is None
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if self._more:

@@ -24,7 +24,7 @@ itself is not answered. Nor is what it receives twice: which of the two came fir
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Set
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
@@ -55,7 +55,7 @@ class GivenFacts:
     def __init__(self, givens: Givens) -> None:
         self.givens = givens
         self.chain = {event: at for at, event in enumerate(givens.internal)}
-        self._stated = {event: at for at, event in enumerate(givens.clocks)}
+        self._stated = cache(lambda: {event: at for at, event in enumerate(givens.clocks)})
         self.tokens: dict[str, dict[str, None]] = {}
         """Which tokens an event holds; and of the internal chain, `chain`, where it stands, last if twice."""
         for token, group in givens.tokens.items():
@@ -96,7 +96,7 @@ class GivenFacts:
         if a is None or b is None:
             return False
         if a.beside(b):
-            before = (a.own, self._stated[left]) < (b.own, self._stated[right])
+            before = a.own < b.own or (a.own == b.own and self._stated()[left] < self._stated()[right])
             return relation is (Relation.BEFORE if before else Relation.AFTER)
         return between(a, b) is relation or (relation is Relation.NOT_BEFORE and a.missed_by(b))
 

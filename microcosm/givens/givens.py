@@ -7,7 +7,7 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, processes, orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, filterfalse
 from operator import attrgetter
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.kinds import KINDS
@@ -36,7 +37,7 @@ class Givens:
     external: Facts = field(default_factory=dict)
     refuted: Facts = field(default_factory=dict)
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    clocks: dict[str, Clock] = field(default_factory=dict)
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     processes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Events of each process: those of which no message tells whose they are."""
@@ -92,14 +93,23 @@ class Givens:
         return len(self.external) if self.links is None else len(self.links)
 
     @property
+    def rightly_clocked(self) -> bool:
+        """Whether nothing is given but clocks that are right: these say a world, and no other."""
+        if not isinstance(self.clocks, ClockColumns):
+            return False
+        kinds = (kind for kind in KINDS if kind not in ("external", "clocks"))
+        return not (self.externals or any(getattr(self, kind) for kind in kinds))
+
+    @property
     def beyond_worlds(self) -> bool:
         """Whether the rules may refute what a world allows: an ordering is known, or a log complete."""
         return bool(self.orderings or self.complete)
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
-        links, told = self.links, self.told
-        apart = {"external": links is not None, "messages": told is not None}
+        links, told, clocks = self.links, self.told, self.clocks
+        in_columns = isinstance(clocks, ClockColumns)  # nobody can change these
+        apart = {"external": links is not None, "messages": told is not None, "clocks": in_columns}
         copied = replace(
             self,
             **{
@@ -111,6 +121,8 @@ class Givens:
             copied.link(links)
         if told is not None:
             copied.tell(told)
+        if in_columns:
+            copied.clocks = clocks
         return copied
 
     def without(self, gone: Set[str]) -> Givens:
@@ -140,6 +152,12 @@ class Givens:
         fact = correspondence.normal()
         given = self.external if fact.relation in GIVEN_RELATIONS else self.refuted
         given.setdefault(fact.key(), fact)
+
+    def time(self, event: str, clock: Clock) -> None:
+        """Record the clock of an event. Cost: constant; of clocks in columns, all are made once."""
+        if not isinstance(self.clocks, dict):
+            self.clocks = dict(self.clocks)
+        self.clocks[event] = clock
 
     def members(self) -> Iterator[str]:
         """The events that are *in* the microcosm (in I, in X, clocked or under a token), once each."""

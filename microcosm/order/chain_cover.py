@@ -7,7 +7,6 @@ as stated. So chains that the data names are taken as they are and never searche
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -15,44 +14,9 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from microcosm.errors import MicrocosmError
+from microcosm.givens.vector import COMPONENT, FIELD, guards, merged
 from microcosm.order.bits import from_positions
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
-
-FIELD = 32
-"""Bits a component."""
-
-COMPONENT = (1 << FIELD) - 1
-"""A mask of one component."""
-
-
-def guards(components: int) -> int:
-    """The guard bits of so many components.
-
-    >>> hex(guards(2))
-    '0x8000000080000000'
-    """
-    return int.from_bytes(b"\0\0\0\x80" * components, "little")
-
-
-def merged(one: int, other: int, guard: int) -> int:
-    """The larger of both in each component; `guard` has at least as many components as either.
-
-    >>> hex(merged(0x5_00000002, 0x3_00000007, guards(2)))
-    '0x500000007'
-    """
-    larger = ((one | guard) - other) & guard  # where no borrow ate the guard, `one` is at least `other`
-    return other ^ ((one ^ other) & (larger - (larger >> (FIELD - 1))))
-
-
-def total(vector: int) -> int:
-    """The sum of all components.
-
-    >>> total(0x5_00000002)
-    7
-    """
-    count = -(-vector.bit_length() // FIELD)
-    return sum(memoryview(vector.to_bytes(4 * count, sys.byteorder)).cast("I"))
-
 
 ProcessOf = Callable[[int], Hashable]
 """The process of a position; None where it is not known."""
@@ -89,11 +53,18 @@ class ChainCover:
     chain: list[int]
     index: list[int]
     vector: list[int]
-    crossing: dict[int, list[int]]
+    known_crossing: dict[int, list[int]] | Callable[[], dict[int, list[int]]]
     ascending: bool
     """Whether every edge leads from a smaller position to a larger one."""
     rising: bool
     """Whether every link of a chain does."""
+
+    @property
+    def crossing(self) -> dict[int, list[int]]:
+        """The edges that no chain contains; made when first asked for, where that was put off."""
+        if callable(self.known_crossing):
+            self.known_crossing = self.known_crossing()
+        return self.known_crossing
 
 
 def cover(

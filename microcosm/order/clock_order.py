@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, between
 from microcosm.givens.relation import Relation
+from microcosm.givens.vector import COMPONENT, FIELD
 from microcosm.order.bits import from_positions, row_of
-from microcosm.order.chain_cover import COMPONENT, FIELD
+from microcosm.order.chain_cover import ChainCover
 from microcosm.order.labels import Labels
 
 
@@ -32,7 +33,7 @@ class ClockRows:
     KEPT = tuning.CLOCK_MASKS_UP_TO
 
     def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
-        self._clock = {position[event]: _apart(clock) for event, clock in clocks.items()}
+        self._clock: Mapping[int, Clock] = {position[event]: _apart(clock) for event, clock in clocks.items()}
         self._chains: dict[str, list[int]] = {}
         for at, clock in self._clock.items():
             self._chains.setdefault(clock.process, []).append(at)
@@ -41,13 +42,18 @@ class ClockRows:
             by_execution.setdefault(self._clock[chain[0]].execution, []).append(process)
         self._together = by_execution
         """The processes of each execution."""
-        self._own: dict[str, list[int]] = {}
+        self._own: dict[str, Sequence[int]] = {}
         for process, chain in self._chains.items():
             own = {at: self._clock[at].own for at in chain}
             chain.sort(key=own.__getitem__)  # stable: as stated where equal
             self._own[process] = [*map(own.__getitem__, chain)]
         self._rank = {at: rank for chain in self._chains.values() for rank, at in enumerate(chain)}
         self._ticked_last = {p: self._reach_ends(p) for p in self._chains}
+        self._nothing_kept()
+
+    def _nothing_kept(self) -> None:
+        """No row was asked for yet."""
+        self._many = len(self._clock)
         self._prefixes: dict[str, list[int]] = {}
         self._masks: dict[str, tuple[int, bool]] = {}  # of whole chains, and whether positions rise along
         self._components: dict[tuple[str, str], tuple[list[int], bool]] = {}
@@ -61,8 +67,12 @@ class ClockRows:
         if one is None or other is None or a == b:
             return None
         if one.process == other.process:
-            return Relation.BEFORE if self._rank[a] < self._rank[b] else Relation.AFTER
+            return Relation.BEFORE if self.rank(a) < self.rank(b) else Relation.AFTER
         return between(one, other)
+
+    def rank(self, at: int) -> int:
+        """How many events of its process are before a clocked position."""
+        return self._rank[at]
 
     def clock(self, at: int) -> Clock:
         """The clock of a clocked position, with processes that are unique over all executions."""
@@ -75,6 +85,13 @@ class ClockRows:
     def chains(self) -> Iterable[tuple[str, list[int]]]:
         """Each process and its clocked positions, in their order."""
         return self._chains.items()
+
+    are_right = False
+    """Whether every clock is known to cover those of all that it has seen."""
+
+    def labels(self, size: int) -> ChainCover | None:
+        """The labels of positions below `size` by the clocks alone, where these say them as they are."""
+        return None
 
     def support(self) -> int:
         """The positions of all clocked events."""
@@ -106,7 +123,7 @@ class ClockRows:
         clock = self._clock.get(b)
         if clock is None:
             return 0
-        row = self._prefix(clock.process, self._rank[b])
+        row = self._prefix(clock.process, self.rank(b))
         for other, seen in clock.entries.items():
             if other == clock.process or other not in self._chains:
                 continue
@@ -122,7 +139,7 @@ class ClockRows:
         if clock is None:
             return 0
         process, own = clock.process, clock.own
-        row = self._prefix(process) & ~self._prefix(process, self._rank[a] + 1)
+        row = self._prefix(process) & ~self._prefix(process, self.rank(a) + 1)
         least = own if clock.ticked and own > 0 else own + 1
         for other in self._together[clock.execution]:
             if other != process:
@@ -145,6 +162,14 @@ class ClockRows:
         """Whether the clocks alone give a !< b, a and b being of different processes."""
         one, other = self._clock.get(a), self._clock.get(b)
         return one is not None and other is not None and one.process != other.process and one.missed_by(other)
+
+    def covered(self, earlier: int, later: int) -> bool:
+        """Whether the clock of the second position has seen all that the first one's has, and its event."""
+        one, other = self.of(earlier), self.of(later)
+        if one is None or other is None or one.execution != other.execution:
+            return False
+        get = other.entries.get
+        return all(get(process, 0) >= count for process, count in one.entries.items())
 
     def concurrent(self, b: int) -> int:
         """The row of all a with a || b by the clocks alone."""
@@ -183,7 +208,7 @@ class ClockRows:
         return row
 
     def _prefix(self, process: str, length: int | None = None) -> int:
-        if len(self._clock) > self.KEPT:
+        if self._many > self.KEPT:
             return self._cut_out(process, length)
         prefixes = self._prefixes.get(process)
         if prefixes is None:
@@ -212,11 +237,15 @@ class ClockRows:
         kept, rest = self._prefixes[process], length % tuning.EVENTS_CUT_OUT
         return kept[length // tuning.EVENTS_CUT_OUT] | row_of(chain[length - rest : length])
 
+    def _seen_along(self, chain_of: str, component_of: str) -> list[int]:
+        """What each event of a chain has seen of a process."""
+        return [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
+
     def _where(self, chain_of: str, component_of: str, value: int, *, above: bool) -> int:
         """The events of a chain whose component for a process is below a value, or all others."""
         key = (chain_of, component_of)
         if key not in self._components:
-            values = [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
+            values = self._seen_along(chain_of, component_of)
             self._components[key] = values, all(x <= y for x, y in itertools.pairwise(values))
         values, rising = self._components[key]
         if rising:

@@ -14,19 +14,9 @@ from itertools import pairwise
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
+from microcosm.givens.vector import COMPONENT, FIELD, guards, merged, total
 from microcosm.order.bits import from_positions
-from microcosm.order.chain_cover import (
-    COMPONENT,
-    FIELD,
-    UNPLACED,
-    ProcessOf,
-    cover,
-    guards,
-    learnt,
-    merged,
-    staircase,
-    total,
-)
+from microcosm.order.chain_cover import UNPLACED, ChainCover, ProcessOf, cover, learnt, staircase
 from microcosm.order.happens_before import Cycle
 from microcosm.tuning import gc_paused
 
@@ -34,7 +24,7 @@ BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 
 
 class Labels:
-    """`HappensBefore` over positions below `size`, from an acyclic set of edges.
+    """`HappensBefore` over positions below `size`, from an acyclic set of edges, or from labels made of one.
 
     `process` names the chain that a position belongs to, or None; `most` is how many chains are allowed.
     Raises `Cycle`, and `Wide` where there would be more chains. Memory: O(n + edges + P · receptions).
@@ -52,7 +42,7 @@ class Labels:
     def __init__(
         self,
         size: int,
-        edges: Iterable[tuple[int, int]],
+        edges: Iterable[tuple[int, int]] | ChainCover,
         process: ProcessOf | None = None,
         most: int | None = None,
     ) -> None:
@@ -60,9 +50,11 @@ class Labels:
         self._process = process
         self._cover(edges, most)
 
-    def _cover(self, edges: Iterable[tuple[int, int]], most: int | None = None) -> None:
+    def _cover(self, edges: Iterable[tuple[int, int]] | ChainCover, most: int | None = None) -> None:
         with gc_paused():
-            self.cover = cover(self.size, edges, self._process, most)
+            self.cover: ChainCover = (
+                edges if isinstance(edges, ChainCover) else cover(self.size, edges, self._process, most)
+            )
         """The labels themselves."""
         self._chain, self._index, self._vector = self.cover.chain, self.cover.index, self.cover.vector
         self._fresh = len(self.cover.chains)

@@ -18,27 +18,36 @@ from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, expect
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered
-from microcosm.order.chain_cover import ProcessOf, Wide
-from microcosm.order.clock_order import ClockRows
+from microcosm.order.chain_cover import ChainCover, ProcessOf, Wide
+from microcosm.order.clock_labels import clock_rows
 from microcosm.order.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 
 
 def happens_before(
-    size: int, edges: Iterable[tuple[int, int]], process: ProcessOf | None = None
+    size: int,
+    edges: Iterable[tuple[int, int]],
+    process: ProcessOf | None = None,
+    labels: Callable[[int], ChainCover | None] | None = None,
 ) -> HappensBefore:
     """The order that the edges generate. Raises `Cycle`. Cost: linear in size and edges, at first.
+
+    `labels` may know those of so many positions without a look at the edges.
 
     >>> type(happens_before(3, [(0, 1), (1, 2)])).__name__
     'Rows'
     """
     if size > tuning.ROWS_UP_TO:
+        least = tuning.EVENTS_A_CHAIN
+        most = size // least if least else size
+        made = None if labels is None else labels(size)
+        if made is not None and len(made.chains) <= most:
+            return Labels(size, made, process)
         if iter(edges) is edges:  # to be gone through but once
             edges = list(edges)
         try:
-            least = tuning.EVENTS_A_CHAIN
-            return Labels(size, edges, process, size // least if least else None)
+            return Labels(size, edges, process, most)
         except Wide:
             pass
     return Rows(size, edges)
@@ -175,7 +184,7 @@ def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, 
         linked = zip(*links.placed(map(position.__getitem__, links.names)), strict=True)
     before = ((f.left, f.right) for f in external if f.relation is Relation.BEFORE)
     stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
-    return [*linked, *stated, *ClockRows(givens.clocks, position).cover()]
+    return [*linked, *stated, *clock_rows(givens.clocks, position).cover()]
 
 
 def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[str]:

@@ -165,7 +165,7 @@ def from_networkx(graph: networkx.Graph[str]) -> Givens:
     for event, attributes in graph.nodes(data=True):
         clock = attributes.get("clock")
         if isinstance(clock, Clock):
-            givens.clocks[event] = clock
+            givens.time(event, clock)
         for token in attributes.get("tokens", ()):
             tokens.setdefault(token, []).append(event)
     givens.tokens = {token: tuple(group) for token, group in tokens.items()}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import closes_givens, initial
 from microcosm.errors import UnknownEvent, readable
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import read_relation
@@ -248,12 +249,15 @@ def ignored(givens: Givens) -> tuple[str, ...]:
 def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -> bool:
     """Whether a line of all events, by their places on it, is plainly a world: every given is a `<` along it.
 
-    That it is not says nothing. Cost: linear where correspondences are kept in columns; of others none, for
-    they are not looked at.
+    So it is where nothing is given but right clocks, and each has seen only what is before it. That it is not
+    says nothing. Cost: linear where correspondences, or clocks, are kept in columns; of others none, for they
+    are not looked at.
 
     >>> shown_by(Givens(internal=["a", "b"]), lambda names: map("ab".index, names))
     False
     """
+    if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
+        return givens.clocks.hold_along(places(givens.clocks.names))
     links = givens.links
     if links is None or not _only_order(givens):
         return False
@@ -272,8 +276,9 @@ def _only_order(givens: Givens) -> bool:
 class Worlds:
     """The worlds that fit some givens, which must not change meanwhile.
 
-    With an `engine` on the same givens, where nothing but `<` is given, what is possible of a pair is read
-    off the order of the engine, and a world is made (and checked) when somebody looks at it.
+    With an `engine` on the same givens, where nothing but `<` is given, or nothing but right clocks, what is
+    possible of a pair is read off the order of the engine, and a world is made (and checked) when somebody
+    looks at it.
 
     >>> from microcosm.givens.relation import Correspondence
     >>> givens = Givens(internal=["a", "b"])
@@ -286,7 +291,8 @@ class Worlds:
     def __init__(self, givens: Givens, engine: Engine | None = None) -> None:
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
-        known = engine is not None and closes_givens(engine.rules) and _only_order(givens)
+        told = _only_order(givens) or givens.rightly_clocked
+        known = engine is not None and closes_givens(engine.rules) and told
         self._engine = engine if known else None
         self._givens = givens.copy()  # a world may be looked at after a change
 
@@ -326,6 +332,8 @@ class Worlds:
 
         _, x, y = engine.locate(a, b)
         known = engine.order(initial(Relation.BEFORE)).ordered(x, y)
+        if known is None and a in self._givens.clocks and b in self._givens.clocks:
+            known = Relation.CONCURRENT  # clocks that are right tell all there is
         left = MEMBERS if known is None else (known,)
         size = engine.universe.named.bit_count() + sum(not engine.mentions(event) for event in (a, b))
         worlds = {relation: WitnessWorld(size, partial(shown, relation)) for relation in left}

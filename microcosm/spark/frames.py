@@ -25,6 +25,7 @@ from microcosm.spark.extract.links import linked
 from microcosm.spark.extract.plain_events import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
+from microcosm.spark.io.lists import map_in_arrow
 from microcosm.spark.io.odd import noting, report_rows
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.questions import CHECKED, answered_rows, fault_row
@@ -76,7 +77,7 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
     grouped = good.repartition("trace").sortWithinPartitions("trace", "file", "line", "at")
 
     def table(name: str) -> DataFrame:
-        return grouped.mapInArrow(partial(_found, name, token), trace_kernel.TABLES[name])
+        return map_in_arrow(grouped, partial(_found, name, token), trace_kernel.TABLES[name])
 
     # What the kernel sets apart, it names by `at`: so the events are those that it was given.
     lost, renamed = table("lost"), table("renamed")
@@ -135,7 +136,7 @@ def ask(events: DataFrame, questions: str, *, exact: bool = False) -> DataFrame:
     read_questions(questions, "questions")
     good = _events_of(events).where("reported is null")
     grouped = good.repartition("trace").sortWithinPartitions("trace", "file", "line", "at")
-    return grouped.mapInArrow(partial(_answers, questions, exact), CHECKED)
+    return map_in_arrow(grouped, partial(_answers, questions, exact), CHECKED)
 
 
 def register(spark: SparkSession, known: Microcosm | None = None) -> None:
@@ -184,7 +185,7 @@ def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
 
 def _events_of(frame: DataFrame) -> DataFrame:
     """The events that the rows of a DataFrame state, as rows of `_READ`; and what of them is odd."""
-    return frame.mapInArrow(partial(_stated, "file" in frame.columns), _READ)
+    return map_in_arrow(frame, partial(_stated, "file" in frame.columns), _READ)
 
 
 def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,9 +11,11 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from site import getsitepackages
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from microcosm.errors import MicrocosmError, installing
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
 LOCAL = "local[2,4]"
 """The master unless another is given: this machine, two tasks at a time, each tried four times."""
+
+_THREADS = re.compile(r"local(\[([1-9]\d*|\*)(, *\d+)?\])?")
+"""The masters that are threads of a Java on this machine, and can only start."""
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable that spark-submit sets: Java runs, and the master is said."""
 
 REMOTE = "sc://"
 """With this begins the address of a server of Spark Connect, which needs no Java here."""
@@ -66,9 +74,12 @@ class NoSpark(MicrocosmError):
 
 
 @contextmanager
-def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+def session(
+    master: str = LOCAL, options: Mapping[str, str] | None = None, *, later: bool = False
+) -> Iterator[SparkSession]:
     """A Spark session, stopped at the end unless one was running already, which is then used.
 
+    `later`: one on this machine is started when something is asked of it, which a small job never does.
     Raises `NoJava`, or `NoSpark` where a package is missing or the master cannot be reached.
     """
     require_packages()
@@ -77,14 +88,39 @@ def session(master: str = LOCAL, options: Mapping[str, str] | None = None) -> It
         with _saying_what_is_full():
             yield running
         return
-    start = _connect if master.startswith(REMOTE) else _start
-    started = start(master, options or {})
+    if later and _THREADS.fullmatch(master) and _at_home(master):
+        find_java()
+        started: Any = _Later(master, options or {})
+    else:
+        start = _connect if master.startswith(REMOTE) else _start
+        started = start(master, options or {})
     try:
         with _saying_what_is_full():
             yield started
     finally:
         with suppress(Exception):
             started.stop()
+
+
+class _Later:
+    """A session that starts when something is asked of it but settings, which are known before."""
+
+    def __init__(self, master: str, options: Mapping[str, str]) -> None:
+        known = {**QUIET, **AT_HOME, "spark.master": master, **options}
+        self._begin = partial(_start, master, options)
+        self._started: SparkSession | None = None
+        self.conf: Any = SimpleNamespace(get=known.get)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._started is None:
+            self._started = self._begin()
+            self.conf = self._started.conf
+        return getattr(self._started, name)
+
+    def stop(self) -> None:
+        """Stop the session, if there is one."""
+        if self._started is not None:
+            self._started.stop()
 
 
 @contextmanager
@@ -137,9 +173,16 @@ def require_streams() -> None:
 
 
 def _running() -> SparkSession | None:
+    if "pyspark.sql" not in sys.modules:  # which takes half a second to load
+        return None
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession()
+
+
+def _at_home(master: str) -> bool:
+    """Whether Spark is to be started on this machine, for this process alone."""
+    return master.startswith("local") and _SUBMITTED not in os.environ
 
 
 def _start(master: str, options: Mapping[str, str]) -> SparkSession:
@@ -147,8 +190,7 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit: Java runs, and the master is said
-    at_home = master.startswith("local") and not submitted
+    submitted, at_home = _SUBMITTED in os.environ, _at_home(master)
     if not submitted:
         os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -199,7 +199,7 @@ class _McReader:
                 self._add(facts)
             case st.Clocked(event, clock):
                 _first_time(event, givens.clocks, "the clock of")
-                givens.clocks[event] = clock
+                givens.time(event, clock)
             case st.Stamped(event, stamp):
                 _first_time(event, givens.stamps, "the stamp of")
                 givens.stamps[event] = stamp

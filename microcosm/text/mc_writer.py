@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain, islice, repeat
 
 from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Message, MessageColumns, OrderColumns
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
@@ -57,8 +58,12 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
             yield _fact(fact, names, sources)
     for event, stamp in givens.stamps.items():
         yield f"stamp {names[event]} = {_stamp(stamp)}\n"
-    for event, clock in givens.clocks.items():
-        yield f"clock {names[event]} = {_clock(clock, names)}\n"
+    if isinstance(givens.clocks, ClockColumns):
+        yield from _clocks(givens.clocks, names)
+    else:
+        yield from (
+            f"clock {names[event]} = {_clock(clock, names)}\n" for event, clock in givens.clocks.items()
+        )
     if givens.told is not None:
         yield from _told(givens.told, names)
     else:
@@ -120,6 +125,19 @@ def _told(told: MessageColumns, names: Quoted) -> Iterator[str]:
 
 def _stamp(stamp: Stamp) -> str:
     return f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
+
+
+def _clocks(clocks: ClockColumns, names: Quoted) -> Iterator[str]:
+    """The lines of clocks, as of the same clocks one by one."""
+    events = all_quoted(clocks.names)
+    forms: dict[tuple[int, ...], str] = {}
+    whose = [names[process] for process in clocks.processes]
+    for at in clocks.places():
+        shape = clocks.shapes[at]
+        form = forms.get(shape)
+        if form is None:
+            form = forms[shape] = ", ".join(f"{whose[process].replace('%', '%%')}: %d" for process in shape)
+        yield f"clock {events[at]} = {whose[clocks.owners[at]]} {{{form % clocks.recorded(at)}}}\n"
 
 
 def _clock(clock: Clock, names: Quoted) -> str:

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from itertools import accumulate, chain, compress, count, filterfalse, pairwise, repeat
 from operator import eq, itemgetter, lt
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
@@ -50,23 +50,39 @@ _BARE_LINES = re.compile(rf"^\{{{_BARE}\}}$", re.MULTILINE).findall
 """Lines that say nothing else, taken apart in two thirds of the time."""
 
 
-def plain_extraction(path: str | os.PathLike[str], report: Report) -> Extraction | None:
+Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
+"""How the lines of a log are had; what is odd about them goes to the report."""
+
+
+class Columns(Protocol):
+    """The columns of a plain log."""
+
+    def extraction(self, report: Report) -> Extraction:
+        """The microcosm, as `extract` makes it of the same events."""
+
+
+def plain_extraction(
+    path: str | os.PathLike[str],
+    report: Report,
+    text: Callable[[Opening], Columns | None] | None = None,
+) -> Extraction | None:
     """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
 
-    Raises `TraceError` where a strict `report` does. Cost: linear.
+    `text` reads a log that is no JSON. Raises `TraceError` where a strict `report` does. Cost: linear.
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
+    opening = partial(open_lines, path)
     with gc_paused():
         try:
-            log = read_columns(partial(open_lines, path))
+            log: Columns | None = read_columns(opening)
+            if log is None and text is not None:
+                with opening(Report()) as stream:
+                    is_json = stream.head.startswith("{")
+                log = None if is_json else text(opening)
         except TextError:
             return None
         return None if log is None else log.extraction(report)
-
-
-Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
-"""How the lines of a log are had; what is odd about them goes to the report."""
 
 
 def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:

@@ -162,7 +162,7 @@ def _clock_fault(clocks: ClockRows | None, world: Candidate, successors: list[li
     So they have where each pair leads to a clock that covers the earlier one. Else what was seen is carried
     forward. Cost: linear in the pairs, times the processes.
     """
-    if clocks is None or all(_leads_up(clocks, v, w) for v in world.order for w in successors[v]):
+    if clocks is None or all(clocks.covered(v, w) for v in world.order for w in successors[v]):
         return None
     carried: dict[int, dict[tuple[str | None, str], int]] = {}
     for v in world.order:
@@ -183,15 +183,6 @@ def _clock_fault(clocks: ClockRows | None, world: Candidate, successors: list[li
                 for key, own in latest.items():
                     known[key] = max(own, known.get(key, own))
     return None
-
-
-def _leads_up(clocks: ClockRows, earlier: int, later: int) -> bool:
-    """Whether nothing of the first event's past, nor the event, is unseen by the clock of the second one."""
-    one, other = clocks.of(earlier), clocks.of(later)
-    if one is None or other is None or one.execution != other.execution:
-        return False
-    get = other.entries.get
-    return all(get(process, 0) >= count for process, count in one.entries.items())
 
 
 def _successors(size: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:

@@ -19,6 +19,7 @@ from microcosm.givens.completeness import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
+from microcosm.order.clock_labels import clock_rows
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.order import lacking_order
@@ -257,7 +258,7 @@ def constrained(
         stated[fact.relation].append((position[fact.left], position[fact.right]))
     known.groups = [[position[event] for event in group] for group in groups]
     if clocks:
-        known.clocks = ClockRows(clocks, position)
+        known.clocks = clock_rows(clocks, position)
         known.before += known.clocks.cover()
         if known.decides or len(clocks) <= tuning.ROWS_UP_TO:
             known.lay_out()

@@ -189,18 +189,22 @@ def test_the_tables_can_be_read_again(spark: Any, tmp_path: Path) -> None:
 def test_the_same_is_found_however_traces_are_gathered(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole in a file, some of them; by Spark the others, or all."""
+    """Whole in a file or in some that follow each other; by Spark the others, or all."""
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, traces(8, count=6, steps=30))), encoding="utf-8")
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     assert {"found", "shuffled"} & whole.stages.keys() == {"found"}
     monkeypatch.setattr(pieces, "LARGEST", log.stat().st_size // 3)
+    monkeypatch.setattr(routes, "TOGETHER", 1)
+    near = job.extract(spark, [str(log)], str(tmp_path / "near"))
+    assert {"found", "shuffled"} & near.stages.keys() == {"found"}
+    monkeypatch.setattr(routes, "LARGEST", whole.summary["events"] // 2)
     some = job.extract(spark, [str(log)], str(tmp_path / "some"))
     assert some.stages.keys() > {"found", "shuffled"}
     monkeypatch.setattr(routes, "MOST", 0)
     none = job.extract(spark, [str(log)], str(tmp_path / "none"))
     assert {"found", "shuffled"} & none.stages.keys() == {"shuffled"}
-    for name, found in (("some", some), ("none", none)):
+    for name, found in (("near", near), ("some", some), ("none", none)):
         assert found.summary == whole.summary
         for each in job.TABLES:
             assert table(tmp_path / name, each) == table(tmp_path / "whole", each)

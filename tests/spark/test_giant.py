@@ -215,7 +215,7 @@ def test_several_giant_traces_in_one_log(spark: Any, tmp_path: Path, monkeypatch
     log.write_text("".join(map(line_of, events[::2] + events[1::2])), encoding="utf-8")
     asked = Asked(token="k", concurrent="seq % 25 = 1")
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"), asked)
-    monkeypatch.setattr(routes, "LARGE", 200)
+    monkeypatch.setattr(job, "worker_memory", lambda _: 200 * routes.PLAIN)
     found = job.extract(spark, [str(log)], str(tmp_path / "out"), asked)
     assert {"bases-0", "bases-1"} < found.stages.keys()
     assert found.summary == whole.summary
@@ -251,7 +251,7 @@ def test_what_cannot_be_done_in_slices_is_said(
     }
     lines = [line_of(replace(e, trace=reason)) for reason, events in refused.items() for e in events]
     log.write_text("".join(lines), encoding="utf-8")
-    monkeypatch.setattr(routes, "LARGE", 1)
+    monkeypatch.setattr(job, "worker_memory", lambda _: routes.PLAIN)
     with caplog.at_level("INFO", "microcosm.spark"):
         found = job.extract(spark, [str(log)], str(tmp_path / "out"), Asked(token="k", slices=2))
     assert sorted(found.summary["whole"]) == sorted(refused)

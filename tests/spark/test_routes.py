@@ -37,7 +37,10 @@ def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, Path
                 place = (number << 32) + len(rows)
                 rows.append({"at": place, "trace": trace})
                 own.setdefault(trace, []).append(place)
-            counts += [{"trace": trace, "first": found[0], "last": found[-1]} for trace, found in own.items()]
+            counts += [
+                {"trace": trace, "events": len(found), "first": found[0], "last": found[-1]}
+                for trace, found in own.items()
+            ]
         pq.write_table(pa.Table.from_pylist(rows, schema=EVENTS), events / f"{9 - at}.parquet")
         pq.write_table(pa.Table.from_pylist(counts, schema=SIZES), sizes / f"{at}.parquet")
     return events, sizes
@@ -45,52 +48,73 @@ def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, Path
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(st.lists(st.lists(TRACES, max_size=5), max_size=3), min_size=1, max_size=4), st.integers(1, 8)
+    st.lists(st.lists(st.lists(TRACES, max_size=5), max_size=3), min_size=1, max_size=5),
+    st.integers(1, 8),
+    st.integers(1, 12),
+    st.sets(TRACES, max_size=2),
 )
-def test_each_trace_is_whole_in_a_file_or_told_to_be_apart(
-    tmp_path_factory: pytest.TempPathFactory, files: list[list[list[str | None]]], together: int
+def test_each_trace_is_done_once_or_told_to_be_apart(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: list[list[list[str | None]]],
+    together: int,
+    most: int,
+    sliced: set[str | None],
 ) -> None:
     folder = tmp_path_factory.mktemp("staged")
     events, sizes = stage(folder, files)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "TOGETHER", together)
-        where = routes.places(events, sizes)
+        where = routes.places(events, sizes, pa.array(sorted(sliced, key=str), pa.string()), most)
     assert where is not None
-    present = [{trace for piece in pieces for trace in piece} for pieces in files]
-    traces = set().union(*present)
-    apart = {trace for trace in traces if sum(trace in some for some in present) > 1}
-    assert set(where.apart.to_pylist()) == apart
-    assert where.all_apart == (traces == apart)
-    assert sorted(Path(piece.path) for some in where.files for piece in some) == sorted(
-        path for path in events.glob("*.parquet") if pq.read_metadata(path).num_rows
-    )
-    for piece in (piece for some in where.files for piece in some):
-        table = pa.Table.from_batches(
-            routes.in_order([piece], ["at", "trace"], where.apart),
-            pa.schema([EVENTS.field("at"), EVENTS.field("trace")]),
-        )
-        found = table.to_pylist()
-        all_of_it = pq.read_table(piece.path, columns=["at", "trace"]).to_pylist()
-        assert sorted(row["at"] for row in found) == [
-            row["at"] for row in all_of_it if row["trace"] not in apart
-        ]
+    runs, apart = where
+    every = [row for path in events.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    done: list[str | None] = apart.to_pylist()
+    for run in runs:
+        batches = routes.in_order(run, ["at", "trace"])
+        schema = pa.schema([EVENTS.field("at"), EVENTS.field("trace")])
+        found = pa.Table.from_batches(batches, schema).to_pylist()
         changes = [
             row["trace"] for at, row in enumerate(found) if not at or found[at - 1]["trace"] != row["trace"]
         ]
-        assert len(changes) == len(set(changes))
         for trace in changes:
             places = [row["at"] for row in found if row["trace"] == trace]
-            assert places == sorted(places)
+            assert places == sorted(row["at"] for row in every if row["trace"] == trace)
+        done += changes
+        looked_at = sum(pq.read_metadata(path).num_rows for path in [*run.own, *run.more])
+        largest = max([0, *(sum(row["trace"] == trace for row in every) for trace in changes)])
+        assert looked_at <= max(most, 2 * largest)
+    assert sorted(done, key=str) == sorted({row["trace"] for row in every} - sliced, key=str)
+
+
+def test_traces_that_go_on_in_the_next_file_are_done_by_who_has_their_beginning(tmp_path: Path) -> None:
+    events, sizes = stage(tmp_path, [[["a", "x", "b"]], [["b", "y", "c"]], [["c", "d", "z"]]])
+    nothing = pa.array([], pa.string())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "TOGETHER", 3)
+        where = routes.places(events, sizes, nothing, 6)
+        assert where is not None
+        runs, apart = where
+        assert not len(apart)
+        assert [(len(run.own), len(run.more), run.without.to_pylist()) for run in runs] == [
+            (1, 1, []),
+            (1, 1, ["b"]),
+            (1, 0, ["c"]),
+        ]
+        where = routes.places(events, sizes, nothing, 5)
+        assert where is not None
+        assert sorted(where[1].to_pylist()) == ["b", "c"]
+        assert [(len(run.own), len(run.more)) for run in where[0]] == [(1, 0)] * 3
 
 
 def test_where_there_is_too_much_it_is_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    events, sizes = stage(tmp_path, [[["a", "b"]]])
-    where = routes.places(events, sizes)
+    events, sizes = stage(tmp_path, [[["a", "a", "b", "b", "c"]]])
+    nothing = pa.array([], pa.string())
+    where = routes.places(events, sizes, nothing, 5)
     assert where is not None
-    assert not where.all_apart
-    monkeypatch.setattr(routes, "LARGEST", 1)
-    where = routes.places(events, sizes)
+    assert not len(where[1])
+    where = routes.places(events, sizes, nothing, 1)
     assert where is not None
-    assert where.all_apart
+    assert not where[0]
+    assert len(where[1]) == 3
     monkeypatch.setattr(routes, "MOST", 1)
-    assert routes.places(events, sizes) is None
+    assert routes.places(events, sizes, nothing, 5) is None

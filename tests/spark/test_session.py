@@ -49,6 +49,34 @@ def test_the_memory_of_a_worker_is_that_of_its_executor_or_of_this_machine() -> 
     assert one // 4 == four
 
 
+def test_a_small_job_starts_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark", reason="without it no job begins")
+    log, table = tmp_path / "log.jsonl", tmp_path / "table.jsonl"
+    log.write_text(line_of(TraceEvent("p", 1, "send", "m")) + line_of(TraceEvent("q", 1, "receive", "m")))
+    table.write_text('{"id": "a", "external": [["a", "<", "b"]]}\n{"id": "a"}\n', encoding="utf-8")
+    started: list[str] = []
+
+    def start(master: str, _: object) -> Any:
+        started.append(master)
+        return SimpleNamespace(conf=None, range=lambda count: count, stop=lambda: started.append("stopped"))
+
+    monkeypatch.setattr(session, "_running", lambda: None)
+    monkeypatch.setattr(session, "find_java", lambda: None)
+    monkeypatch.setattr(session, "_start", start)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0
+    assert "2 events, 1 edges, 2 frontiers" in capsys.readouterr().out
+    assert main(["spark", "bisim", str(table), "--out", str(tmp_path / "classes")]) == 0
+    assert not started
+    with session.session("local[3]", later=True) as spark:
+        assert spark.conf.get("spark.master") == "local[3]"
+        assert not started
+        assert (spark.range(5), spark.range(6)) == (5, 6)
+    assert started == ["local[3]", "stopped"]
+
+
 class Full(Piece):
     """A piece of a file; whoever opens it finds the disk full."""
 

@@ -79,7 +79,7 @@ def bisim(
     from microcosm.spark.session import session
 
     limit = _most_bad(max_bad)
-    with _progress(), session(master) as spark:
+    with _progress(), session(master, later=True) as spark:
         [source] = _seen_by_all(master, [source])
         found = job.bisim(spark, source, out, pairs, strict, rules, offline, limit)
     _warn(found.faults, found.summary["reported"])
@@ -138,7 +138,7 @@ def extract(
 
     asked = job.Asked(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
     known_format(format)
-    with _progress(), session(master) as spark:
+    with _progress(), session(master, later=True) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
     _warn(found.faults, found.summary["reported"])
     return _answer(out, found.summary, found.stages, json)
@@ -176,7 +176,7 @@ def assert_that(
         raise exits.UsageError("spark assert TRACE... QUESTIONS.ask: name traces, and last the questions")
     *traces, asked = inputs
     limit = _most_bad(max_bad)
-    with _progress(), session(master) as spark:
+    with _progress(), session(master, later=True) as spark:
         found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact, max_bad=limit)
     _warn(found.faults, found.summary["reported"])
     _answer(out, found.summary, found.stages, json)

@@ -179,7 +179,7 @@ LONGEST = 0.5
 def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     """Warn where no world fits what is given, though online decision making does not see it."""
     given = known.givens
-    if len(given.clocks) > MOST_EVENTS or given.externals > MOST_EVENTS:
+    if given.rightly_clocked or max(len(given.clocks), given.externals) > MOST_EVENTS:
         return
     stated = (fact.relation.value == "<>" for fact in given.external.values())
     if not (given.refuted or given.stamps or given.tokens or given.clocks or any(stated)):

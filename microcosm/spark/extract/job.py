@@ -96,8 +96,6 @@ class _Job:
         self._asked = asked
 
     def run(self, inputs: Inputs) -> Outcome:
-        from pyspark.sql import functions as F
-
         chosen = self._chosen()
         read = self._read(inputs)
         output, folder = self._output, self._output.staged("read")
@@ -115,6 +113,8 @@ class _Job:
             return good if chosen is None else good.withColumn("chosen", chosen)
 
         def rest() -> DataFrame:
+            from pyspark.sql import functions as F
+
             found = marked()
             for trace in sliced:
                 found = found.where(~F.col("trace").eqNullSafe(F.lit(trace)))
@@ -194,11 +194,11 @@ class _Job:
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
+        if self._asked.concurrent is None:
+            return None
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
-        if self._asked.concurrent is None:
-            return None
         condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
         try:
             self._output.spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)

@@ -2,14 +2,15 @@
 
 A shuffle takes each row into Java, through a sort and back to Python, which is more than finding its edges
 takes: with it the job took 1.4 times as long where events lie together (3·10⁵ events, benchmarks.spark_many).
-Logs mostly have the events of a trace together: then a task reads the file in which they were staged, and has
-whole traces. The events of other traces, or of which more is asked than what was staged, Spark gathers.
+Logs mostly have the events of a trace together, or near each other: then a task reads the files in which
+they were staged, and has whole traces. Those of other traces, or of which more is asked than what was
+staged, Spark gathers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io.events import id_of
 from microcosm.spark.io.input_splits import Piece
 from microcosm.spark.io.sink import Kernel
+from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,19 +36,25 @@ MOST = 1_000_000
 """Of so many traces, each counted once a piece of input, it is looked here where they are."""
 
 LARGEST = 2_000_000
-"""Events of a file that a task holds, at most."""
+"""Events of the files that a task looks at, at most, unless half of them are of one trace.
+
+Fewer where a worker cannot hold them.
+"""
 
 TOGETHER = 250_000
 """So many events, more or less, are for one task."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The files for each task, with whole traces but for those that are `apart`, which may be all."""
+class FileRun:
+    """Files one after the other, and those after them in which their traces go on.
 
-    files: list[list[Piece]]
-    apart: pa.Array
-    all_apart: bool
+    A task does the traces that are in its own files, but for some: those that begin before, or are apart.
+    """
+
+    own: list[str]
+    more: list[str]
+    without: pa.Array
 
 
 def by_trace(
@@ -63,71 +71,102 @@ def by_trace(
     """
     made = {}
     read = output.staged("read")
-    where = None if "chosen" in columns else places(read / "events", read / "sizes")
+    not_here = pa.array(sliced, pa.string())
+    most = min(LARGEST, worker_memory(output.spark) // PLAIN)
+    where = None if "chosen" in columns else places(read / "events", read / "sizes", not_here, most)
     some = events
-    if where is not None:
-        not_here = pa.array(sliced, pa.string())
-        if not where.all_apart:
-            without = pa.concat_arrays([where.apart, not_here])
-            work = input_splits.work(
-                output.spark, where.files, lambda some: kernel(in_order(some, columns, without))
-            )
-            made["found"] = output.tables("found", tables, *work)
-        apart = where.apart.filter(pc.invert(pc.is_in(where.apart, not_here)))
-        if made and not len(apart):
+    if where is not None and where[0]:
+        runs, apart = where
+        files = [[Piece(path, number=at) for path in [*run.own, *run.more]] for at, run in enumerate(runs)]
+        work = input_splits.work(
+            output.spark, files, lambda some: kernel(in_order(runs[next(some).number], columns))
+        )
+        made["found"] = output.tables("found", tables, *work)
+        if not len(apart):
             return made
-        if made:
-            output.put("apart", pa.table({"trace": apart}))
+        output.put("apart", pa.table({"trace": apart}))
 
-            def some() -> DataFrame:
-                every, here = events(), output.read("apart")
-                return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
+        def some() -> DataFrame:
+            every, here = events(), output.read("apart")
+            return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
 
     shuffled = some().select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
     made["shuffled"] = output.tables("shuffled", tables, shuffled, kernel)
     return made
 
 
-def places(events: Path, sizes: Path) -> Places | None:
-    """Where the traces are whose `sizes` were staged with their events (`microcosm.spark.io.reading`).
+def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[FileRun], pa.Array] | None:
+    """Who does the traces whose `sizes` were staged with their events, and which are apart.
 
-    None where they are too many to be looked at. Cost: the sizes are read, and the end of each file of
-    events.
+    Those `sliced` are nobody's; a task looks at `most` events, or twice as many as its largest trace has.
+    None where there are too many traces to be looked at. Cost: the sizes are read
+    (`microcosm.spark.io.reading`), and the end of each file of events.
     """
     if staging.rows(sizes) > MOST:
         return None
-    columns = ["trace", "first", "last"]
+    columns = ["trace", "events", "first", "last"]
     counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])
-    ends = counted.group_by("trace").aggregate([("first", "min"), ("last", "max")])
+    counted = counted.filter(pc.invert(pc.is_in(counted.column("trace"), sliced)))
+    ends = counted.group_by("trace").aggregate([("events", "sum"), ("first", "min"), ("last", "max")])
+    trace = ends.column("trace").combine_chunks()
     found = sorted(described for path in events.glob("*.parquet") if (described := _described(path)))
-    begins = np.array([begin for begin, _, _ in found], dtype=np.int64)
-    large = np.array([rows > LARGEST for _, rows, _ in found], dtype=bool)
+    paths = [str(path) for _, _, path in found]
+    begins, rows = (np.array([each[at] for each in found], dtype=np.int64) for at in (0, 1))
     first, last = (
         np.searchsorted(begins, ends.column(name).to_numpy(), "right") - 1
         for name in ("first_min", "last_max")
     )
-    apart = pa.array((first != last) | large[first])
-    files: list[list[Piece]] = []
+    starts = _starts(rows.tolist())
+    of = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))  # the run of each file
+    begun, ended = of[first], of[last]
+    reach = np.array([*starts[1:], len(rows)], dtype=np.int64)
+    size = np.add.reduceat(rows, starts) if starts else rows
+    np.maximum.at(reach, begun, last + 1)
+    largest = np.zeros(len(starts), dtype=np.int64)
+    np.maximum.at(largest, begun, ends.column("events_sum").to_numpy())
+    before = np.append(0, np.cumsum(rows))
+    fits = before[reach] - before[starts] <= np.maximum(most, 2 * largest)
+    here = fits[begun] | ((begun == ended) & (size[begun] <= most))
+    others = np.flatnonzero(~here | (begun < ended))
+    runs = []
+    for run in np.unique(begun[here]).tolist():
+        end = starts[run + 1] if run + 1 < len(starts) else len(rows)
+        mine = here[others] & (begun[others] == run)
+        there = (begun[others] <= run) & (ended[others] >= run) & ~mine
+        without = pa.concat_arrays([trace.take(pa.array(others[there])), sliced])
+        more = paths[end : reach[run]] if fits[run] else []
+        runs.append(FileRun(paths[starts[run] : end], more, without))
+    return runs, trace.filter(pa.array(~here))
+
+
+def _starts(rows: Sequence[int]) -> list[int]:
+    """Where runs of files with so many rows begin, each with as many as `TOGETHER` or one file."""
+    found: list[int] = []
     room = 0
-    for _, rows, path in found:
-        if not files or rows > room:
-            files.append([])
+    for at, count in enumerate(rows):
+        if not found or count > room:
+            found.append(at)
             room = TOGETHER
-        files[-1].append(Piece(str(path)))
-        room -= rows
-    some = ends.filter(apart).column("trace").combine_chunks()
-    return Places(files, some, len(some) == len(ends))
+        room -= count
+    return found
 
 
-def in_order(files: Iterable[Piece], columns: Sequence[str], without: pa.Array) -> Iterator[pa.RecordBatch]:
-    """The rows of some files, those of a trace together and in the order of `at`, but for some traces.
+def in_order(run: FileRun, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of the traces of a run, those of a trace together and in the order of `at`.
 
-    Memory: the files.
+    Memory: its own files, and their traces in the others.
     """
-    parts = [pq.read_table(each.path, columns=[*columns], partitioning=None) for each in files]
-    table = pa.concat_tables(parts).select([*columns])
-    if len(without):
-        table = table.filter(pc.invert(pc.is_in(table.column("trace"), without)))
+
+    def rows(path: str) -> pa.Table:
+        return pq.read_table(path, columns=[*columns], partitioning=None).select([*columns])
+
+    table = pa.concat_tables(map(rows, run.own))
+    if len(run.without):
+        table = table.filter(pc.invert(pc.is_in(table.column("trace"), run.without)))
+    if run.more:
+        own = table.column("trace").unique()
+        more = (every.filter(pc.is_in(every.column("trace"), own)) for every in map(rows, run.more))
+        table = pa.concat_tables([table, *more])
     trace = table.column("trace").combine_chunks().dictionary_encode()
     code = pc.fill_null(trace.indices, -1).to_numpy(zero_copy_only=False)
     at = table.column("at").to_numpy()
@@ -147,15 +186,12 @@ def _described(path: Path) -> tuple[int, int, Path] | None:
     return min(group.column(column).statistics.min for group in groups), described.num_rows, path
 
 
-LARGE = 4_000_000
-"""A trace of so many events is done in slices; of fewer where a worker cannot hold them.
-
-Measured on two cores: one trace of 10⁶ events takes 65 s in slices and 17 s at once, 20 traces of 210,000
-events 108 s and 22 s.
-"""
-
 PLAIN, CAREFUL = 700, 3_500
-"""Bytes of an event that a worker looks at: of a plain trace, and of one with clocks, stamps or links."""
+"""Bytes of an event that a worker looks at: of a plain trace, and of one with clocks, stamps or links.
+
+What a worker can hold is done at once: 4·10⁶ plain events took 23 s of the processor and 340 bytes each, and
+53 s in 16 slices (docs/guides/spark.md).
+"""
 
 SLICED = {"name", "clock", "lamport"}
 """Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
@@ -199,14 +235,14 @@ def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
     traces, largest, of_size = _counted(read, folder / "sizes")
     found = Routes(traces)
     alone = slices is not None and traces <= 1
-    least = 0 if alone else min(LARGE, room // CAREFUL)
+    least = 0 if alone else room // CAREFUL
     if not traces or largest < least:
         return found
     for row in sorted(of_size(least), key=lambda row: (row["trace"] is not None, row["trace"])):
         trace, count = row["trace"], row["events"]
         used = frozenset(name for name in reading.COUNTED if row[name])
         size = CAREFUL if used.intersection(reading.ORDERING) else PLAIN
-        if not alone and count < min(LARGE, room // size):
+        if not alone and count < room // size:
             continue
         found._events[trace] = count
         why = [name for name in reading.ORDERING if name in used - SLICED]

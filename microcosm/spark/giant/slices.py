@@ -40,6 +40,8 @@ _SLICED = f"slice long, {_FOUR}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
 _MOVED = "process long, cut long, position long"
+_SIZE = -1
+"""In the place of a process: the row tells how many receptions are in a slice."""
 _PLACES = "place long, step long"
 _BATCH = 1024
 _PLACED = 1 << 20
@@ -82,18 +84,20 @@ class Slices:
 
     def _ask(
         self, folder: Path, columns: Sequence[str], kernel: Any, schema: str, size: int = 0
-    ) -> list[Any]:
-        """All rows that tasks over the files of a folder find; a task at most `size` of `_MOVED`."""
+    ) -> list[Numbers]:
+        """What tasks over the files of a folder find, by columns; a task at most `size` rows of `_MOVED`."""
         from pyspark.sql import functions as F
 
         table, run = input_splits.over(self._output.spark, folder, columns, kernel)
         if table is None:
-            return [tuple(row.values()) for batch in run(input_splits.first()) for row in batch.to_pylist()]
-        found = table.mapInArrow(run, schema)
-        if size * len(input_splits.row_groups(folder)) > _MOVES:
-            least = F.expr("if(process is null, sum(position), min(position)) position")
-            found = found.groupBy("process", "cut").agg(least)
-        return list(found.collect())
+            found = pa.Table.from_batches(run(input_splits.first()), rows.arrow_schema(schema))
+        else:
+            made = table.mapInArrow(run, schema)
+            if size * len(input_splits.row_groups(folder)) > _MOVES:
+                least = F.expr(f"if(process = {_SIZE}, sum(position), min(position)) position")
+                made = made.groupBy("process", "cut").agg(least)
+            found = made.toArrow()
+        return [column.to_numpy() for column in found.columns]
 
     def _by_lines(self, slices: int) -> Numbers:
         """Where the cuts are if the places of events in the log are their order."""
@@ -105,10 +109,11 @@ class Slices:
             chosen = np.sort(at)[step // 2 :: step]
             yield pa.RecordBatch.from_pydict({"place": chosen, "step": np.full(len(chosen), step)})
 
-        sampled = sorted(tuple(row) for row in self._ask(self._chains, ["at"], places, _PLACES))
-        weights = np.cumsum([step for _, step in sampled])
-        targets = [weights[-1] * cut / slices for cut in range(1, slices)]
-        firsts = [sampled[min(int(at), len(sampled) - 1)][0] for at in np.searchsorted(weights, targets)]
+        sampled, steps = self._ask(self._chains, ["at"], places, _PLACES)
+        order = np.argsort(sampled)
+        weights = np.cumsum(steps[order])
+        targets = weights[-1] * np.arange(1, slices) / slices
+        firsts = sampled[order][np.minimum(np.searchsorted(weights, targets), len(sampled) - 1)].tolist()
         numbers = self._numbers
         shape = (len(numbers), slices - 1)
 
@@ -123,30 +128,25 @@ class Slices:
             yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
 
         told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
-        return cutting.monotone(self._lowered(np.full(shape, NEVER, dtype=np.int64), told))
-
-    def _lowered(self, cuts: Numbers, changes: list[Any]) -> Numbers:
-        found = cuts.copy()
-        for process, cut, position in changes:
-            found[process, cut] = min(found[process, cut], position)
-        return found
+        cuts = np.full(shape, NEVER, dtype=np.int64)
+        np.minimum.at(cuts, (told[0], told[1]), told[2])
+        return cutting.monotone(cuts)
 
     def _consistent(self, cuts: Numbers) -> tuple[Numbers, int]:
         """The cuts made consistent with all pairs, and the receptions of the largest slice."""
         while True:
-            told = self._round(cuts)
-            sizes = [position for process, _, position in told if process is None]
-            changes = [row for row in told if row[0] is not None]
-            if not changes:
+            process, cut, position = self._round(cuts)
+            sizes, moves = process == _SIZE, process != _SIZE
+            if not moves.any():
                 widest = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
-                for process, cut, size in told:
-                    if process is None:
-                        widest[cut] += size
-                return cuts, int(widest.max()) if sizes else 0
-            cuts = cutting.monotone(self._lowered(cuts, changes))
+                np.add.at(widest, cut[sizes], position[sizes])
+                return cuts, int(widest.max())
+            lowered = cuts.copy()
+            np.minimum.at(lowered, (process[moves], cut[moves]), position[moves])
+            cuts = cutting.monotone(lowered)
 
-    def _round(self, cuts: Numbers) -> list[tuple[int | None, int, int]]:
-        """What has to move; with no process, how many receptions are in a slice as the cuts are."""
+    def _round(self, cuts: Numbers) -> list[Numbers]:
+        """What has to move; of process `_SIZE`, how many receptions are in a slice as the cuts are."""
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             lowered = cuts
@@ -157,11 +157,9 @@ class Slices:
                 received = cutting.slice_of(cuts, part.receiver, part.received)
                 sizes += np.bincount(received, minlength=len(sizes))
             yield _moved(cutting.moved(cuts, lowered))
-            every = pa.nulls(len(sizes), pa.int64())
-            columns = [every, pa.array(range(len(sizes)), pa.int64()), pa.array(sizes)]
-            yield pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(_MOVED))
+            yield _moved([(_SIZE, at, size) for at, size in enumerate(sizes.tolist())])
 
-        return [tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])]
+        return self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])
 
     def _sample(self, step: int) -> Pairs:
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -171,7 +169,7 @@ class Slices:
                 chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
                 yield batch.filter(pa.array(chosen))
 
-        return Pairs.of([tuple(row) for row in self._ask(self._pairs, FOUR, kernel, _FOUR)])
+        return Pairs(*self._ask(self._pairs, FOUR, kernel, _FOUR))
 
     def scan(self, cuts: Numbers, asked: Asked) -> tuple[Knowledge, list[tuple[int, int]]]:
         """What the processes knew, and the receptions (process, position) on cycles; a shuffle of pairs."""

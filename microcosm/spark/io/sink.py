@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from microcosm import files
 from microcosm.spark.io.input_splits import first
+from microcosm.spark.io.lists import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,7 +77,7 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
 
     try:
         if table is not None:
-            told = [row.asDict() for row in table.mapInArrow(run, _TOLD).collect()]
+            told = [row.asDict() for row in map_in_arrow(table, run, _TOLD).collect()]
         else:
             told = [row for batch in run(first()) for row in batch.to_pylist()]
         _keep(attempt, schemas, told)

@@ -100,9 +100,13 @@ def _is_header(line: str) -> bool:
     return all(f"(?<{group}>" in line or f"(?P<{group}>" in line for group in ("host", "clock"))
 
 
+def known(pattern: str) -> Shape | None:
+    """The layout that a pattern describes, where it is one of those that need none."""
+    return _KNOWN.get(pattern.replace("(?P<", "(?<"))
+
+
 def _reading(pattern: str, file: str = "--pattern", line: int | None = None) -> Reading:
-    shape = _KNOWN.get(pattern.replace("(?P<", "(?<"))
-    return shape or partial(matched, record_pattern(pattern, file, line))
+    return known(pattern) or partial(matched, record_pattern(pattern, file, line))
 
 
 def _second_line(
