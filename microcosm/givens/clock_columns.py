@@ -106,8 +106,8 @@ class ClockColumns(Mapping[str, Clock]):
     def hold_along(self, places: Iterable[int]) -> bool:
         """Whether each clock covers those of all that it has seen, which stand before it in a line of events.
 
-        `places` are those of its names there. Then the line is a world, in which those pairs are ordered that the clocks order. Cost: linear in the
-        events times the processes.
+        `places` are those of its names there. Then the line is a world, in which those pairs are
+        ordered that the clocks order. Cost: linear in the events times the processes.
         """
         place, guard = [*places], guards(len(self.processes))
         for thread in self.threads.values():
