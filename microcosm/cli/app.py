@@ -237,6 +237,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = exits.failure(error, NAME)
         output.tell_warnings()
     finally:
+        if argv is None:  # the program ends: nobody need look for garbage in what is left
+            gc.freeze()
         gc.set_threshold(*usual)
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code

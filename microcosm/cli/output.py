@@ -103,17 +103,17 @@ def write_givens(givens: Givens, out: str | None, json: bool) -> None:
     """Write a microcosm to OUT, or to standard output."""
     from microcosm import files
     from microcosm.text.json_form import givens_to_json
-    from microcosm.text.mc_writer import iter_mc
+    from microcosm.text.mc_writer import mc_texts
 
     if json or (out is not None and out.endswith(".json")):
-        lines: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
+        texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
-        lines = iter_mc(givens)
+        texts = mc_texts(givens)
     if out is None or out == files.STDIN:
-        sys.stdout.writelines(lines)
+        sys.stdout.writelines(texts)
     else:
         with files.writing(out) as stream:
-            stream.writelines(lines)
+            stream.writelines(texts)
 
 
 def complain(*lines: str) -> None:

@@ -32,12 +32,19 @@ from microcosm.order.stamps import StampOrder
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
 
+Placed = tuple[list[str], Sequence[int]]
+"""Names, and the position of each."""
+
 
 class NumberedEvents(NamedTuple):
-    """The position of each named event, in their order, and what is stated of them by their positions."""
+    """The position of each named event, in their order, and what is stated of them by their positions.
+
+    `placed` are the names as the givens list them, where that is another order.
+    """
 
     position: dict[str, int]
     stated: dict[Relation, Columns]
+    placed: Placed = ([], [])
 
 
 def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
@@ -51,8 +58,8 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     >>> givens = Givens()
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
-    >>> numbered(givens)
-    NumberedEvents(position={'a': 0, 'b': 1, 'c': 2}, stated={Relation.BEFORE: ([1, 0], [2, 1])})
+    >>> found = numbered(givens); found.position, [*map(list, found.stated[Relation.BEFORE])]
+    ({'a': 0, 'b': 1, 'c': 2}, [[1, 0], [2, 1]])
     """
     order: Sequence[int]
     stated: dict[Relation, Columns]
@@ -92,13 +99,14 @@ def _in_order(
     names: list[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> NumberedEvents:
     """The events `names` and what is `stated` of them, renumbered from `first` in the given order."""
-    place = _places(order, first).__getitem__
+    places = _places(order, first)
+    place = places.__getitem__
     moved: dict[Relation, Columns] = {
-        relation: ([*map(place, columns[0])], [*map(place, columns[1])])
-        for relation, columns in stated.items()
+        relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
+        for relation, (lefts, rights) in stated.items()
     }
-    ordered = [names[at - first] for at in order]
-    return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved)
+    ordered = map([*repeat("", first), *names].__getitem__, order)
+    return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved, (names, places[first:]))
 
 
 def _places(order: Sequence[int], first: int) -> array[int]:
@@ -115,20 +123,17 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) 
     as_stated = range(first, end)
     if all(map(lt, lefts, rights)):
         return as_stated
-    later = bytearray(end)
-    for b in rights:
-        later[b] = 1
-    # Those that something is before, in the order in which that is said.
-    sources_first = [at for at in as_stated if not later[at]]
-    sources_first += dict.fromkeys(rights)
-    place = _places(sources_first, first).__getitem__
-    if all(map(lt, map(place, lefts), map(place, rights))):
-        return sources_first
+    said = array("q", [-1]) * end  # where it is first said that something is before
+    deque(map(said.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
+    if all(map(lt, map(said.__getitem__, lefts), map(said.__getitem__, rights))):
+        return [*(at for at in as_stated if said[at] < 0), *dict.fromkeys(rights)]
     return causal_order(end, lefts, rights)[first:] or as_stated
 
 
 class Universe:
     """Positions for event names, from `OUTSIDERS` on in the order given; a new name takes the next position.
+
+    `placed` are names that are asked for in this order, and the positions that they have.
 
     `named` is the set of all positions in use, `members` those of the events in M. The first two positions
     are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the positions that were
@@ -137,9 +142,10 @@ class Universe:
 
     OUTSIDERS = 2
 
-    def __init__(self, position: dict[str, int]) -> None:
+    def __init__(self, position: dict[str, int], placed: Placed = ([], [])) -> None:
         self.names = ["", "", *position]
         self.position = position
+        self._placed = placed
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
         self.vacant: set[int] = set()
@@ -155,8 +161,13 @@ class Universe:
 
     def places(self, names: Iterable[str]) -> Iterable[int]:
         """The positions of names that are in use."""
-        if isinstance(names, list) and self.names[self.OUTSIDERS : self.OUTSIDERS + len(names)] == names:
-            return range(self.OUTSIDERS, self.OUTSIDERS + len(names))
+        listed, places = self._placed
+        if isinstance(names, list):
+            many = len(names)
+            if self.names[self.OUTSIDERS : self.OUTSIDERS + many] == names:
+                return range(self.OUTSIDERS, self.OUTSIDERS + many)
+            if listed[:many] == names:
+                return places[:many]
         return map(self.position.__getitem__, names)
 
     def __len__(self) -> int:
@@ -183,7 +194,7 @@ class Ground:
     def __init__(self, givens: Givens) -> None:
         found = numbered(givens, Universe.OUTSIDERS)
         self._givens = givens
-        self.universe = universe = Universe(found.position)
+        self.universe = universe = Universe(found.position, found.placed)
         position = universe.position
         clocks = clock_rows(givens.clocks, position) if givens.clocks else None
         self.clocks = clocks or NO_CLOCKS

@@ -8,7 +8,7 @@ made when somebody asks for it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
@@ -103,13 +103,13 @@ class ClockColumns(Mapping[str, Clock]):
         """The clock of an event as a vector."""
         return self.vectors[at] | self.counts[at] << self.owners[at] * FIELD
 
-    def hold_along(self, line: Mapping[str, int]) -> bool:
+    def hold_along(self, places: Iterable[int]) -> bool:
         """Whether each clock covers those of all that it has seen, which stand before it in a line of events.
 
-        Then the line is a world, in which those pairs are ordered that the clocks order. Cost: linear in the
-        events times the processes.
+        `places` are those of its names there. Then the line is a world, in which those pairs are
+        ordered that the clocks order. Cost: linear in the events times the processes.
         """
-        place, guard = [*map(line.__getitem__, self.names)], guards(len(self.processes))
+        place, guard = [*places], guards(len(self.processes))
         for thread in self.threads.values():
             before = -1
             for event in thread:

@@ -7,6 +7,7 @@ true of messages (`Givens.messages`).
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -86,6 +87,10 @@ def messages_of(columns: Iterable[Sequence[str]]) -> list[Message]:
     return [*map(tuple.__new__, repeat(Message), zip(*columns, repeat(()), strict=False))]
 
 
+_TOGETHER = 1000
+"""So many events of messages are looked for together."""
+
+
 class MessageBuilder:
     """Messages without receivers, as columns come.
 
@@ -117,14 +122,22 @@ class MessageBuilder:
         """
         kinds, events, messages, processes = self._columns
         names = [*linked]
-        numbers = [*map(linked.get, events, repeat(len(names)))]
-        whose = dict(zip(numbers, processes, strict=True))
-        apart = [*compress(count(), map(eq, numbers, repeat(len(names))))] if len(names) in whose else []
+        numbers = array("q")
+        for at in range(0, len(events), _TOGETHER):
+            part = events[at : at + _TOGETHER]
+            due = numbers[-1] + 1 if numbers else 0
+            if names[due : due + len(part)] == part:  # told in the order of the links
+                numbers.extend(range(due, due + len(part)))
+            else:
+                numbers.extend(map(linked.get, part, repeat(len(names))))
+        whose: list[str | None] = [None] * (len(names) + 1)
+        deque(map(whose.__setitem__, numbers, processes), maxlen=0)
+        apart = [] if whose.pop() is None else [*compress(count(), map(eq, numbers, repeat(len(names))))]
         if not apart:
             events = [*map(names.__getitem__, numbers)]  # one string a name
         told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
-        all_told = len(whose) == len(names) + bool(apart)
-        return told, [*map(whose.__getitem__, range(len(names)))] if all_told else None
+        owners = [process for process in whose if process is not None]
+        return told, owners if len(owners) == len(names) else None
 
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -255,10 +268,10 @@ class OrderColumns:
             self._into.names = NameNumbers(self.names)
         return self._into.names
 
-    def placed(self, position: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-        """The positions of the two ends of each link, in their order. Cost: linear."""
-        place = [*map(position.__getitem__, self.names)].__getitem__
-        return zip(map(place, self.lefts), map(place, self.rights), strict=True)
+    def placed(self, places: Iterable[int]) -> tuple[Iterator[int], Iterator[int]]:
+        """The left ends and the right ends of the links, by the `places` of its names. Cost: linear."""
+        place = [*places].__getitem__
+        return map(place, self.lefts), map(place, self.rights)
 
     def facts(self) -> Facts:
         """One by one, in their order. Cost: linear, in one pass over each column."""
@@ -288,18 +301,15 @@ class OrderBuilder:
     """`a < b` as they come.
 
     >>> links = OrderBuilder()
-    >>> links.extend(["a", "b", "b", "c"], ["line 1", "line 2"]); links.links().lefts
+    >>> links.extend(["a", "b", "b", "c"], ["line 1", "line 2"]); [*links.links().lefts]
     [0, 1]
     """
 
     def __init__(self) -> None:
         self._number: defaultdict[str, int] = defaultdict(count().__next__)
-        self.ends: list[int] = []
+        self.ends = array("I")
         """The numbers of names, left and right by turns."""
         self._sources: list[Sequence[str | None]] = []
-
-    def __len__(self) -> int:
-        return len(self.ends) // 2
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -308,15 +318,14 @@ class OrderBuilder:
 
     def extend(self, ends: Sequence[str], sources: Sequence[str | None]) -> None:
         """Add links by their ends, left and right by turns, with the sources of each."""
-        self.ends += map(self._number.__getitem__, ends)
+        self.ends.extend(map(self._number.__getitem__, ends))
         self._sources.append(sources)
 
     @property
     def repeated(self) -> bool:
         """Whether some link came twice."""
-        ends = self.ends
-        # Sorted, as links mostly come from one event to the next: a set takes a third longer.
-        apart = sorted(map(add, map(mul, ends[0::2], repeat(len(self._number))), ends[1::2]))
+        # Both numbers of each in one. Sorted, as links mostly come in some order: a set takes longer.
+        apart = sorted(memoryview(self.ends).cast("B").cast("Q"))
         return any(map(eq, apart, islice(apart, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:

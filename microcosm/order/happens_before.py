@@ -90,18 +90,20 @@ def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) ->
 def causal_order(size: int, lefts: Iterable[int], rights: Iterable[int]) -> list[int]:
     """The positions in the order of `cycle_or_order`, of pairs in columns; none where there is a cycle.
 
-    Cost: O(V + E); a list is made only for a position that is before several.
+    Cost: O(V + E); a list is made only for a position that is before more than two.
 
     >>> causal_order(3, [2, 0], [0, 1]), causal_order(2, [0, 1], [1, 0])
     ([2, 0, 1], [])
     """
-    waiting, following = [0] * size, [-1] * size
+    waiting, following, second = [0] * size, [-1] * size, [-1] * size
     more: dict[int, list[int]] = {}
     with gc_paused() if size > COLUMNS_FROM else nullcontext():
         for a, b in zip(lefts, rights, strict=True):
             waiting[b] += 1
             if following[a] < 0:
                 following[a] = b
+            elif second[a] < 0:
+                second[a] = b
             elif a in more:
                 more[a].append(b)
             else:
@@ -113,7 +115,9 @@ def causal_order(size: int, lefts: Iterable[int], rights: Iterable[int]) -> list
         waiting[w] -= 1
         if not waiting[w]:
             order.append(w)
-        for w in more.get(v, ()):
+        if (other := second[v]) < 0:
+            continue
+        for w in (other, *more.get(v, ())):
             waiting[w] -= 1
             if not waiting[w]:
                 order.append(w)

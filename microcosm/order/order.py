@@ -178,8 +178,10 @@ def lacking(givens: Givens) -> str | None:
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
     """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
     links = givens.links
-    linked = () if links is None else links.placed(position)
     external = givens.external.values() if links is None else ()
+    linked: Iterable[tuple[int, int]] = ()
+    if links is not None:
+        linked = zip(*links.placed(map(position.__getitem__, links.names)), strict=True)
     before = ((f.left, f.right) for f in external if f.relation is Relation.BEFORE)
     stated = ((position[a], position[b]) for a, b in chain(before, pairwise(givens.internal)))
     return [*linked, *stated, *clock_rows(givens.clocks, position).cover()]

@@ -7,7 +7,7 @@ Exact, unlike a verdict: a relation that is missing here holds in no world that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial, reduce
 from itertools import chain, pairwise, repeat, starmap
@@ -246,23 +246,23 @@ def ignored(givens: Givens) -> tuple[str, ...]:
     return tuple(found)
 
 
-def shown_by(givens: Givens, line: Mapping[str, int]) -> bool:
-    """Whether a line of all events, by the place of each, is plainly a world: every given is a `<` along it.
+def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -> bool:
+    """Whether a line of all events, by their places on it, is plainly a world: every given is a `<` along it.
 
     So it is where nothing is given but right clocks, and each has seen only what is before it. That it is not
     says nothing. Cost: linear where correspondences, or clocks, are kept in columns; of others none, for they
     are not looked at.
 
-    >>> shown_by(Givens(internal=["a", "b"]), {"a": 0, "b": 1})
+    >>> shown_by(Givens(internal=["a", "b"]), lambda names: map("ab".index, names))
     False
     """
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
-        return givens.clocks.hold_along(line)
+        return givens.clocks.hold_along(places(givens.clocks.names))
     links = givens.links
     if links is None or not _only_order(givens):
         return False
-    chained = ((line[a], line[b]) for a, b in pairwise(givens.internal))
-    return all(starmap(lt, links.placed(line))) and all(starmap(lt, chained))
+    linked = links.placed(places(links.names))
+    return all(map(lt, *linked)) and all(starmap(lt, pairwise(places(givens.internal))))
 
 
 def _only_order(givens: Givens) -> bool:

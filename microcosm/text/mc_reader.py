@@ -29,7 +29,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS
 from microcosm.text.short_cut import WORD, Unusual, names_of, short_cut, text_of
-from microcosm.text.statement import BadStatement, Statement, facts_of, line_of, stated
+from microcosm.text.statement import BadStatement, Statement, all_stated, facts_of, line_of, stated
 from microcosm.text.words import OPERAND, PLAIN, SIGN, STRING, shown, unquote
 from microcosm.tuning import gc_paused
 
@@ -366,8 +366,7 @@ def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunO
         del words[1::3]
         if not KEYWORDS.isdisjoint(words):
             return end, None
-        names, texts = words, parts[1::2]
-        sources = [*map({text: stated(text) for text in set(texts)}.__getitem__, texts)]
+        names, sources = words, all_stated(parts[1::2])
     elif linked := _linked_lines(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
-from microcosm.givens.event_table import EventRow
+from microcosm.givens.event_table import EventRow, Repeated
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.words import shown
@@ -41,10 +41,13 @@ JOINS = {
 _is_place = re.compile(r"(?:(?:.*:|line )\d+|(?:.*:)?(?:external|refuted)\[\d+\])\Z", re.DOTALL).match
 
 
+def might_be_place(text: str) -> bool:
+    """Whether a source that is in a text may be a place. Most are none by these tests, which cost little."""
+    return ":" in text or "]" in text or "line " in text
+
+
 def _place(source: str) -> bool:
-    # Most texts are none by tests that cost little.
-    might = ":" in source or source.endswith("]") or source.startswith("line ")
-    return might and _is_place(source) is not None
+    return might_be_place(source) and _is_place(source) is not None
 
 
 class Stated(str):
@@ -60,6 +63,17 @@ def stated(source: str) -> str:
     (False, True, False)
     """
     return Stated(source) if _place(source) else source
+
+
+def all_stated(sources: list[str]) -> Sequence[str]:
+    """`stated` of each of some sources: of one that all are, once.
+
+    >>> [*all_stated(["process p"] * 2)], [*map(is_default, all_stated(["message m", "line 3"]))]
+    (['process p', 'process p'], [False, False])
+    """
+    if sources.count(sources[0]) == len(sources):
+        return Repeated(stated(sources[0]), len(sources))
+    return [*map(stated, sources)] if might_be_place("".join(sources)) else sources
 
 
 def is_default(source: str | None) -> bool:

@@ -19,13 +19,14 @@ _TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
 """A text in double quotes that stands for itself."""
 
 _NAMED = rf"(?:{PLAIN}|(?!\"\"){_TEXT})"
-_MESSAGE = rf"(send|receive) ({_NAMED}) = ({_NAMED}) ({_NAMED})\n"
+_MESSAGE = rf"(?:send|receive) {_NAMED} = {_NAMED} {_NAMED}\n"
 _EVENT = (
     rf"event ({_NAMED})(?: process ({PLAIN}|{_TEXT}))?(?: seq ([0-9]{{1,18}}))?(?: kind ({'|'.join(KINDS)}))?"
     rf"(?: message ({PLAIN}|{_TEXT}))?(?: ({_TEXT}))?(?: at ({PLAIN}|{_TEXT}))?\n"
 )
 _message_lines, _event_lines = (re.compile(f"(?:{line}){{2,1000}}").match for line in (_MESSAGE, _EVENT))
-_messages, _events = re.compile(_MESSAGE).findall, re.compile(_EVENT).findall
+_messages = re.compile(rf"(send|receive) ({_NAMED}) = ({_NAMED}) ({_NAMED})\n").findall
+_events = re.compile(_EVENT).findall
 
 _KINDS = {kind: kind for kind in ("send", "receive")}
 """One string each for very many lines."""

@@ -214,7 +214,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
         stamps=givens.stamps,
     )
     if links is not None:
-        known.before += links.placed(position)
+        known.before += zip(*links.placed(map(position.__getitem__, links.names)), strict=True)
     if givens.complete:
         _complete(givens, position, known)
     return known

@@ -112,6 +112,20 @@ def test_what_comes_twice_keeps_its_first_source(stated: list[tuple[str, str]]) 
     assert [f.source for f in linking.facts().values()] == [f.source for f in expected.values()]
 
 
+@given(st.lists(pairs))
+def test_what_comes_together_is_what_comes_one_by_one(batches: list[list[tuple[str, str]]]) -> None:
+    together, single = OrderBuilder(), OrderBuilder()
+    for batch in batches:
+        sources = [f"m{at}" for at in range(len(batch))]
+        together.extend([end for pair in batch for end in pair], sources)
+        for pair, source in zip(batch, sources, strict=True):
+            single.extend(pair, [source])
+    stated = [pair for batch in batches for pair in batch]
+    assert together.repeated is single.repeated is (len(set(stated)) < len(stated))
+    assert together.numbers == single.numbers
+    assert list(together.facts().items()) == list(single.facts().items())
+
+
 def test_columns_are_copied_and_pickled() -> None:
     for copied in (copy.deepcopy, copy.copy, lambda givens: pickle.loads(pickle.dumps(givens))):
         assert copied(in_columns([("a", "b")])) == one_by_one([("a", "b")])

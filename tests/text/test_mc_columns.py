@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain, pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import tuning
-from microcosm.errors import TextError
+from microcosm.errors import Contradiction, TextError
 from microcosm.givens.givens import Givens
 from microcosm.state.microcosm import Microcosm
-from microcosm.text import mc_reader
+from microcosm.text import mc_reader, mc_writer
 from microcosm.text.mc_reader import read_givens
-from microcosm.text.mc_writer import write_mc
+from microcosm.text.mc_writer import iter_mc, write_mc
+from microcosm.text.statement import all_stated, is_default, stated
 
 events = st.sampled_from(["a", "b", "c", "d", '"log in"', "from", "-e", "p:1"])
 TOLD = [
@@ -75,6 +78,95 @@ def test_columns_are_what_is_read_one_by_one(text: str) -> None:
     assert mine == theirs
     assert mine.events == theirs.events
     assert [f.source for f in mine.external.values()] == [f.source for f in theirs.external.values()]
+
+
+def careful(text: str) -> Givens | str:
+    """What a document says line by line and word by word, nothing in columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "COLUMNS_FROM", 1 << 30)
+        patch.setattr(mc_reader, "BEGINNINGS", ())
+        patch.setattr(mc_reader, "read_run", lambda text, at, file, line: (at, None))
+        patch.setattr(mc_reader, "short_cut", lambda line, source: None)
+        try:
+            return read_givens(text, "file.mc")
+        except TextError as error:
+            return str(error)
+
+
+PLACES = ["m 1", "process p", "x:3", "line 4", "f:external[2]", "", "[1]", "a\x7fb", "é", "\\u0041", "\\q"]
+
+
+@given(st.lists(st.sampled_from(PLACES), min_size=1))
+def test_sources_together_are_stated_as_each_alone(sources: list[str]) -> None:
+    assert [*map(is_default, all_stated(sources))] == [is_default(stated(source)) for source in sources]
+    assert [*all_stated(sources)] == sources
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    """Chains of processes, messages between them, and who sent and received, as `extract` writes them; some
+    names quoted or odd, some lines twice, the wrong way round, spoilt, apart, or behind others."""
+    odd = st.sampled_from(["{}", "{}", "{}", '"{}"', '"a {}"', "é{}", "-{}", '"\\u0041{}"', "n-{}", "from"])
+    form = draw(st.sampled_from(["{}"] * 3 + ['"{} x"', "ü{}"]))
+    threads = [[form.format(f"{p}:{seq}") for seq in range(1, draw(st.integers(1, 6)) + 1)] for p in "pqr"]
+    stated = [
+        [f'{a} < {b} from "process {p}"' for a, b in pairwise(thread)]
+        for p, thread in zip("pqr", threads, strict=True)
+    ]
+    events = st.sampled_from([event for thread in threads for event in thread])
+    sources = st.one_of(st.just(""), st.sampled_from(PLACES).map(' from "{}"'.format))
+    signs = st.sampled_from(["<"] * 8 + [">", "||", "<>", "!<"])
+    crossing = st.builds("{} {} {}{}".format, events, signs, events, sources)
+    told = [[f"{draw(st.sampled_from(['send', 'receive']))} {e} = m{e[-1]} p" for e in t] for t in threads]
+    found = [*chain(*stated), *draw(st.lists(crossing, max_size=8)), *chain(*told)]
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(found) - 1))
+        word = draw(odd).format(at)
+        spoilt = [found[at] + " # why", found[at].replace("<", f"< {word} <", 1), word, "", "\t" + found[at]]
+        spoilt += [found[at] + "\r", f"event {word} kind send", "internal i < j", f"{word} < z", "complete"]
+        found.insert(draw(st.integers(0, len(found))), draw(st.sampled_from([found[at], *spoilt])))
+    return "\n".join(found) + draw(st.sampled_from(["", "\n"]))
+
+
+@given(documents(), st.sampled_from([1, 2, 1000]))
+def test_columns_are_what_is_read_word_by_word(text: str, rows: int) -> None:
+    mine, theirs = read(text, 0), careful(text)
+    if isinstance(theirs, str) or isinstance(mine, str):
+        assert mine == theirs
+        return
+    assert list(mine.named()) == mine.listed() == list(theirs.named())
+    assert (mine.externals, whose(mine)) == (theirs.externals, whose(theirs))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mc_writer, "_ROWS", rows)
+        assert write_mc(mine) == "".join(iter_mc(mine)) == write_mc(theirs)
+        assert write_mc(mine, sources=False) == write_mc(theirs, sources=False)
+    expected = [(f, f.source, is_default(f.source)) for f in theirs.external.values()]
+    if mine.links is not None:
+        for fact, source, _ in expected:
+            found = mine.links.fact(fact.left, fact.right)
+            assert found == fact
+            assert found is not None
+            assert found.source == source
+    assert [(f, f.source, is_default(f.source)) for f in mine.external.values()] == expected
+    assert (mine, mine.events) == (theirs, theirs.events)
+
+
+@given(documents())
+def test_columns_are_answered_as_what_is_read_word_by_word(text: str) -> None:
+    mine, theirs = read(text, 0), careful(text)
+    if isinstance(theirs, str) or isinstance(mine, str):
+        return
+    both: list[Microcosm | str] = []
+    for givens in (mine, theirs):
+        try:
+            both.append(Microcosm(givens))
+        except Contradiction as error:
+            both.append(str(error))
+    one, other = both
+    if isinstance(one, str) or isinstance(other, str):
+        assert one == other
+        return
+    assert {(a, b, r) for a, b, r in one.table()} == {(a, b, r) for a, b, r in other.table()}
 
 
 messages = st.lists(

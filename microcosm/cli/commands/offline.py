@@ -10,8 +10,6 @@ import typer
 from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from microcosm.givens.givens import Givens
     from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
@@ -233,14 +231,14 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
     try:
         givens = reading.given_in(source, strict=strict)
         shown: exits.InconsistentGivens | None = None
-        line: Mapping[str, int] = {}
+        fits = False
         try:
-            line = reading.microcosm_of(givens, book)._engine.universe.position
+            fits = shown_by(givens, reading.microcosm_of(givens, book)._engine.universe.places)
         except exits.InconsistentGivens as error:
             shown = error
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
-            fits = shown is None and (shown_by(givens, line) or Worlds(givens).fits(stop))
+            fits = fits or (shown is None and Worlds(givens).fits(stop))
             found = None if fits else conflict(givens, stop)
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
