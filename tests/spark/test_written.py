@@ -19,6 +19,9 @@ NUMBERS = pa.schema([("number", pa.int64()), ("word", pa.string())])
 class Partitions:
     """As much of a DataFrame as is used: each task is tried twice, and only the second time heard of."""
 
+    schema: tuple[Any, ...] = ()
+    """No column is of lists."""
+
     def __init__(self, *parts: list[int]) -> None:
         self._parts = parts
 

@@ -26,13 +26,12 @@ def map_in_arrow(
     table: DataFrame, kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], columns: str
 ) -> DataFrame:
     """What a kernel makes of the rows of each partition, as `DataFrame.mapInArrow` says."""
-    from pyspark.sql import functions as F
-
     lists = frozenset(
         field.name for field in table.schema if field.nullable and field.dataType.typeName() in _LISTS
     )
     if not lists:
         return table.mapInArrow(kernel, columns)
+    from pyspark.sql import functions as F
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return kernel(unpacked(batch, lists) for batch in batches)
