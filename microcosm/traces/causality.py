@@ -176,9 +176,9 @@ class Before:
             self.sources.setdefault(after, []).append(before)
         previous = self._execution.previous
         later = [event for event, before in enumerate(previous) if before >= 0]
-        befores = chain(*self.sources.values(), map(previous.__getitem__, later))
-        afters = chain(*(repeat(event, len(found)) for event, found in self.sources.items()), later)
-        self.order = causal_order(len(previous), befores, afters)
+        starts = chain(*self.sources.values(), map(previous.__getitem__, later))
+        ends = chain(*(repeat(event, len(found)) for event, found in self.sources.items()), later)
+        self.order = causal_order(len(previous), starts, ends)
 
     def _break_cycles(self) -> None:
         """Give up the messages and links that lie on cycles: they contradict the order of processes."""
