@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
 from microcosm.givens.clock_columns import ClockColumns
+from microcosm.givens.event_table import Mapped
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -66,16 +67,13 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     links = givens.links
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
-        columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
         names = givens.listed()
-        order, stated = _causal(len(names), *columns, first), {Relation.BEFORE: columns}
-        if order == range(first, first + len(names)):
-            return NumberedEvents(dict(zip(names, order, strict=True)), stated)
-        return _in_order(names, order, stated, first)
+        order = _causal(len(names), links.lefts, links.rights)
+        return _in_order(names, order, {Relation.BEFORE: (links.lefts, links.rights)}, first)
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
         along = map(givens.clocks.names.__getitem__, givens.clocks.along())
         return NumberedEvents(dict(zip(along, count(first), strict=False)), {})
-    position = givens.numbers(first)
+    position = givens.numbers()
     stated = {}
     if links is not None:
         place = [*map(position.__getitem__, links.names)].__getitem__
@@ -89,45 +87,41 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         chained = [*map(position.__getitem__, givens.internal)]
         before = stated.get(Relation.BEFORE, ((), ()))
         pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
-        order = _causal(len(position), *pairs, first)
-    if order == range(first, first + len(position)):
-        return NumberedEvents(position, stated)
+        order = _causal(len(position), *pairs)
     return _in_order([*position], order, stated, first)
 
 
 def _in_order(
     names: list[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> NumberedEvents:
-    """The events `names` and what is `stated` of them, renumbered from `first` in the given order."""
-    places = _places(order, first)
-    place = places.__getitem__
+    """The events `names` and what is `stated` of them by their places there, numbered from `first` along an
+    order of these places.
+    """
+    placed: Placed = [], []
+    if order == range(len(names)):
+        place = first.__add__
+    else:
+        places = array("q", bytes(8 * len(order)))  # close together: they are looked up here and there
+        deque(map(places.__setitem__, order, count(first)), maxlen=0)
+        place, placed = places.__getitem__, (names, places)
+        names = [*map(names.__getitem__, order)]
     moved: dict[Relation, Columns] = {
-        relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
-        for relation, (lefts, rights) in stated.items()
+        relation: (Mapped(columns[0], place), Mapped(columns[1], place))
+        for relation, columns in stated.items()
     }
-    ordered = map([*repeat("", first), *names].__getitem__, order)
-    return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved, (names, places[first:]))
+    return NumberedEvents(dict(zip(names, count(first), strict=False)), moved, placed)
 
 
-def _places(order: Sequence[int], first: int) -> array[int]:
-    """Where each position stands in an order; close together, for they are looked up here and there."""
-    places = array("q", bytes(8 * (first + len(order))))
-    for place, at in enumerate(order, first):
-        places[at] = place
-    return places
-
-
-def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) -> Sequence[int]:
-    """An order of `size` positions from `first` in which few pairs lead downwards; none where that can be."""
-    end = first + size
-    as_stated = range(first, end)
+def _causal(size: int, lefts: Sequence[int], rights: Sequence[int]) -> Sequence[int]:
+    """An order of so many places in which few pairs lead downwards; none where that can be."""
+    as_stated = range(size)
     if all(map(lt, lefts, rights)):
         return as_stated
-    said = array("q", [-1]) * end  # where it is first said that something is before
+    said = array("q", [-1]) * size  # where it is first said that something is before
     deque(map(said.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
     if all(map(lt, map(said.__getitem__, lefts), map(said.__getitem__, rights))):
         return [*(at for at in as_stated if said[at] < 0), *dict.fromkeys(rights)]
-    return causal_order(end, lefts, rights)[first:] or as_stated
+    return causal_order(size, lefts, rights) or as_stated
 
 
 class Universe:

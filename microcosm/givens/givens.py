@@ -167,13 +167,13 @@ class Givens:
         """Every event that any given names, members first, once each."""
         return iter(self.numbers())
 
-    def numbers(self, first: int = 0) -> dict[str, int]:
-        """The number of each named event, from `first`, in the order of `named`."""
-        found = dict(zip(self._members(), count(first), strict=False))
+    def numbers(self) -> dict[str, int]:
+        """The number of each named event, from 0, in the order of `named`."""
+        found = dict(zip(self._members(), count(), strict=False))
         refuted = chain.from_iterable(map(_ends, self.refuted.values()))
         apart = chain(refuted, self.stamps, self._apart(), *self.processes.values())
         others = dict.fromkeys(filterfalse(found.__contains__, apart))
-        found.update(zip(others, count(first + len(found)), strict=False))
+        found.update(zip(others, count(len(found)), strict=False))
         return found
 
     def listed(self) -> list[str]:

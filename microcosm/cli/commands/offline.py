@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output, progress
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -229,13 +230,14 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
 
     file = source.name
     try:
-        givens = reading.given_in(source, strict=strict)
         shown: exits.InconsistentGivens | None = None
         fits = False
-        try:
-            fits = shown_by(givens, reading.microcosm_of(givens, book)._engine.universe.places)
-        except exits.InconsistentGivens as error:
-            shown = error
+        with kept():
+            givens = reading.given_in(source, strict=strict)
+            try:
+                fits = shown_by(givens, reading.microcosm_of(givens, book)._engine.universe.places)
+            except exits.InconsistentGivens as error:
+                shown = error
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))
