@@ -144,6 +144,12 @@ class Universe:
         self.members = 0
         self.vacant: set[int] = set()
 
+    @classmethod
+    def of(cls, givens: Givens) -> Universe:
+        """The positions of the named events, as `numbered`."""
+        found = numbered(givens, cls.OUTSIDERS)
+        return cls(found.position, found.placed)
+
     def at(self, name: str) -> int:
         """The position of a name, a new one if need be."""
         position = self.position.get(name)
