@@ -55,6 +55,9 @@ class MessageColumns:
     process: Sequence[str]
     apart: Sequence[int]
 
+    def __len__(self) -> int:
+        return sum(map(bool, map(self.kind.__getitem__, self.order)))
+
     def events(self) -> Iterator[str]:
         """The events that sent or received, once for each time."""
         return map(self.event.__getitem__, self.rows())

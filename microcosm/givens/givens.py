@@ -93,6 +93,11 @@ class Givens:
         return len(self.external) if self.links is None else len(self.links)
 
     @property
+    def exchanged(self) -> int:
+        """How many messages there are, each for its sending and for each reception."""
+        return len(self.messages) if self.told is None else len(self.told)
+
+    @property
     def rightly_clocked(self) -> bool:
         """Whether nothing is given but clocks that are right: these say a world, and no other."""
         if not isinstance(self.clocks, ClockColumns):

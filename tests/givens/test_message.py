@@ -105,6 +105,7 @@ def test_messages_of_linked_events_are_known_by_their_numbers(
         found, owners = told.told(linked)
     whose = {event: process for _, event, _, process in flat}
     assert found.messages() == [Message(kind, *rest) for kind, *rest in flat if kind]
+    assert len(found) == len(found.messages())
     assert [*found.apart] == [at for at, row in enumerate(flat) if row[1] not in linked]
     assert owners == ([whose[name] for name in names] if whose.keys() >= linked.keys() else None)
 
