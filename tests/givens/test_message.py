@@ -53,7 +53,7 @@ def twins(draw: st.DrawFn) -> tuple[Givens, Givens]:
 
 
 def processes(givens: Givens) -> dict[str, object]:
-    universe = Universe({name: at for at, name in enumerate(givens.named(), Universe.OUTSIDERS)})
+    universe = Universe([*givens.named()])
     of = Processes(givens, universe)
     return {event: of(at) for event, at in universe.position.items()}
 
