@@ -94,9 +94,11 @@ class Engine:
 
         Cost: a look-up each; of the first outsider a memo of its own.
         """
-        universe, vacant = self.universe, self._vacant
-        x, y = universe.find(a), universe.find(b)
-        self._position = universe.found  # it may be another one now
+        universe, vacant, position = self.universe, self._vacant, self._position
+        x, y = position.get(a, -1), position.get(b, -1)
+        if x < 0 or y < 0:
+            x, y = universe.find(a), universe.find(b)
+            self._position = universe.found  # it may be another one now
         if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
             return self.memo, x, y
         slots, domain = iter(range(universe.OUTSIDERS)), universe.named

@@ -21,7 +21,6 @@ from typing import NamedTuple
 from microcosm import tuning
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
 from microcosm.givens.clock_columns import ClockColumns
-from microcosm.givens.event_table import Mapped
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -107,8 +106,8 @@ def _in_order(
         place, placed = places.__getitem__, (names, places)
         names = [*map(names.__getitem__, order)]
     moved: dict[Relation, Columns] = {
-        relation: (Mapped(columns[0], place), Mapped(columns[1], place))
-        for relation, columns in stated.items()
+        relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
+        for relation, (lefts, rights) in stated.items()
     }
     return NumberedEvents(names, moved, placed)
 
@@ -143,9 +142,10 @@ class Universe:
 
     def __init__(self, names: Sequence[str], placed: Placed = ([], [])) -> None:
         self.names = ["", "", *names]
-        self.found: dict[str, int] = {}
+        few = len(names) <= tuning.COLUMNS_FROM
+        self.found: dict[str, int] = dict(zip(names, count(self.OUTSIDERS), strict=False)) if few else {}
         """The positions of the names that were asked for so far, or of all."""
-        self._passes = tuning.PASSES if len(names) > tuning.COLUMNS_FROM else 0
+        self._passes = tuning.PASSES
         self._placed = placed
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
@@ -223,8 +223,8 @@ class Ground:
         self.universe = universe = Universe(found.names, found.placed)
         clocks = clock_rows(givens.clocks, universe.position) if givens.clocks else None
         self.clocks = clocks or NO_CLOCKS
-        chain = [*universe.places(givens.internal)]
-        groups = [[*universe.places(group)] for group in givens.tokens.values()]
+        chain = [universe.position[event] for event in givens.internal]
+        groups = [[universe.position[event] for event in group] for group in givens.tokens.values()]
         self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | found.stated
         self.given = {
             r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS
@@ -334,7 +334,7 @@ class Ground:
         deque(
             map(named.__setitem__, joined.from_iterable(joined.from_iterable(external)), repeat(1)), maxlen=0
         )
-        everything = named.count(1) == len(self.universe) - Universe.OUTSIDERS
+        everything = named.count(1) == len(named) - Universe.OUTSIDERS
         return self.universe.named if everything else row_of(compress(count(), named))
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:

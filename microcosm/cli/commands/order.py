@@ -103,7 +103,7 @@ def order(
     from microcosm.cli.show.orderings import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
-    from microcosm.tuning import gc_paused
+    from microcosm.tuning import kept
 
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
@@ -130,7 +130,7 @@ def order(
         logs = [log.read() for log in logs]
     answers: dict[str, dict[str, object]] = {}
     for log in logs:
-        with gc_paused():
+        with kept():
             computation, execution = log.communication(level)
             told_rest(log.report)
             verdicts = classify(computation, execution)
