@@ -186,7 +186,7 @@ def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
 def test_two_changes_of_a_folder_may_have_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """A folder that changed a moment ago is not taken for one at rest, nor a long moment where times are coarse."""
+    """A folder that changed a moment ago is not at rest; where times are coarse the moment is longer."""
     with Journal.open(tmp_path / "journal", application="test", create=True):
         pass
     watch, real = Watch(files := Files(tmp_path / "journal")), os.stat
