@@ -221,10 +221,11 @@ class Ground:
         found = numbered(givens, Universe.OUTSIDERS)
         self._givens = givens
         self.universe = universe = Universe(found.names, found.placed)
-        clocks = clock_rows(givens.clocks, universe.position) if givens.clocks else None
+        position = universe.position if givens.clocks or givens.internal or givens.tokens else {}
+        clocks = clock_rows(givens.clocks, position) if givens.clocks else None
         self.clocks = clocks or NO_CLOCKS
-        chain = [universe.position[event] for event in givens.internal]
-        groups = [[universe.position[event] for event in group] for group in givens.tokens.values()]
+        chain = [position[event] for event in givens.internal]
+        groups = [[position[event] for event in group] for group in givens.tokens.values()]
         self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | found.stated
         self.given = {
             r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS

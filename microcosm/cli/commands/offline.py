@@ -238,11 +238,11 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
             givens = reading.given_in(source, strict=strict)
             line = cache(lambda: Universe.of(givens))
             fits = shown_by(givens, lambda names: line().places(names))
-            if not (fits and closes_givens(book)):  # else there is a world, and the rules say no more
-                try:
-                    reading.microcosm_of(givens, book)
-                except exits.InconsistentGivens as error:
-                    shown, fits = error, False
+        if not (fits and closes_givens(book)):  # else there is a world, and the rules say no more
+            try:
+                reading.microcosm_of(givens, book)
+            except exits.InconsistentGivens as error:
+                shown, fits = error, False
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))
