@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.node import JUDGEMENTS, NodeLine
-from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, variables
+from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, predicate, variables
 from microcosm.logic.rule import (
     ANY,
     CONTRADICTION,
@@ -186,26 +186,19 @@ class KernelRules:
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
             said = (JUDGEMENTS[line.judgement], Relation(line.relation))
-            named = (instance for instance in self._instances if instance.rule.name == name)
-            self._patterns[key] = [
-                pattern
-                for instance in named
-                if (instance.conclusion.judgement, instance.conclusion.relation) == said
-                for pattern in patterns(instance)
-            ]
+            concluding = (
+                i for i in self._instances if i.rule.name == name and predicate(i.conclusion) == said
+            )
+            self._patterns[key] = [pattern for instance in concluding for pattern in patterns(instance)]
         return self._patterns[key]
 
 
 def _whole(instance: Instance) -> Instance:
     """An instance as it is read in its profile."""
-    premises = tuple(premise for premise in instance.premises if not isinstance(premise, InProfile))
-    return instance if len(premises) == len(instance.premises) else replace(instance, premises=premises)
+    return replace(instance, premises=tuple(p for p in instance.premises if not isinstance(p, InProfile)))
 
 
-@lru_cache(maxsize=16)
-def kernel_rules(rules: RuleBook) -> KernelRules:
-    """The rules as the kernel holds proofs against them: the same each time. May raise `RuleError`.
+kernel_rules = lru_cache(maxsize=16)(KernelRules)
+"""The rules as the kernel holds proofs against them: the same each time. May raise `RuleError`.
 
-    Cost: linear in the instances, once; afterwards a lookup.
-    """
-    return KernelRules(rules)
+Cost: linear in the instances, once; afterwards a lookup."""

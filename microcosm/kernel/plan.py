@@ -61,8 +61,7 @@ PlanStep = Premise | AnyEvent | Cover
 class RowGoal(NamedTuple):
     """A row: every x with `event R x` (end 0) or `x R event` (end 1); `link`: as in `Link`."""
 
-    judgement: Judgement
-    relation: Relation
+    pred: Predicate
     end: int
     event: str
     link: bool = False
@@ -133,19 +132,19 @@ class RulePlans:
     def __init__(self, instances: Iterable[Instance]) -> None:
         self._concluding: dict[Predicate, list[Instance]] = {}
         for instance in instances:
-            self._concluding.setdefault(_pred(instance.conclusion), []).append(instance)
+            self._concluding.setdefault(predicate(instance.conclusion), []).append(instance)
         self._plans: dict[tuple[Predicate, int, bool], list[RulePlan]] = {}
 
-    def relations(self, judgement: Judgement) -> list[Relation]:
-        """The relations that some rule concludes under a judgement. Cost: linear in the relations."""
-        return [relation for of, relation in self._concluding if of is judgement]
+    def concluded(self, judgement: Judgement) -> list[Predicate]:
+        """What some rule concludes under a judgement. Cost: linear in the relations."""
+        return [pred for pred in self._concluding if pred[0] is judgement]
 
     def plans(self, goal: RowGoal) -> list[RulePlan]:
         """How the events of a row are found.
 
         Cost: linear in the instances that conclude it, once; afterwards a look-up.
         """
-        key = ((goal.judgement, goal.relation), goal.end, goal.link)
+        key = (goal.pred, goal.end, goal.link)
         if key not in self._plans:
             self._plans[key] = list(self._planned(*key))
         return self._plans[key]
@@ -163,10 +162,8 @@ class RulePlans:
         others = [i for i in instances if not _transitive(i)]
         stepping = len(others) < len(instances)
         if stepping and not link:
-            known, between, wanted = "xyz"
-            yield RulePlan(known, wanted, (_step(Link, pred, known, wanted, end),))
-            steps = (_step(Judged, pred, known, between, end), _step(Link, pred, between, wanted, end))
-            yield RulePlan(known, wanted, steps)
+            yield RulePlan("x", "z", (_step(Link, pred, "x", "z", end),))
+            yield RulePlan("x", "z", (_step(Judged, pred, "x", "y", end), _step(Link, pred, "y", "z", end)))
             return
         for instance in others:
             ends = (instance.conclusion.left, instance.conclusion.right)
@@ -179,7 +176,8 @@ class RulePlans:
             yield RulePlan(known, wanted, planned(premises, [known], [wanted]))
 
 
-def _pred(judged: Judged) -> Predicate:
+def predicate(judged: Judged) -> Predicate:
+    """What is judged, of whatever events; its relation is concrete. Cost: constant."""
     assert isinstance(judged.relation, Relation), "an instance has concrete relations"
     return judged.judgement, judged.relation
 
@@ -196,7 +194,7 @@ def _transitive(instance: Instance) -> bool:
             head = instance.conclusion
             first, second = (one, two) if one.left == head.left else (two, one)
             return (
-                _pred(head) == (one.judgement, one.relation) == (two.judgement, two.relation)
+                predicate(head) == (one.judgement, one.relation) == (two.judgement, two.relation)
                 and (first.left, first.right, second.right) == (head.left, second.left, head.right)
                 and len({head.left, first.right, head.right}) == 3
             )

@@ -230,14 +230,9 @@ def finer(of: Judged) -> Iterator[Judged]:
         yield _forward(Judged(of.judgement, of.left, more, of.right), {})
 
 
-_POSSIBLE: dict[Relation | str, frozenset[str]] = {
-    Relation.BEFORE: frozenset("<"),
-    Relation.AFTER: frozenset(">"),
-    Relation.CONCURRENT: frozenset("|"),
-    Relation.RELATED: frozenset("<>"),
-}
+_POSSIBLE: dict[Relation | str, frozenset[str]] = {Relation(r): frozenset(r) for r in ("<", ">", "||", "<>")}
 _POSSIBLE |= {Relation(f"!{one}"): frozenset("<>|") - possible for one, possible in _POSSIBLE.items()}
-"""In which of the three ways events that are so related may stand in a world."""
+"""In which of the three ways, `<`, `>` and `|`, events that are so related may stand in a world."""
 
 
 def incompatible(one: Relation | str, other: Relation | str) -> bool:

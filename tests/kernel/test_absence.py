@@ -295,8 +295,8 @@ def test_any_clocks_give_what_they_give() -> None:
         found = search(rules, known)
         for a, b in permutations("abcd", 2):
             expected = (Judgement.INITIAL, a, Relation.BEFORE, b) in literal.facts
-            after = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 0, a))
-            before = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 1, b))
+            after = found.row(RowGoal((Judgement.INITIAL, Relation.BEFORE), 0, a))
+            before = found.row(RowGoal((Judgement.INITIAL, Relation.BEFORE), 1, b))
             assert (b in after) is (a in before) is expected, (known.clocks, a, b)
 
 
