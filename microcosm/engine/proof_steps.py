@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
-from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred, judged
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
@@ -20,7 +20,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows, not_in
-from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
+from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not, Pred
 from microcosm.order.bits import bits
 
 Env = dict[int, int]

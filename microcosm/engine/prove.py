@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Climb
-from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.plan import PlanShape
@@ -27,7 +27,7 @@ from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, Pred
 from microcosm.order.bits import bits, lowest
 
 

@@ -27,14 +27,12 @@ from microcosm.kernel.plan import (
     Cover,
     Link,
     PlanStep,
-    Predicate,
     RowGoal,
     RulePlan,
     RulePlans,
-    predicate,
     variables,
 )
-from microcosm.logic.rule import ANY, BasePredicate, Given, In, Judged, MostAccurate, NoneWith, Not, finer
+from microcosm.logic.rule import BasePredicate, Given, In, Judged, MostAccurate, NoneWith, Not, Pred, finer
 
 
 class Search:
@@ -45,7 +43,7 @@ class Search:
         self.facts = facts
         self.events = events
         self.complete: dict[RowGoal, Set[str]] = {}
-        self.pending: list[Predicate] = []
+        self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
         self._given = GivenRows(facts)
         self._base = BaseFacts(facts.givens, self._given.whole, self._given.reached)
@@ -83,7 +81,7 @@ class Search:
         """
         match step:
             case Judged():
-                return any(self._holds(p, binding[a], binding[b]) for p, a, b in self.readings(step))
+                return any(self._holds(p, binding[a], binding[b]) for p, a, b in self.program.readings(step))
             case Given(left, relation, right):
                 assert isinstance(relation, Relation)
                 return any(True for _ in self.facts.evidence(binding[left], relation, binding[right]))
@@ -101,16 +99,6 @@ class Search:
             case AnyEvent():
                 return True
         raise AssertionError(f"not decided here: {step}")
-
-    def readings(self, judged: Judged) -> list[tuple[Predicate, str, str]]:
-        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions.
-
-        Cost: linear in the relations.
-        """
-        if judged.relation != ANY:
-            return [(predicate(judged), judged.left, judged.right)]
-        ends = ((judged.left, judged.right), (judged.right, judged.left))
-        return [(pred, a, b) for pred in self.program.concluded(judged.judgement) for a, b in ends]
 
     def _values(self, step: PlanStep, variable: str, binding: Binding) -> Iterable[str]:
         """Every event that satisfies a step as its `variable`, the others being known."""
@@ -137,11 +125,13 @@ class Search:
             case BasePredicate(name, _):
                 return self._base.partners(name, end, event)
             case Judged():
-                goals = (RowGoal(pred, int(a == variable), event) for pred, a, _ in self.readings(step))
+                goals = (
+                    RowGoal(pred, int(a == variable), event) for pred, a, _ in self.program.readings(step)
+                )
                 return (found for goal in goals for found in self.row(goal))
         raise AssertionError(f"not decided here: {step}")
 
-    def _holds(self, pred: Predicate, left: str, right: str) -> bool:
+    def _holds(self, pred: Pred, left: str, right: str) -> bool:
         """Whether a concrete judgement holds: in the row of an event that was asked about before."""
         ahead, back = RowGoal(pred, 0, left), RowGoal(pred, 1, right)
         if ahead in self.complete or (left in self._asked and back not in self.complete):
@@ -206,7 +196,7 @@ class _Rows:
     def _advance(self, task: _Task, step: PlanStep) -> None:
         match step:
             case Judged():
-                for reading in self.search.readings(step):
+                for reading in self.search.program.readings(step):
                     self._wait(task, *reading, isinstance(step, Link))
             case _:
                 self.search.pending.append(task.goal.pred)  # what it denies must not rest on this row
@@ -214,7 +204,7 @@ class _Rows:
                     self.agenda.append(task._replace(at=task.at + 1, binding=binding))
                 self.search.pending.pop()
 
-    def _wait(self, task: _Task, pred: Predicate, left: str, right: str, link: bool) -> None:
+    def _wait(self, task: _Task, pred: Pred, left: str, right: str, link: bool) -> None:
         """Resume the task with every x of a row, as the event that it does not know, now and later."""
         end = int(left not in task.binding)
         known, sought = (right, left) if end else (left, right)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.node import JUDGEMENTS, NodeLine
-from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, predicate, variables
+from microcosm.kernel.plan import Binding, PlanStep, RulePlans, planned, variables
 from microcosm.logic.rule import (
     ANY,
     CONTRADICTION,
@@ -32,6 +32,7 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
     finer,
+    predicate,
 )
 
 if TYPE_CHECKING:

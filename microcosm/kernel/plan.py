@@ -15,6 +15,7 @@ from typing import NamedTuple
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
+    ANY,
     Assume,
     BasePredicate,
     Given,
@@ -26,13 +27,13 @@ from microcosm.logic.rule import (
     MostAccurate,
     NoneWith,
     Not,
+    Pred,
     Premise,
+    predicate,
 )
 
 Binding = dict[str, str]
 """Which event each variable stands for, so far."""
-
-Predicate = tuple[Judgement, Relation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ PlanStep = Premise | AnyEvent | Cover
 class RowGoal(NamedTuple):
     """A row: every x with `event R x` (end 0) or `x R event` (end 1); `link`: as in `Link`."""
 
-    pred: Predicate
+    pred: Pred
     end: int
     event: str
     link: bool = False
@@ -130,14 +131,24 @@ class RulePlans:
     """The rules about one microcosm, read from either end of their conclusions."""
 
     def __init__(self, instances: Iterable[Instance]) -> None:
-        self._concluding: dict[Predicate, list[Instance]] = {}
+        self._concluding: dict[Pred, list[Instance]] = {}
         for instance in instances:
             self._concluding.setdefault(predicate(instance.conclusion), []).append(instance)
-        self._plans: dict[tuple[Predicate, int, bool], list[RulePlan]] = {}
+        self._plans: dict[tuple[Pred, int, bool], list[RulePlan]] = {}
 
-    def concluded(self, judgement: Judgement) -> list[Predicate]:
+    def concluded(self, judgement: Judgement) -> list[Pred]:
         """What some rule concludes under a judgement. Cost: linear in the relations."""
         return [pred for pred in self._concluding if pred[0] is judgement]
+
+    def readings(self, judged: Judged) -> list[tuple[Pred, str, str]]:
+        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions.
+
+        Cost: linear in the relations.
+        """
+        if judged.relation != ANY:
+            return [(predicate(judged), judged.left, judged.right)]
+        ends = ((judged.left, judged.right), (judged.right, judged.left))
+        return [(pred, a, b) for pred in self.concluded(judged.judgement) for a, b in ends]
 
     def plans(self, goal: RowGoal) -> list[RulePlan]:
         """How the events of a row are found.
@@ -157,7 +168,7 @@ class RulePlans:
         plans = self.plans(goal._replace(link=True))
         return bool(plans) and all([*map(type, plan.steps)] == [Cover] for plan in plans)
 
-    def _planned(self, pred: Predicate, end: int, link: bool) -> Iterator[RulePlan]:
+    def _planned(self, pred: Pred, end: int, link: bool) -> Iterator[RulePlan]:
         instances = self._concluding.get(pred, [])
         others = [i for i in instances if not _transitive(i)]
         stepping = len(others) < len(instances)
@@ -176,13 +187,7 @@ class RulePlans:
             yield RulePlan(known, wanted, planned(premises, [known], [wanted]))
 
 
-def predicate(judged: Judged) -> Predicate:
-    """What is judged, of whatever events; its relation is concrete. Cost: constant."""
-    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
-    return judged.judgement, judged.relation
-
-
-def _step(kind: type[Judged], pred: Predicate, known: str, wanted: str, end: int) -> Judged:
+def _step(kind: type[Judged], pred: Pred, known: str, wanted: str, end: int) -> Judged:
     left, right = (known, wanted) if end == 0 else (wanted, known)
     return kind(pred[0], left, pred[1], right)
 

@@ -55,6 +55,16 @@ class Judged:
     right: str
 
 
+Pred = tuple[Judgement, Relation]
+"""What rules conclude: a judgement with a relation, never `>`."""
+
+
+def predicate(judged: Judged) -> Pred:
+    """What is judged, of whatever events; its relation is concrete. Cost: constant."""
+    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
+    return judged.judgement, judged.relation
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """`given a R b`: a member of the microcosm's givens."""
