@@ -41,7 +41,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from microcosm.errors import RuleError
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.absence import Search
 from microcosm.kernel.node import (
     EVIDENCE,
     JUDGEMENTS,
@@ -58,6 +57,7 @@ from microcosm.kernel.node import (
 )
 from microcosm.kernel.pattern import StepPattern, kernel_rules
 from microcosm.kernel.plan import Binding, RulePlans
+from microcosm.kernel.search import Search
 from microcosm.logic.rule import ANY, ASSUME, CLASH, CONTRADICTION, Given, In, Judged, NoneWith, Not, Premise
 
 if TYPE_CHECKING:

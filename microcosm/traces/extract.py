@@ -78,7 +78,7 @@ def microcosm_of_logs(
 
 
 def _clocked(opening: Opening) -> Columns | None:
-    from microcosm.traces.clocked import read_clocked  # most logs are in the own format
+    from microcosm.traces.clocked_columns import read_clocked  # most logs are in the own format
 
     return read_clocked(opening)
 

@@ -16,8 +16,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import RowGoal, RulePlans, planned
+from microcosm.kernel.search import Search
 from microcosm.logic.rule import (
     ANY,
     BasePredicate,
