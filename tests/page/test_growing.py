@@ -27,6 +27,10 @@ FORMS = {
     "messages of no number": lambda line: line.replace('"m', '"m').replace('", "label', 'x", "label'),
     "no labels": lambda line: line[: line.index(', "label')] + "}\n",
     "an execution": lambda line: line.replace("{", '{"trace": "a", ', 1),
+    "attributes": lambda line: line.replace("}\n", ', "attributes": {"x": 1.5}}\n'),
+    "times of some": lambda line: line.replace(
+        "}\n", ', "attributes": {"time": 7}}\n' if "9" in line else "}\n"
+    ),
     "labels that are escaped": lambda line: line.replace("step ", "step\\n\\\\"),
 }
 """What is done to each line of a log: columns have other forms then."""
