@@ -96,7 +96,7 @@ class Steps:
         def open_level(depth: int, bound: Env) -> None:
             variable = variables[depth]
             values = self.join(memo, lowered, tuple(sorted(bound)), variable).solve(bound, memo.domain)
-            near = self.nearest(memo, lowered, variable, bound, values)
+            near = self.nearest(lowered, variable, bound, values)
             stack.append((depth, bound, iter([*bits(near), *bits(values & ~near)])))
 
         open_level(0, dict(env))
@@ -114,7 +114,7 @@ class Steps:
                 into.update(following)
             yield following
 
-    def nearest(self, memo: Memo, lowered: Body, variable: int, env: Mapping[int, int], values: int) -> int:
+    def nearest(self, lowered: Body, variable: int, env: Mapping[int, int], values: int) -> int:
         """Of some values, those that givens link directly to what is bound, where there are any."""
         for p in lowered.pairs:
             if not p.positive or p.pred is None or variable not in (p.left, p.right):

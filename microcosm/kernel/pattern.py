@@ -7,7 +7,7 @@ looked at: its instances are made here, with all premises of all rules, whatever
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
-    InProfile,
     Instance,
     Judged,
     MostAccurate,
@@ -175,7 +174,7 @@ class KernelRules:
 
     def __init__(self, rules: RuleBook) -> None:
         self.rules: dict[str, Rule] = {rule.name: rule for rule in rules.rules}
-        self._instances = [_whole(instance) for rule in rules.rules for instance in rule.instances()]
+        self._instances = [i.in_its_profile() for rule in rules.rules for i in rule.instances()]
         self.program = RulePlans(i for i in self._instances if i.evolution is None)
         self._patterns: dict[tuple[str, str, str | None], list[StepPattern]] = {}
 
@@ -192,11 +191,6 @@ class KernelRules:
             )
             self._patterns[key] = [pattern for instance in concluding for pattern in patterns(instance)]
         return self._patterns[key]
-
-
-def _whole(instance: Instance) -> Instance:
-    """An instance as it is read in its profile."""
-    return replace(instance, premises=tuple(p for p in instance.premises if not isinstance(p, InProfile)))
 
 
 kernel_rules = lru_cache(maxsize=16)(KernelRules)

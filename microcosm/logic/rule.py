@@ -196,6 +196,11 @@ class Instance:
     premises: tuple[Premise, ...]
     evolution: RuleChange | None = None
 
+    def in_its_profile(self) -> Instance:
+        """The instance as it is read in its profile, without the premise that names this. Cost: linear."""
+        rest = tuple(premise for premise in self.premises if not isinstance(premise, InProfile))
+        return self if len(rest) == len(self.premises) else replace(self, premises=rest)
+
 
 Pair = TypeVar("Pair", bound="Judged | Given | Assume | RuleChange")
 
