@@ -83,7 +83,7 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
-    paths = _Paths(behind, turns, page)
+    paths = _Endpoints(behind, turns, page)
     routes = [
         Route("/", paths.root),
         Route("/line", paths.line, methods=["POST"]),
@@ -93,7 +93,7 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
     return Starlette(routes=routes, middleware=[Middleware(_Guard, token=token, headers=headers)])
 
 
-class _Paths:
+class _Endpoints:
     """What is answered under each path."""
 
     def __init__(self, behind: Behind, turns: Turns, page: str) -> None:
