@@ -18,7 +18,7 @@ from microcosm.collect.refused import Refused
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class IntakeLimits:
     """What is taken at most."""
 
     body: int = 16 << 20
@@ -65,9 +65,9 @@ class Counts:
 class Intake:
     """Takes requests into a folder."""
 
-    def __init__(self, folder: Folder, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Folder, limits: IntakeLimits | None = None) -> None:
         self.folder = folder
-        self.limits = limits or Limits()
+        self.limits = limits or IntakeLimits()
         self.counts = Counts()
         self._under_way = 0
         self._credit = self.limits.rate
