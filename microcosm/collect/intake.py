@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from microcosm.collect import refused
-from microcosm.collect.bodies import Spans, spans_of, unpacked
+from microcosm.collect.bodies import SpanBatch, spans_of, unpacked
 from microcosm.collect.folder import Folder
 from microcosm.collect.refused import Refused
 
@@ -103,7 +103,7 @@ class Intake:
                 said = f"more than {rate:,.0f} spans a second are not taken"
                 raise Refused(refused.TOO_FAST, said, max(1, ceil(-self._credit / rate)))
 
-    async def take(self, body: bytes, media: str, encoding: str = "") -> Spans:
+    async def take(self, body: bytes, media: str, encoding: str = "") -> SpanBatch:
         """Keep the spans of a body: they are on disk when this ends. Raises `Refused`: nothing is kept."""
         self.counts.received += len(body)
         largest = self.limits.body

@@ -68,7 +68,7 @@ class Observation:
 def observations(
     asked: AskedLog, formula: Formula, build: Build, stop: Stop | None = None
 ) -> list[Observation]:
-    """What would settle a question, the best first of each kind. Cost: an evaluation for each of them."""
+    """What would settle a question, the best first of each kind. Cost: an evaluation for each one tried."""
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
     body = formula.body if isinstance(formula, Quantified) else formula
