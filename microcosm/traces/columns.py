@@ -224,15 +224,17 @@ class LogColumns:
             if self._form == len(forms):
                 return False
         columns = [*zip(*found, strict=True)]
-        bare = len(columns) == _LABEL
-        traces = [""] * many if bare else columns.pop(0 if self.begins == _NAMED_FIRST else -1)
+        if len(columns) == _LABEL:
+            self.traces[""] = None
+            return not self._several and self.extend([""] * many, columns)
+        traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
         self.traces.update(dict.fromkeys(traces))
         if len(self.traces) > 1 and (
             not self._several or "" in self.traces or any("/" in trace for trace in {*traces})
         ):
             return False  # one without a name beside others; or names may begin with that of another
         more = columns.pop(_MORE) if self._form == len(forms) - 1 else ()
-        if "\\" in text and not bare and not (_are_texts(columns[_LABEL]) and _are_texts(more)):
+        if "\\" in text and not (_are_texts(columns[_LABEL]) and _are_texts(more)):
             return False
         if any(more):
             if _ASSUMED in text:
