@@ -17,7 +17,7 @@ from operator import eq, itemgetter, le
 from typing import Any, NamedTuple, TypeAlias
 
 from microcosm.givens.columns import OrderColumns
-from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
+from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
@@ -94,7 +94,7 @@ class _Columns:
         self.kind: list[str] = []
         self.start, self.end = array("Q"), array("Q")
         """Times of day, 0 where there is none."""
-        self.attributes: list[Mapping[str, object]] = []
+        self.attributes: list[dict[str, object] | None] = []
         self.line = array("q")
 
     def arrange(self, order: Sequence[int]) -> None:
@@ -142,7 +142,7 @@ class SpanLog:
         except OverflowError:
             return False
         attributes = [record.get("attributes") for record in records]
-        spans.attributes += [otlp_attributes(told) if told else NOTHING for told in attributes]
+        spans.attributes += [otlp_attributes(told) if told else None for told in attributes]
         spans.line.extend(lines)
         return True
 
@@ -169,25 +169,23 @@ class SpanLog:
     def _relate(self) -> bool:
         """Find the parent of each span, and what it links to; whether each id is of one span of its trace."""
         spans = self._spans
-        sizes = Counter(spans.run).values()  # these ascend
         self._above = array("q")
-        """The parent of each span; -1 where it has none, -2 where that is missing."""
+        """The parent of each span; -1 where there is none in the log."""
+        self._begins = [0, *accumulate(Counter(spans.run).values())]
+        for begin, end in pairwise(self._begins):
+            found = dict(zip(spans.id[begin:end], range(begin, end), strict=True))
+            if len(found) < end - begin:
+                return False
+            self._above.extend(map(found.get, spans.parent[begin:end], repeat(-1)))
+        told = enumerate(zip(self._above, spans.parent, strict=True))
+        self._missing = {at: parent for at, (above, parent) in told if above < 0 and parent}
+        spans.parent.clear()
         self._targets: dict[int, list[int | str]] = {}
         """What each span links to: another one, or the name of one that is missing."""
-        self._begins = [0, *accumulate(sizes)]
-        for begin, end in pairwise(self._begins):
-            members = range(begin, end)
-            found = dict(zip(spans.id[begin:end], members, strict=True))
-            if len(found) < len(members):
-                return False
-            found[""] = -1
-            self._above.extend(map(found.get, spans.parent[begin:end], repeat(-2)))
-        missing = [*compress(spans.parent, map((-2).__eq__, self._above))]
-        linking = [*compress(count(), spans.links)]
-        if linking:
+        if linking := [*compress(count(), spans.links)]:
             self._link(linking)
-        texts = (target for targets in self._targets.values() for target in targets if type(target) is str)
-        return not any("#" in name for name in chain(missing, texts))  # as in the names of events
+        names = chain(self._missing.values(), *self._targets.values())
+        return not any(type(name) is str and "#" in name for name in names)  # as in the names of events
 
     def _link(self, linking: Sequence[int]) -> None:
         """Find what some spans link to. Cost: a pass over all."""
@@ -206,15 +204,15 @@ class SpanLog:
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
         spans, many = self._spans, len(self._spans.id)
-        self._several = len(self._runs) > 1
         self._traces = [*self._runs]
+        self._several = len(self._runs) > 1
         self._names = [*chain.from_iterable((name, f"{name}/end") for name in self._named())]
         self._check_times(report)
         givens = Givens()
         givens.link(links := self._links(report))
         givens.events = self._table()
         related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
-        assumed = any(told.get("assumed") is True for told in spans.attributes)
+        assumed = any(told.get("assumed") is True for told in spans.attributes if told)
         reasons = (self._several, of_several(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
         return Extraction(
             givens=givens,
@@ -263,6 +261,11 @@ class SpanLog:
     def _links(self, report: Report) -> OrderColumns:
         """Trace by trace the order of each span, parents and links; then links from one trace to another."""
         lefts, rights, sources = columns = array("q"), array("q"), array("q")
+
+        def put(edges: Sequence[tuple[int, int, int]]) -> None:
+            for column, values in zip(columns, zip(*edges, strict=True), strict=False):
+                column.extend(values)
+
         for begin, end in pairwise(self._begins):
             lefts.extend(range(2 * begin, 2 * end, 2))
             rights.extend(range(2 * begin + 1, 2 * end, 2))
@@ -273,18 +276,16 @@ class SpanLog:
                 own = ((to, at) for at in range(begin, end) for to in self._within(at) if to != at)
                 links += [(2 * to, 2 * at + 1, _LINK) for to, at in own]
                 links.sort(key=itemgetter(1))
-            for column, values in zip(columns, zip(*links, strict=True), strict=bool(links)):
-                column.extend(values)
+            put(links)
         run = self._spans.run
-        for at in sorted({*compress(count(), map((-2).__eq__, self._above)), *self._targets}):
-            if self._above[at] == -2:
-                self._report_missing(2 * at, self._spans.parent[at], report)
+        for at in sorted({*self._missing, *self._targets}):
+            if at in self._missing:
+                self._report_missing(2 * at, self._missing[at], report)
             for to in self._targets.get(at, ()):
                 if type(to) is str:
                     self._report_missing(2 * at + 1, to, report)
                 elif type(to) is int and run[to] != run[at]:
-                    for column, value in zip(columns, (2 * to, 2 * at + 1, _LINK), strict=True):
-                        column.append(value)
+                    put([(2 * to, 2 * at + 1, _LINK)])
         return OrderColumns(self._names, lefts, rights, [Mapped(sources, self._source)])
 
     def _report_missing(self, event: int, name: str, report: Report) -> None:
@@ -333,9 +334,9 @@ class SpanLog:
 
     def _said(self, event: int) -> Mapping[str, object]:
         spans, at = self._spans, event >> 1
-        told = NOTHING if event & 1 else spans.attributes[at]
+        told = None if event & 1 else spans.attributes[at]
         service, kind = spans.call[at].service, spans.kind[at]
-        return said(told, service, kind, self._trace(event), spans.id[at], self._time(event))
+        return said(told or {}, service, kind, self._trace(event), spans.id[at], self._time(event))
 
     def _time(self, event: int) -> int | None:
         return (self._spans.end if event & 1 else self._spans.start)[event >> 1] or None

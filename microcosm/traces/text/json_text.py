@@ -123,7 +123,7 @@ class JsonCursor:
             return value
 
     def at_hand(self) -> tuple[object, int] | None:
-        """The array or object that stands here, where it is in one line, plain and all at hand; where it ends.
+        """The array or object that stands here and where it ends, if it is plain, in one line and at hand.
 
         Stays before it. None: it is to be read part by part. Cost: linear in the text at hand.
         """
