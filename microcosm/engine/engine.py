@@ -30,6 +30,7 @@ from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.labels import Labels
+from microcosm.order.rows import Rows
 from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
@@ -161,7 +162,9 @@ class Engine:
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        for x in at:
+        for number, x in enumerate(at):
+            if not number % tuning.ROWS_HELD and size > tuning.ROWS_KEPT:
+                self._expect(at[number : number + tuning.ROWS_HELD])
             left = rest = rest & ~(1 << x)
             found = dict.fromkeys(VERDICTS, 0)
             for relation, rows in judged.items():
@@ -176,6 +179,13 @@ class Engine:
                     left &= ~row
             found[Relation.SILENT] = left
             yield found
+        self._expect(())
+
+    def _expect(self, positions: Sequence[int]) -> None:
+        """Rows of these are asked for next."""
+        for order in self._orders.built.values():
+            if isinstance(order, Rows):
+                order.expect(positions)
 
     def verdict_rows(self, names: Sequence[str]) -> Iterator[Iterator[Relation]]:
         """For each of some named events the verdicts on it and each later one, in the order of `names`.
