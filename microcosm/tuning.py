@@ -111,8 +111,8 @@ POSITIONS_A_MEMBER = 256
 is made of at once. Benchmark: `commands`."""
 
 ROWS_KEPT = 1 << 15
-"""For a table of more positions rows are computed `ROWS_HELD` at a time, at three times the price, and not all
-kept: these would be n²/8 bytes, 135 megabytes here. Benchmark: `commands`."""
+"""For a table of more positions rows are computed `ROWS_HELD` at a time, at three times the price, and no
+others kept: all would be n²/8 bytes, 135 megabytes here. Benchmark: `commands`."""
 
 HOLES = 8
 """A position that is so far beyond the last may follow it in a window of waiting rows, the places between

@@ -101,7 +101,7 @@ _marked = re.compile(rf'"(?:{_MARK}|\\udfff)([^"]*)"')
 
 
 def json_text(value: object, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    """`json.dumps` that also writes decimals, as numbers with all their digits; a text at a tenth of its cost.
+    """`json.dumps` that also writes decimals, as numbers with all their digits; texts at a tenth of its cost.
 
     >>> json_text([Decimal("0.12345678901234567890"), 1.5]), json_text("é\\n")
     ('[0.12345678901234567890, 1.5]', '"é\\\\n"')
