@@ -30,7 +30,6 @@ from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.labels import Labels
-from microcosm.order.rows import Rows
 from microcosm.tuning import gc_paused
 
 _BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
@@ -162,30 +161,26 @@ class Engine:
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        for number, x in enumerate(at):
-            if not number % tuning.ROWS_HELD and size > tuning.ROWS_KEPT:
-                self._expect(at[number : number + tuning.ROWS_HELD])
-            left = rest = rest & ~(1 << x)
-            found = dict.fromkeys(VERDICTS, 0)
-            for relation, rows in judged.items():
-                if isinstance(rows, Table) and size > tuning.TABLE_AT_ONCE:
-                    row = rows.among(x, left)
-                else:
-                    row = rows.row(x)
-                found[relation] = row & left
-                left &= ~row
-                if relation is Relation.BEFORE:
-                    found[Relation.AFTER] = row = rows.col(x) & left
+        try:
+            for number, x in enumerate(at):
+                if not number % tuning.ROWS_HELD and size > tuning.ROWS_KEPT:
+                    self._orders.expect(at[number : number + tuning.ROWS_HELD])
+                left = rest = rest & ~(1 << x)
+                found = dict.fromkeys(VERDICTS, 0)
+                for relation, rows in judged.items():
+                    if isinstance(rows, Table) and size > tuning.TABLE_AT_ONCE:
+                        row = rows.among(x, left)
+                    else:
+                        row = rows.row(x)
+                    found[relation] = row & left
                     left &= ~row
-            found[Relation.SILENT] = left
-            yield found
-        self._expect(())
-
-    def _expect(self, positions: Sequence[int]) -> None:
-        """Rows of these are asked for next."""
-        for order in self._orders.built.values():
-            if isinstance(order, Rows):
-                order.expect(positions)
+                    if relation is Relation.BEFORE:
+                        found[Relation.AFTER] = row = rows.col(x) & left
+                        left &= ~row
+                found[Relation.SILENT] = left
+                yield found
+        finally:
+            self._orders.expect(())
 
     def verdict_rows(self, names: Sequence[str]) -> Iterator[Iterator[Relation]]:
         """For each of some named events the verdicts on it and each later one, in the order of `names`.
