@@ -64,12 +64,12 @@ class Columns(Protocol):
 def plain_extraction(
     path: str | os.PathLike[str],
     report: Report,
-    others: Callable[[Opening, str], Columns | None] | None = None,
+    others: Callable[[Opening, bool], Columns | None] | None = None,
 ) -> Extraction | None:
     """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
 
-    `others` reads a log in another format, which begins as it is told. Raises `TraceError` where a strict
-    `report` does. Cost: linear.
+    `others` reads a log in another format: OTLP, if it is told that, or text. Raises `TraceError` where strict
+    `report` is. Cost: linear.
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
@@ -79,8 +79,8 @@ def plain_extraction(
             log: Columns | None = read_columns(opening)
             if log is None and others is not None:
                 with opening(Report()) as stream:
-                    head = stream.head
-                log = others(opening, head)
+                    is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
+                log = others(opening, has_spans) if has_spans or not is_json else None
         except TextError:
             return None
         return None if log is None else log.extraction(report)

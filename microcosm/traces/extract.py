@@ -77,12 +77,11 @@ def microcosm_of_logs(
     return found
 
 
-def _in_columns(opening: Opening, head: str) -> Columns | None:
-    # Most logs are in the own format.
-    if head.lstrip().startswith(("{", "[")):
+def _in_columns(opening: Opening, has_spans: bool) -> Columns | None:
+    if has_spans:  # most logs are in the own format
         from microcosm.traces.spanned import read_spans
 
-        return read_spans(opening) if "resourceSpans" in head else None
+        return read_spans(opening)
     from microcosm.traces.clocked import read_clocked
 
     return read_clocked(opening)
