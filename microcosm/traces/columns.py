@@ -68,8 +68,8 @@ def plain_extraction(
 ) -> Extraction | None:
     """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
 
-    `others` reads a log in another format: OTLP, if it is told that, or text. Raises `TraceError` where strict
-    `report` is. Cost: linear.
+    `others` reads a log in another format: OTLP, if it is told that, or text. Raises `TraceError` where a
+    strict `report` does. Cost: linear.
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
