@@ -57,7 +57,8 @@ def microcosm_of_logs(
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
-    own format, a fifth for one of nothing but right vector times in text, or of OTLP.
+    own format, a sixth where events have attributes; a fifth for one of nothing but right vector times in
+    text, or of OTLP.
     """
     report = Report() if report is None else report
     found = None
@@ -79,10 +80,10 @@ def microcosm_of_logs(
 
 def _in_columns(opening: Opening, has_spans: bool) -> Columns | None:
     if has_spans:  # most logs are in the own format
-        from microcosm.traces.spanned import read_spans
+        from microcosm.traces.span_columns import read_spans
 
         return read_spans(opening)
-    from microcosm.traces.clocked import read_clocked
+    from microcosm.traces.clocked_columns import read_clocked
 
     return read_clocked(opening)
 

@@ -15,7 +15,7 @@ from microcosm.errors import TextError
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract, microcosm_of_logs
 from microcosm.traces.report import Extraction, Report
-from microcosm.traces.spanned import SpanLog, read_spans
+from microcosm.traces.span_columns import SpanLog, read_spans
 from microcosm.traces.text.lines import open_lines
 
 Record = dict[str, object]
