@@ -108,21 +108,24 @@ class _Job:
         if self._asked.max_bad is not None:
             self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
-        def marked() -> DataFrame:
-            good = read["events"]
-            return good if chosen is None else good.withColumn("chosen", chosen)
+        marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
         def rest() -> DataFrame:
             from pyspark.sql import functions as F
 
-            found = marked()
+            found = read["events"] if marked is None else marked
             for trace in sliced:
                 found = found.where(~F.col("trace").eqNullSafe(F.lit(trace)))
             return found
 
+        def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
+            asked = self._asked
+            how = InSlices(asked.slices, chosen is not None, asked.token, not missing, columns)
+            return Giant(output, marked, str(number), trace, several, routes.events[trace], how).find()
+
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(self._giant, number, trace, marked(), several, not missing, columns))
+                (trace, pool.submit(find, number, trace, columns))
                 for number, (trace, columns) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
@@ -170,27 +173,6 @@ class _Job:
     def _filled(self, found: Stages, table: str) -> list[DataFrame]:
         """One of the tables of all stages that have rows in it."""
         return [tables[table] for name, tables in found.items() if self._output.filled(name, table)]
-
-    def _giant(
-        self,
-        number: int,
-        trace: str | None,
-        events: DataFrame,
-        several: bool,
-        complete: bool,
-        columns: frozenset[str],
-    ) -> Found:
-        from pyspark.sql import functions as F
-
-        own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
-        named = own.withColumn("id", id_of(several))
-        if self._asked.concurrent is None:
-            named = named.withColumn("chosen", F.lit(False))
-        prefix = f"{trace}/" if several and trace is not None else ""
-        asked = InSlices(
-            self._asked.slices, self._asked.concurrent is not None, self._asked.token, complete, columns
-        )
-        return Giant(self._output, named, str(number), trace, prefix, asked).find()
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""

@@ -210,14 +210,15 @@ class Routes:
     sliced: dict[str | None, frozenset[str]] = field(default_factory=dict)
     """Of each the columns that order beside processes and messages."""
     whole: list[str] = field(default_factory=list)
-    _events: dict[str | None, int] = field(default_factory=dict)
+    events: dict[str | None, int] = field(default_factory=dict)
+    """How many events each of the large ones has."""
 
     def give_up(self, trace: str | None, reasons: Sequence[str]) -> None:
         """Let a trace go whole to one worker, and say why."""
         self.sliced.pop(trace, None)
         self.whole = sorted([*self.whole, trace or ""])
         named = "the trace" if trace is None else f"trace {trace}"
-        events = f"{self._events[trace]:,}"
+        events = f"{self.events[trace]:,}"
         _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
 
     @property
@@ -244,7 +245,7 @@ def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
         size = CAREFUL if used.intersection(reading.ORDERING) else PLAIN
         if not alone and count < room // size:
             continue
-        found._events[trace] = count
+        found.events[trace] = count
         why = [name for name in reading.ORDERING if name in used - SLICED]
         if 0 < row["lamport"] < count:
             why.append("lamport")
