@@ -10,7 +10,6 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.giant import chains
 from microcosm.spark.giant.chains import CHAINS, CLOCKS, ENDS, in_order, sent
 from microcosm.spark.io import packets
 from microcosm.spark.io.events import arrow_names, arrow_schema
@@ -86,7 +85,7 @@ def in_tasks(batches: list[pa.RecordBatch], parts: int) -> Iterator[list[pa.Reco
     for part in range(parts):
         mine = sorted(
             (row for row in rows if row["part"] == part),
-            key=lambda row: (row["process"].encode(), row["seq"]),
+            key=lambda row: (row["text"].encode(), row["number"]),
         )
         yield [pa.RecordBatch.from_pylist([row], schema=packets._SCHEMA) for row in mine]
 
@@ -110,7 +109,7 @@ def test_what_is_in_order_does_not_depend_on_packets(
     columns = f"{CHAINS}, {CLOCKS}"
     found: list[Row] = []
     ends: dict[str, list[Any]] = {}
-    with patch.object(packets, "ROWS", rows), patch.object(chains, "_HELD", rows):
+    with patch.object(packets, "ROWS", rows), patch.object(packets, "HELD", rows):
         for task in in_tasks(batches, parts):
             for table, batch in in_order(iter(task), several, columns):
                 if table == "chains":

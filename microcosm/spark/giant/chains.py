@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from microcosm.spark.io.events import ODD_ROWS, arrow_names, arrow_schema, in_traces
 from microcosm.spark.io.input_splits import over
-from microcosm.spark.io.packets import gathered, joined, packed, spread, together, unpacked
+from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import MESSAGE_KINDS
 from microcosm.traces.execution import missing
@@ -76,8 +76,7 @@ NEEDED = ("process", "seq", "file", "line")
 TOGETHER = 500_000
 """So many events, more or less, are put in order by one task; all of a process by the same."""
 
-_HELD = 1 << 16
-"""So many events are put in order at a time, at least."""
+KEY = ("process", "seq")
 
 
 def put_in_order(
@@ -98,14 +97,13 @@ def put_in_order(
     needed = sorted(used | ({"chosen"} if marked is not None else set()))
     send = partial(sent, trace=name, parts=parts)
     folder = output.staged("read") / "events"
-    spark = output.spark
-    work = (marked.select(needed), send) if marked is not None else over(spark, folder, needed, send)
+    work = (marked.select(needed), send) if marked is not None else over(output.spark, folder, needed, send)
 
     def order(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return in_order(batches, several, columns)
 
     tables = {"chains": columns, "ends": ENDS}
-    return output.tables(stage, tables, gathered(work, spark, parts), order)
+    return output.tables(stage, tables, *gathered(work, parts, order))
 
 
 def read_ends(folder: Path) -> list[End]:
@@ -127,65 +125,20 @@ def sent(batches: Iterator[pa.RecordBatch], trace: str | None, parts: int) -> It
         own = pc.is_null(column) if trace is None else pc.fill_null(pc.equal(column, trace), False)
         rows = batch.filter(own)
         if rows.num_rows:
-            yield from _sent(rows, parts)
-
-
-def _sent(rows: pa.RecordBatch, parts: int) -> Iterator[pa.RecordBatch]:
-    rank, names = _ranked(rows.column("process"))
-    seq, at = (rows.column(name).to_numpy() for name in ("seq", "at"))
-    order = np.lexsort((at, seq, rank))
-    yield packed(rows.take(pa.array(order)), spread(names, parts)[rank[order]], keyed=True)
-
-
-def _ranked(processes: pa.Array) -> tuple[Any, pa.Array]:
-    """The number of each process in the order of their names, and these."""
-    words = processes.dictionary_encode()
-    order = pc.sort_indices(words.dictionary).to_numpy()
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[words.indices.to_numpy()], words.dictionary.take(pa.array(order))
+            yield packed(rows, spread(rows.column("process"), parts), KEY)
 
 
 def in_order(
     packets: Iterator[pa.RecordBatch], several: bool, columns: str = CHAINS
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The tables `chains` and `ends` of events in packets that are in the order of their first ones.
-
-    Memory: the events of packets of which one begins before the other ends.
-    """
-    held: list[pa.RecordBatch] = []
-    passed = pa.RecordBatch.from_pylist([])  # what those that come later must know of those before
-    count, enough = 0, _HELD
-    for process, seq, rows in unpacked(packets):
-        if count >= enough:
-            events = _merged(held)
-            done = _before(events, process, seq)
-            held, count = [events.slice(done)], events.num_rows - done
-            enough = _HELD + 2 * count
-            if done:
-                chain = _Chain(passed, events.slice(0, done))
-                passed = chain.passed()
-                yield from chain.tables(several, columns)
-        held.append(rows)
-        count += rows.num_rows
-    if count:
-        yield from _Chain(passed, _merged(held)).tables(several, columns)
-
-
-def _merged(held: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """The events of some packets in their order."""
-    rows = joined(held)
-    rank, _ = _ranked(rows.column("process"))
-    seq, at = (rows.column(name).to_numpy() for name in ("seq", "at"))
-    return rows.take(pa.array(np.lexsort((at, seq, rank))))
-
-
-def _before(rows: pa.RecordBatch, process: str | None, seq: int | None) -> int:
-    """How many of some events in order come before a position of a process."""
-    names = rows.column("process")
-    same = pc.equal(names, process)
-    earlier = pc.or_(pc.less(names, process), pc.and_(same, pc.less(rows.column("seq"), seq)))
-    return int(pc.sum(earlier).as_py() or 0)
+    """The tables `chains` and `ends` of events in packets that are in the order of their first ones."""
+    passed: pa.RecordBatch | None = None  # what those that come later must know of those before
+    for rows in merged(packets, KEY):
+        chain = _Chain(
+            rows if passed is None else joined([passed, rows]), 0 if passed is None else passed.num_rows
+        )
+        yield from chain.tables(several, columns)
+        passed = chain.passed()
 
 
 class _Chain:
@@ -195,10 +148,10 @@ class _Chain:
     the event before it in its process that has a position of its own, or -1.
     """
 
-    def __init__(self, passed: pa.RecordBatch, rows: pa.RecordBatch) -> None:
-        self.skipped = passed.num_rows
-        self.rows = joined([passed, rows]) if self.skipped else rows
-        self.rank, _ = _ranked(self.rows.column("process"))
+    def __init__(self, rows: pa.RecordBatch, skipped: int) -> None:
+        self.rows, self.skipped = rows, skipped
+        process = rows.column("process").dictionary_encode().indices.to_numpy()
+        self.rank = process.astype(np.int64)  # those of a process stand together, so it is its place
         self.seq, self.at = (self.rows.column(name).to_numpy() for name in ("seq", "at"))
         self.firsts = np.diff(self.rank, prepend=-1) != 0
         self.new = self.firsts | (np.diff(self.seq, prepend=0) != 0)

@@ -176,13 +176,12 @@ def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Map
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        for batch in matched((ends for _, _, ends in unpacked(batches)), numbers):
+        for batch in matched(unpacked(batches), numbers):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
                 some = batch.filter(which).select(columns)
                 if some.num_rows:
                     yield kind, some
 
-    return output.tables(
-        f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, gathered(work, output.spark, parts), match
-    )
+    tables = {"pairs": PAIR, "odd": rows.ODD_ROWS}
+    return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match))

@@ -186,16 +186,15 @@ class Slices:
                 yield packed(part, part.column("slice").to_numpy())
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            members = [part for _, _, part in unpacked(batches)]
+            members = [*unpacked(batches)]
             if members:
                 at = members[0].column("slice")[0].as_py()
                 table = pa.Table.from_batches(members)
                 yield from scanned_slice(table, at, begins_of(cuts, at), wanted[at])
 
         work = input_splits.over(self._output.spark, self._pairs, FOUR, slice_)
-        sliced = gathered(work, self._output.spark, slices)
         done = f"bases-{self._name}"
-        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
+        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel))
         bases = str(self._output.staged(done) / "bases")
         circular = self._output.spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from microcosm.spark.io.input_splits import partitions
+from microcosm.spark.io.input_splits import Made
 from microcosm.spark.io.lists import map_in_arrow
 
 if TYPE_CHECKING:
@@ -28,11 +29,20 @@ ROWS = 1 << 12
 TASK = 1 << 18
 """So many rows of a task are put into packets together, that each part has many of them."""
 
-_PACKET = "part int, process string, seq long, rows binary"
+NONE = "\0none"
+"""In the place of a text that is null."""
+
+HELD = 1 << 16
+"""So many rows are merged at a time, at least."""
+
+_PACKET = "part int, text string, number long, rows binary"
 _SCHEMA = pa.schema(
-    [("part", pa.int32()), ("process", pa.string()), ("seq", pa.int64()), ("rows", pa.binary())]
+    [("part", pa.int32()), ("text", pa.string()), ("number", pa.int64()), ("rows", pa.binary())]
 )
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+Key = tuple[str, str]
+"""A column of texts and one of numbers, by which, and then by `at`, rows are put in order."""
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -41,7 +51,7 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return found
 
 
-def together(batches: Batches, rows: int = TASK) -> Iterator[pa.RecordBatch]:
+def together(batches: Batches, rows: int = TASK) -> Batches:
     """The rows of some batches in fewer ones, of so many rows or a batch more."""
     kept: list[pa.RecordBatch] = []
     count = 0
@@ -55,13 +65,13 @@ def together(batches: Batches, rows: int = TASK) -> Iterator[pa.RecordBatch]:
         yield joined(kept)
 
 
-def packed(batch: pa.RecordBatch, part: Any, keyed: bool = False) -> pa.RecordBatch:
-    """Packets of the rows of each part, in the order in which they stand, one part number for each row.
+def packed(rows: pa.RecordBatch, part: Any, key: Key | None = None) -> pa.RecordBatch:
+    """Packets of the rows of each part, in the order in which they stand, given the part of each row.
 
-    A packet that is `keyed` tells the columns `process` and `seq` of its first row.
+    With a `key` rows are put into the order of it, and each packet has that of its first row.
     """
-    order = np.argsort(part, kind="stable")
-    rows, part = batch.take(pa.array(order)), part[order]
+    order = np.argsort(part, kind="stable") if key is None else _order(rows, key, part)
+    rows, part = rows.take(pa.array(order)), part[order]
     begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
     cuts = [
         (at, min(at + ROWS, end))
@@ -69,13 +79,25 @@ def packed(batch: pa.RecordBatch, part: Any, keyed: bool = False) -> pa.RecordBa
         for at in range(begin, end, ROWS)
     ]
     firsts = pa.array([begin for begin, _ in cuts], pa.int64())
-    keys = [
-        rows.column(field.name).take(firsts) if keyed else pa.nulls(len(cuts), field.type)
-        for field in (_SCHEMA.field("process"), _SCHEMA.field("seq"))
-    ]
-    made = [_written(rows.slice(begin, end - begin)) for begin, end in cuts]
-    parts = pa.array(part[[begin for begin, _ in cuts]], pa.int32())
-    return pa.RecordBatch.from_arrays([parts, *keys, pa.array(made, pa.binary())], schema=_SCHEMA)
+    keys = [pa.nulls(len(cuts), kind) for kind in (pa.string(), pa.int64())]
+    if key is not None:
+        keys = [_texts(rows.column(key[0]).take(firsts)), rows.column(key[1]).take(firsts)]
+    made = pa.array([_written(rows.slice(begin, end - begin)) for begin, end in cuts], pa.binary())
+    parts = pa.array(part[firsts.to_numpy()], pa.int32())
+    return pa.RecordBatch.from_arrays([parts, *keys, made], schema=_SCHEMA)
+
+
+def _order(rows: pa.RecordBatch, key: Key, part: Any = None) -> Any:
+    words = _texts(rows.column(key[0])).dictionary_encode()
+    order = pc.sort_indices(words.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    numbers = (rows.column(name).to_numpy() for name in dict.fromkeys(("at", key[1])))
+    return np.lexsort((*numbers, rank[words.indices.to_numpy()], *(() if part is None else (part,))))
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    return pc.fill_null(column, NONE)
 
 
 def _written(rows: pa.RecordBatch) -> bytes:
@@ -86,29 +108,68 @@ def _written(rows: pa.RecordBatch) -> bytes:
     return found
 
 
-def unpacked(batches: Batches) -> Iterator[tuple[str | None, int | None, pa.RecordBatch]]:
-    """What was put into packets, with the keys of each.
+def unpacked(packets: Batches) -> Batches:
+    """What was put into packets.
 
     >>> rows = pa.RecordBatch.from_pydict({"process": ["p", "q", "p"], "seq": [1, 1, 2]})
-    >>> made = packed(rows, np.array([1, 0, 1]), keyed=True)
-    >>> [(process, seq, rows.num_rows) for process, seq, rows in unpacked(iter([made]))]
-    [('q', 1, 1), ('p', 1, 2)]
+    >>> [part.to_pydict() for part in unpacked(iter([packed(rows, np.array([1, 0, 1]))]))]
+    [{'process': ['q'], 'seq': [1]}, {'process': ['p', 'p'], 'seq': [1, 2]}]
     """
-    for batch in batches:
-        keys = (batch.column(name).to_pylist() for name in ("process", "seq"))
-        for process, seq, rows in zip(*keys, batch.column("rows"), strict=True):
+    return (rows for _, _, rows in _unpacked(packets))
+
+
+def _unpacked(packets: Batches) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    for batch in packets:
+        keys = (batch.column(name).to_pylist() for name in ("text", "number"))
+        for text, number, rows in zip(*keys, batch.column("rows"), strict=True):
             with pa.ipc.open_stream(rows.as_buffer()) as reader:
-                yield process, seq, reader.read_next_batch()
+                yield text, number, reader.read_next_batch()
+
+
+def merged(packets: Batches, key: Key) -> Batches:
+    """The rows of packets that come in the order of their keys, in that order; equal keys are in one batch.
+
+    Memory: the rows of packets of which one begins before the other ends.
+    """
+    held: list[pa.RecordBatch] = []
+    count, enough = 0, HELD
+    for text, number, rows in _unpacked(packets):
+        if count >= enough:
+            every = joined(held)
+            every = every.take(pa.array(_order(every, key)))
+            texts = _texts(every.column(key[0]))
+            same = pc.and_(pc.equal(texts, text), pc.less(every.column(key[1]), number))
+            done = pc.sum(pc.or_(pc.less(texts, text), same)).as_py()
+            if done:
+                yield every.slice(0, done)
+            held, count = [every.slice(done)], every.num_rows - done
+            enough = HELD + 2 * count
+        held.append(rows)
+        count += rows.num_rows
+    if count:
+        every = joined(held)
+        yield every.take(pa.array(_order(every, key)))
 
 
 def gathered(
-    work: tuple[DataFrame | None, Callable[[Batches], Batches]], spark: Any, parts: int
-) -> DataFrame:
-    """The packets that tasks make, those of each part in a task of its own, in the order of their keys."""
+    work: tuple[DataFrame | None, Callable[[Batches], Batches]],
+    parts: int,
+    kernel: Callable[[Batches], Iterator[Made]],
+) -> tuple[DataFrame | None, Callable[[Batches], Iterator[Made]]]:
+    """A table of the packets that tasks make, and the kernel, which has those of each part in the order of
+    their keys. No table: the one task is so small that this process does all (`input_splits.work`)."""
     table, run = work
-    table = table if table is not None else partitions(spark, 1)
-    made = map_in_arrow(table, run, _PACKET).repartitionById(parts, "part")
-    return made.sortWithinPartitions("process", "seq")
+    if table is not None:
+        made = map_in_arrow(table, run, _PACKET).repartitionById(parts, "part")
+        return made.sortWithinPartitions("text", "number"), kernel
+
+    def here(batches: Batches) -> Iterator[Made]:
+        packets = pa.Table.from_batches(run(batches), _SCHEMA)
+        packets = packets.sort_by([(name, "ascending") for name in ("part", "text", "number")])
+        for part in pc.unique(packets.column("part")).to_pylist():
+            yield from kernel(iter(packets.filter(pc.field("part") == part).to_batches()))
+
+    return None, here
 
 
 def spread(texts: pa.Array, parts: int) -> Any:
@@ -118,6 +179,7 @@ def spread(texts: pa.Array, parts: int) -> Any:
     >>> bool((first[[1, 2, 0]] == second).all())
     True
     """
+    texts = _texts(texts)
     if parts == 1:
         return np.zeros(len(texts), dtype=np.int64)
     _, ends, content = texts.buffers()
