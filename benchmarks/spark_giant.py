@@ -6,8 +6,9 @@
 second machine, and finds neither edges nor faults. *scan* is what finds the same vectors in slices: messages
 matched, cuts, slices, vectors. Seconds are of the processor, Java and workers together; in brackets, by the
 clock on the wall, which is what more cores are for. *ordered* is what puts the events of each process in
-order before, which the edges need; the single pass has its own order by Spark. `--slices` is how many the first trace is done in; a
-larger one is done in as many more, so that slices are of one size, and the memory of a worker should be, too.
+order before, which the edges need; the single pass has its own order by Spark. `--slices` is how many the
+first trace is done in; a larger one is done in as many more, so that slices are of one size, and the memory
+of a worker should be, too.
 """
 
 from __future__ import annotations

@@ -134,9 +134,7 @@ def in_order(
     """The tables `chains` and `ends` of events in packets that are in the order of their first ones."""
     passed: pa.RecordBatch | None = None  # what those that come later must know of those before
     for rows in merged(packets, KEY):
-        chain = _Chain(
-            rows if passed is None else joined([passed, rows]), 0 if passed is None else passed.num_rows
-        )
+        chain = _Chain(passed, rows)
         yield from chain.tables(several, columns)
         passed = chain.passed()
 
@@ -148,9 +146,10 @@ class _Chain:
     the event before it in its process that has a position of its own, or -1.
     """
 
-    def __init__(self, rows: pa.RecordBatch, skipped: int) -> None:
-        self.rows, self.skipped = rows, skipped
-        process = rows.column("process").dictionary_encode().indices.to_numpy()
+    def __init__(self, passed: pa.RecordBatch | None, rows: pa.RecordBatch) -> None:
+        self.skipped = 0 if passed is None else passed.num_rows
+        self.rows = rows if passed is None else joined([passed, rows])
+        process = self.rows.column("process").dictionary_encode().indices.to_numpy()
         self.rank = process.astype(np.int64)  # those of a process stand together, so it is its place
         self.seq, self.at = (self.rows.column(name).to_numpy() for name in ("seq", "at"))
         self.firsts = np.diff(self.rank, prepend=-1) != 0
