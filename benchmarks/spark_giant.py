@@ -100,7 +100,7 @@ def main() -> None:
     job.Output = _Costing  # type: ignore[misc]
     with cores(asked.cores) as (spark, folder):
         peaks: list[int] = []
-        for events in [30_000, *asked.events]:  # the first, small one warms up
+        for events in [300_000, *asked.events]:  # the first, small one warms up
             file, out = folder / f"{events}.parquet", folder / f"{events}"
             log(file, events, asked.processes)
             slices = max(1, asked.slices * events // asked.events[0])

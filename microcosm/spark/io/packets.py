@@ -39,7 +39,8 @@ _PACKET = "part int, text string, number long, rows binary"
 _SCHEMA = pa.schema(
     [("part", pa.int32()), ("text", pa.string()), ("number", pa.int64()), ("rows", pa.binary())]
 )
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+_WRITTEN = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ = pa.ipc.IpcReadOptions(use_threads=False)  # to begin threads costs more than they save
 
 Key = tuple[str, str]
 """A column of texts and one of numbers, by which, and then by `at`, rows are put in order."""
@@ -102,7 +103,7 @@ def _texts(column: pa.Array) -> pa.Array:
 
 def _written(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
+    with pa.ipc.new_stream(sink, rows.schema, options=_WRITTEN) as writer:
         writer.write_batch(rows)
     found: bytes = sink.getvalue().to_pybytes()
     return found
@@ -122,7 +123,7 @@ def _unpacked(packets: Batches) -> Iterator[tuple[str, int, pa.RecordBatch]]:
     for batch in packets:
         keys = (batch.column(name).to_pylist() for name in ("text", "number"))
         for text, number, rows in zip(*keys, batch.column("rows"), strict=True):
-            with pa.ipc.open_stream(rows.as_buffer()) as reader:
+            with pa.ipc.open_stream(rows.as_buffer(), options=_READ) as reader:
                 yield text, number, reader.read_next_batch()
 
 
