@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from microcosm.spark.io import input_splits, reading, staging
 from microcosm.spark.io.events import id_of
 from microcosm.spark.io.input_splits import Piece
+from microcosm.spark.io.packets import gathered, merged, packed, spread, together
 from microcosm.spark.io.sink import Kernel
 from microcosm.spark.session import worker_memory
 
@@ -45,6 +47,9 @@ TOGETHER = 250_000
 """So many events, more or less, are for one task."""
 
 
+KEY = ("trace", "at")
+
+
 @dataclass(frozen=True, slots=True)
 class FileRun:
     """Files one after the other, and those after them in which their traces go on.
@@ -59,7 +64,7 @@ class FileRun:
 
 def by_trace(
     output: Output,
-    events: Callable[[], DataFrame],
+    marked: DataFrame | None,
     columns: Sequence[str],
     sliced: Sequence[str | None],
     tables: Mapping[str, str],
@@ -67,14 +72,15 @@ def by_trace(
 ) -> dict[str, Staged]:
     """The `tables` that a kernel makes of events, those of each trace together: by the stage that made them.
 
-    `events` are the staged ones without the traces that are `sliced`, with some of their columns, or more.
+    Tasks read some columns of the staged ones, or Spark does, where some are to be `marked` as chosen; traces
+    that are `sliced` are left out.
     """
     made = {}
     read = output.staged("read")
-    not_here = pa.array(sliced, pa.string())
     most = min(LARGEST, worker_memory(output.spark) // PLAIN)
-    where = None if "chosen" in columns else places(read / "events", read / "sizes", not_here, most)
-    some = events
+    not_here = pa.array(sliced, pa.string())
+    where = None if marked is not None else places(read / "events", read / "sizes", not_here, most)
+    apart: pa.Array | None = None
     if where is not None and where[0]:
         runs, apart = where
         files = [[Piece(path, number=at) for path in [*run.own, *run.more]] for at, run in enumerate(runs)]
@@ -84,15 +90,27 @@ def by_trace(
         made["found"] = output.tables("found", tables, *work)
         if not len(apart):
             return made
-        output.put("apart", pa.table({"trace": apart}))
-
-        def some() -> DataFrame:
-            every, here = events(), output.read("apart")
-            return every.join(here, every["trace"].eqNullSafe(here["trace"]), "left_semi")
-
-    shuffled = some().select(*columns).repartition("trace").sortWithinPartitions("trace", "at")
-    made["shuffled"] = output.tables("shuffled", tables, shuffled, kernel)
+    parts = max(1, -(-staging.rows(read / "events") // TOGETHER))
+    send = partial(sent, parts=parts, sliced=not_here, apart=apart)
+    if marked is not None:
+        work = marked.select(*columns), send
+    else:
+        work = input_splits.over(output.spark, read / "events", columns, send)
+    packets = gathered(work, parts, lambda some: kernel(merged(some, KEY)))
+    made["shuffled"] = output.tables("shuffled", tables, *packets)
     return made
+
+
+def sent(
+    batches: Iterator[pa.RecordBatch], parts: int, sliced: pa.Array, apart: pa.Array | None
+) -> Iterator[pa.RecordBatch]:
+    """Packets of events by trace: of the traces that are `apart`, or of all but those `sliced`."""
+    for batch in together(batches):
+        trace = batch.column("trace")
+        own = pc.invert(pc.is_in(trace, sliced)) if apart is None else pc.is_in(trace, apart)
+        rows = batch.filter(own)
+        if rows.num_rows:
+            yield packed(rows, spread(rows.column("trace"), parts), KEY)
 
 
 def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[FileRun], pa.Array] | None:
