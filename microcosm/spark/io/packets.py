@@ -52,14 +52,14 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return found
 
 
-def together(batches: Batches, rows: int = TASK) -> Batches:
-    """The rows of some batches in fewer ones, of so many rows or a batch more."""
+def together(batches: Batches) -> Batches:
+    """The rows of some batches in fewer ones, of `TASK` rows or a batch more."""
     kept: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         kept.append(batch)
         count += batch.num_rows
-        if count >= rows:
+        if count >= TASK:
             yield joined(kept)
             kept, count = [], 0
     if count:
