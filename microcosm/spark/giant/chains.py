@@ -57,7 +57,7 @@ ENDS = "process string, seq long, id string, events long, again long"
 where the process begins `again`, with another event at a position that is taken."""
 
 
-class End(NamedTuple):
+class LastEvent(NamedTuple):
     """A process: its last event, and sums of the others of `ENDS`."""
 
     process: str
@@ -106,13 +106,13 @@ def put_in_order(
     return output.tables(stage, tables, *gathered(work, parts, order))
 
 
-def read_ends(folder: Path) -> list[End]:
+def read_ends(folder: Path) -> list[LastEvent]:
     """The ends of all processes, in the order of their names, of a table `ends`."""
     table = pq.read_table(folder, partitioning=None)
-    found: dict[str, End] = {}
+    found: dict[str, LastEvent] = {}
     for process, seq, name, events, again in zip(*(c.to_pylist() for c in table.columns), strict=True):
-        end = End(process, seq, name, events, again)
-        other = found.get(process, End(process, 0, "", 0, 0))
+        end = LastEvent(process, seq, name, events, again)
+        other = found.get(process, LastEvent(process, 0, "", 0, 0))
         last = max(end, other)
         found[process] = last._replace(events=events + other.events, again=again + other.again)
     return sorted(found.values())

@@ -30,7 +30,7 @@ from microcosm.spark.giant.chains import (
     CLOCKS,
     LOOKED_AT,
     OWN,
-    End,
+    LastEvent,
     irregularities,
     odd_rows,
     put_in_order,
@@ -165,7 +165,7 @@ class Giant:
         edges = self._edges(chains, believed, seen, [*held, *apart])
         return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
 
-    def _in_order(self) -> tuple[Path, DataFrame, list[End]]:
+    def _in_order(self) -> tuple[Path, DataFrame, list[LastEvent]]:
         """The events in the order of their processes: where they are staged; and the ends of these."""
         output, stage = self._output, f"chains-{self._name}"
         columns = [CHAINS, *([CLOCKS] if self._clocks else ()), *(["lamport long"] if self._stamps else ())]
@@ -246,7 +246,7 @@ class Giant:
         return [(numbers[row.process], row.seq, row.id) for row in asked], None
 
     def _frontiers(
-        self, ends: Sequence[End], knowledge: Knowledge, numbers: dict[str, int]
+        self, ends: Sequence[LastEvent], knowledge: Knowledge, numbers: dict[str, int]
     ) -> tuple[pa.Table, set[str]]:
         processes = list(numbers)
         found: list[dict[str, Any]] = []
