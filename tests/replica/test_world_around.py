@@ -20,7 +20,7 @@ from microcosm.errors import JournalError, LostJournal, MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import files as journal_files
-from microcosm.replica.journal.files import Files, Watch
+from microcosm.replica.journal.files import Files, FilesInPlace
 from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.transport import HostNames, is_literal
@@ -189,7 +189,7 @@ def test_two_changes_of_a_folder_may_have_the_same_time(
     """A folder that changed a moment ago is not at rest; where times are coarse the moment is longer."""
     with Journal.open(tmp_path / "journal", application="test", create=True):
         pass
-    watch, real = Watch(files := Files(tmp_path / "journal")), os.stat
+    watch, real = FilesInPlace(files := Files(tmp_path / "journal")), os.stat
 
     def frozen(path: Path) -> os.stat_result:
         names = ("st_ino", "st_dev", "st_ctime_ns")

@@ -254,7 +254,7 @@ class Files:
         return str(kept)
 
 
-class Watch:
+class FilesInPlace:
     """Whether the files of a journal are still those that were opened.
 
     They are asked only where the folder has changed, as it does with every name in it. To ask a file that is

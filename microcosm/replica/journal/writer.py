@@ -12,7 +12,7 @@ from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
-from microcosm.replica.journal.files import Disk, Files, Head, HeadFile, Watch
+from microcosm.replica.journal.files import Disk, Files, Head, HeadFile, FilesInPlace
 from microcosm.replica.store import check_reach
 
 
@@ -35,7 +35,7 @@ class Writer:
         self._pending = 0
         self._reserved = False
         self._schema = journal_schema.version()
-        self._watch: Watch | None = None
+        self._watch: FilesInPlace | None = None
         self.stopped: str | None = None
         self.transactions = 0
         self.seconds = 0.0
@@ -158,7 +158,7 @@ class Writer:
         self._head = HeadFile(disk, self._files.head, head)
         self._head.advance(self.head())
         execute(f"PRAGMA synchronous = {self._mode}")
-        self._watch = Watch(self._files)
+        self._watch = FilesInPlace(self._files)
         execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
         return state
 
