@@ -190,14 +190,9 @@ class _Chain:
             made["earlier_seq"], made["earlier_clock"] = (
                 _of(made[name], earlier) for name in ("seq", "clock")
             )
+        made.setdefault("chosen", pa.repeat(False, len(rows)))
         schema = arrow_schema(columns)
-        absent = {"chosen": pa.repeat(False, len(rows))}
-        arrays = [
-            made[field.name]
-            if field.name in made
-            else absent.get(field.name, pa.nulls(len(rows), field.type))
-            for field in schema
-        ]
+        arrays = [made.get(field.name, pa.nulls(len(rows), field.type)) for field in schema]
         yield "chains", pa.RecordBatch.from_arrays(arrays, schema=schema).slice(self.skipped)
         begins = np.flatnonzero(np.diff(self.rank[here], prepend=-1)) + self.skipped
         ends = np.append(begins[1:], len(rows)) - 1
@@ -215,7 +210,7 @@ class _Chain:
         for process in np.unique(self.rank[twice]).tolist():
             begin, end = begins[process : process + 2].tolist()
             first = np.minimum.accumulate(self.at[begin:end])
-            some = twice[(twice >= begin) & (twice < end)]
+            some = twice[slice(*np.searchsorted(twice, (begin, end)))]
             some = some[self.at[self.last[some]] == first[some - begin - 1]]
             says, holds = (said.take(pa.array(each)).to_pylist() for each in (some, self.last[some]))
             found[some] = [one != other for one, other in zip(says, holds, strict=True)]
