@@ -85,11 +85,15 @@ LABELS_SPARE = 64
 Benchmark: `increments`."""
 
 ROWS_FEW = 4
-"""A change to no more rows of the past than this leaves the rows of the future as they are, in doubt.
-Benchmark: `increments`."""
+"""A change to no more rows of the past than this leaves the rows of the future as they are, in doubt, where
+many of them change. Benchmark: `increments`."""
 
-ROWS_MANY = 64
-"""A link that may change more rows than this waits, in large orders. Benchmark: `increments`."""
+ROWS_MANY = 256
+"""A link that changes more rows than this waits, in large orders. Benchmark: `increments`."""
+
+ROWS_SCATTERED = 8
+"""When so many rows of the past changed for each link that waited, the next ones wait as well. Benchmark:
+`increments`."""
 
 LINKS_WAIT_FROM = 1024
 """In orders of fewer positions no link waits: to put it in all rows is as cheap. Benchmark: `increments`."""

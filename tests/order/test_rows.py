@@ -37,7 +37,7 @@ class RowsMachine(RuleBasedStateMachine):
         self.edges = {(a, b) for a, b in pairs if a < b}
         self.rows = Rows(SIZE, self.edges)
         self.rows.SATURATE, self.rows.WAIT, self.rows.MANY, self.rows.LINKS = limit, wait, many, 2 * many
-        self.rows.FEW = min(many, self.rows.FEW)
+        self.rows.FEW, self.rows.SCATTERED = min(many, self.rows.FEW), many
         if saturated:
             self.rows.saturate()
         self.size = SIZE
