@@ -257,15 +257,15 @@ class Possibilities:
         if self.stop is not None and self.stop():
             return False
         try:
-            self._closed = Closed.of(self.known)
+            closed = Closed.of(self.known)
         except Cycle:
             return False
-        found = guess(self.known, self._closed)
-        self._widely = found is NoWorld.CAPPED
+        found = guess(self.known, closed)
         if isinstance(found, GreedyChoice):
-            self._closed = None
             self._choices.append(found)
             return True
+        if found is NoWorld.CAPPED:
+            self._widely, self._closed = True, closed
         return False
 
     def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> GreedyChoice | NoWorld:

@@ -45,14 +45,14 @@ def guess(known: Constraints, closed: Closed) -> GreedyChoice | Literal[NoWorld.
     """A direction for every `<>` without any propagation, as a line has them, once mended; or None.
 
     Most of what fits a world at all is shown to do so for the price of three closures. `CAPPED` where the
-    line fails widely: it does so again where propagation decides nothing. Cost: a closure, five where the
-    line fails.
+    line fails widely: it does so again where propagation decides nothing; else what is `closed` may have been
+    changed. Cost: a closure, four where the line fails.
 
     >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
     >>> guess(known, Closed.of(known)).edges
     [(0, 1), (2, 1)]
     """
-    future, past = closed.future, closed.past
+    graph, _, future, past = closed
     choice = GreedyChoice.along(known, future, past)
     failing = choice.failing(closed.refuted)
     if not failing:
@@ -62,7 +62,7 @@ def guess(known: Constraints, closed: Closed) -> GreedyChoice | Literal[NoWorld.
     culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
     turned = [pair[::-1] for pair in culprits if pair is not None]
     try:
-        graph = AcyclicGraph(known.size, [*known.before, *turned])
+        graph.add(turned)
     except Cycle:
         return None
     choice = GreedyChoice.along(known, graph.futures(), graph.pasts(), turned)
