@@ -35,7 +35,8 @@ class Rows:
     (False, True)
     """
 
-    FEW, MANY, SCATTERED = tuning.ROWS_FEW, tuning.ROWS_MANY, tuning.ROWS_SCATTERED
+    FEW, TOLD = tuning.ROWS_FEW, tuning.ROWS_TOLD
+    MANY, SCATTERED = tuning.ROWS_MANY, tuning.ROWS_SCATTERED
     WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
     SATURATE = tuning.ROWS_SATURATED
 
@@ -178,7 +179,7 @@ class Rows:
         assert self._past is not None
         known, told = self._past[b], self._past[a] | 1 << a
         changed = self._counted(gain(self._past, b, told, self._successors))
-        few = len(changed) <= self.FEW and (self._doubt is not None or _gained(known, told) > self.MANY)
+        few = len(changed) <= self.FEW and (self._doubt is not None or _gained(known, told) > self.TOLD)
         if self._future is not None and not self._doubted(changed, few):
             told = self.future(b) | 1 << b
             if self._doubt is not None:
@@ -193,16 +194,20 @@ class Rows:
             return True
         assert self._past is not None
         if self._future is None or not self._successors[b]:
-            return self._reached(b, self._successors) > self.MANY
+            return self._many(self._reached(b, self._successors))
         later = _gained(self.future(a), self.future(b) | 1 << b)
         if later <= self.FEW:
             return False
-        return later + _gained(self._past[b], self._past[a] | 1 << a) > self.MANY
+        return self._many(later + _gained(self._past[b], self._past[a] | 1 << a))
+
+    def _many(self, rows: int) -> bool:
+        """Whether so many rows are more than a single link should change."""
+        return rows * self.size > self.MANY
 
     def _reached(self, start: int, neighbours: list[set[int]]) -> int:
-        """How many positions edges lead to; no more than one above `MANY`."""
+        """How many positions edges lead to; when they are many, no more are looked for."""
         seen, stack = {start}, [start]
-        while stack and len(seen) <= self.MANY:
+        while stack and not self._many(len(seen)):
             fresh = neighbours[stack.pop()] - seen
             seen |= fresh
             stack += fresh

@@ -74,7 +74,7 @@ def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pyt
 def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log whose links come in random order: the first ones change few rows, the last ones many."""
     monkeypatch.setattr(Rows, "WAIT", 0)
-    monkeypatch.setattr(Rows, "MANY", 12)
+    monkeypatch.setattr(Rows, "MANY", 12 * 120)
     monkeypatch.setattr(Rows, "LINKS", 6)
     rng = Random(seed)
     chain = [(v, v + 3) for v in range(117)] + [(v, v + 4) for v in range(0, 116, 5)]
@@ -98,7 +98,7 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
 def test_a_log_grows_at_its_ends_while_links_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three processes that go on, and links between old events that come late."""
     monkeypatch.setattr(Rows, "WAIT", 0)
-    monkeypatch.setattr(Rows, "MANY", 2)
+    monkeypatch.setattr(Rows, "MANY", 2 * 60)
     monkeypatch.setattr(Rows, "LINKS", 12)
     rng = Random(seed)
     rows = Rows(3, [])
