@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -17,6 +20,7 @@ from microcosm.errors import JournalError, LostJournal, MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import files as journal_files
+from microcosm.replica.journal.files import Files, FilesInPlace
 from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.transport import HostNames, is_literal
@@ -157,12 +161,16 @@ def failing(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize("ending", ["", "-wal", "-head"])
 @pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("age", [0, 3600])
 def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
-    tmp_path: Path, ending: str, replaced: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, replaced: bool, age: int
 ) -> None:
-    path = tmp_path / "journal"
+    """Also where the folder seemed to be at rest when it was last looked at."""
+    path, now = tmp_path / "journal", time.time_ns
     with Journal.open(path, application="test", create=True) as journal:
+        monkeypatch.setattr("time.time_ns", lambda: now() + age * 10**9)
         assert journal.commit([("note", b"one")]) == 1
+        time.sleep(0.03 if age else 0)  # of changes within a tick of the clock the second may not show
         at = Path(f"{path}{ending}")
         moved = at.with_name("moved")
         at.rename(moved)
@@ -172,6 +180,27 @@ def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
             journal.commit([("note", b"two")])
         with pytest.raises(JournalError, match="stopped"):
             journal.commit([("note", b"three")])
+
+
+@pytest.mark.parametrize("times", [10**18, 10**18 + 1])
+def test_two_changes_of_a_folder_may_have_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """A folder that changed a moment ago is not at rest; where times are coarse the moment is longer."""
+    with Journal.open(tmp_path / "journal", application="test", create=True):
+        pass
+    watch, real = FilesInPlace(files := Files(tmp_path / "journal")), os.stat
+
+    def frozen(path: Path) -> os.stat_result:
+        names = ("st_ino", "st_dev", "st_ctime_ns")
+        found = {name: getattr(real(path), name) for name in names}
+        return cast(os.stat_result, SimpleNamespace(**found | {"st_ctime_ns": times}))
+
+    monkeypatch.setattr("microcosm.replica.journal.files.os.stat", frozen)
+    monkeypatch.setattr("time.time_ns", lambda: times + (19_000_000 if times % 10 else 2_000_000_000))
+    assert not watch.missing()
+    files.head.rename(tmp_path / "moved")
+    assert watch.missing()
 
 
 def test_a_file_system_that_cannot_be_written(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
-from microcosm.replica.journal.files import Disk, Files, Head, HeadFile
+from microcosm.replica.journal.files import Disk, Files, Head, HeadFile, FilesInPlace
 from microcosm.replica.store import check_reach
 
 
@@ -35,8 +35,7 @@ class Writer:
         self._pending = 0
         self._reserved = False
         self._schema = journal_schema.version()
-        self._identity: tuple[tuple[int, int] | None, ...] = ()
-        """The files that were opened."""
+        self._watch: FilesInPlace | None = None
         self.stopped: str | None = None
         self.transactions = 0
         self.seconds = 0.0
@@ -159,18 +158,19 @@ class Writer:
         self._head = HeadFile(disk, self._files.head, head)
         self._head.advance(self.head())
         execute(f"PRAGMA synchronous = {self._mode}")
-        self._identity = self._files.identity()
+        self._watch = FilesInPlace(self._files)
         execute("PRAGMA busy_timeout = 500")  # how long a checkpoint waits for readers
         return state
 
     def _finish(self, state: JournalState, size: int) -> None:
         """Commit, then say so in the head file."""
         assert self._head is not None
+        assert self._watch is not None
         self._connection.execute("COMMIT")
         self.state = state
         if self._mode == "full":
             self._head.advance(self.head())
-        if self._files.identity() != self._identity:
+        if self._watch.missing():
             hint = "put them back, or restore a backup; what was acknowledged before was in them"
             raise LostJournal("its files were deleted or replaced", file=str(self._files.database), hint=hint)
         self._pending += size + 3 * 4096
