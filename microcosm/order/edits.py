@@ -1,6 +1,6 @@
 """Changes that wait: links, and events that come last, beside a closure that was made without them.
 
-A link between two events in the middle of an order changes thousands of rows. Some hundred such links are
+A link between two events in the middle of an order may change thousands of rows. Some hundred such links are
 rather kept apart, closed among themselves: a row of the whole is then that of the closure and those that
 the links lead on to, and one pass takes them all in when they have become many.
 """

@@ -5,8 +5,8 @@ short. Nothing is closed before it is asked for: a single question costs one sea
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
 on a question is a bit test, and a change touches the rows that change. An event that comes last changes
 one row of the past and every row of the future before it: until many such events are put right in one
-pass, rows of the future are not believed about them (`LateEvents`). A link in the middle may change
-rows: until there are many such links, they are kept beside the rows (`Pending`).
+pass, rows of the future are not believed about them (`LateEvents`). A link in the middle changes few rows, or
+thousands of them: where it is thousands, links are kept beside the rows until there are many (`Pending`).
 """
 
 from __future__ import annotations
@@ -179,7 +179,9 @@ class Rows:
         assert self._past is not None
         known, told = self._past[b], self._past[a] | 1 << a
         changed = self._counted(gain(self._past, b, told, self._successors))
-        few = len(changed) <= self.FEW and (self._doubt is not None or _gained(known, told) > self.TOLD)
+        few = len(changed) <= self.FEW and (
+            self._doubt is not None or _gained(known, told) * self.TOLD > self.size
+        )
         if self._future is not None and not self._doubted(changed, few):
             told = self.future(b) | 1 << b
             if self._doubt is not None:
