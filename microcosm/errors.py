@@ -65,17 +65,13 @@ class TextError(MicrocosmError):
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.file = file
-        self.line = line
-        self.column = column
-        self.text = text
-        self.hint = hint
+        self.message, self.text, self.hint = message, text, hint
+        self.file, self.line, self.column = file, line, column
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        lines = [printable(f"{place}: {self.message}" if place else self.message)]
-        return "\n".join([*lines, *self._caret(), *filter(None, [self.hint])])
+        said = printable(f"{place}: {self.message}" if place else self.message)
+        return "\n".join([said, *self._caret(), *filter(None, [self.hint])])
 
     def _caret(self) -> list[str]:
         if self.text is None or self.column is None:
@@ -84,12 +80,8 @@ class TextError(MicrocosmError):
         start, end = max(0, at - self.CONTEXT), at + self.CONTEXT
         window = self.text[start:end].rstrip("\r\n")  # cut first: a line may be huge
         shown = "".join(c if c.isprintable() else " " for c in window)
-        head = "…" if start else ""
-        tail = "…" if end < len(self.text) else ""
-        return [
-            "  " + head + shown + tail,
-            "  " + " " * (len(head) + at - start) + "^",
-        ]
+        head, tail = "…" * (start > 0), "…" * (end < len(self.text))
+        return [f"  {head}{shown}{tail}", f"  {' ' * (len(head) + at - start)}^"]
 
 
 class RuleError(TextError):

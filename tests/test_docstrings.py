@@ -127,15 +127,11 @@ def test_a_module_says_what_it_is_for(package: str) -> None:
 
 
 SHARED = {
-    **dict.fromkeys(
-        ["Message", "Line", "Part", "Place", "Lines", "Format"], "what a format calls so, seen there"
-    ),
+    **dict.fromkeys(["Message", "Line", "Part", "Place", "Format"], "what a format calls so, seen there"),
     "Asked": "what one job of Spark was asked",
-    **dict.fromkeys(["Limits", "Spans", "Found", "Knowledge"], "of one surface only"),
+    **dict.fromkeys(["Found", "Knowledge"], "of one surface only"),
     "Causality": "the fixture of `microcosm.testing` is public under this name",
-    "Token": "a piece of a statement, and of a rule: two grammars",
     "Not": "negation in a rule, and in a question",
-    "Questions": "a text of questions, and the mixin by which a replica is asked",
 }
 """Names that classes in several modules have, and why they stay; it may only shrink."""
 

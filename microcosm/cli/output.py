@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
@@ -234,6 +234,24 @@ def plain(text: str, stream: TextIO) -> str:
 def printable(text: str) -> str:
     """`text` with escapes for what a terminal would not show, or would obey."""
     return errors.printable(text)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "event"), counted(2_000, "pair")
+    ('1 event', '2,000 pairs')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Things one after the other, in words.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def is_terminal(stream: TextIO | None) -> bool:

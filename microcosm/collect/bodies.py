@@ -32,7 +32,7 @@ _TRACE, _SPAN = re.compile(r"[0-9a-fA-F]{32}"), re.compile(r"[0-9a-fA-F]{16}")
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 
 
-class Spans(NamedTuple):
+class SpanBatch(NamedTuple):
     """What a request gave: a line for so many spans, `kept`, and how many were none, `rejected`.
 
     `said` is what the sender should know of what is odd.
@@ -81,7 +81,7 @@ def _gunzip(body: bytes, largest: int) -> bytes:
     return content
 
 
-def spans_of(body: bytes, media: str) -> Spans:
+def spans_of(body: bytes, media: str) -> SpanBatch:
     """The spans of a body. Raises `Refused` where it is no request. Cost: linear."""
     return _of_protobuf(body) if media == PROTOBUF else _of_json(body)
 
@@ -101,7 +101,7 @@ def has_protobuf() -> bool:
     return True
 
 
-def _of_protobuf(body: bytes) -> Spans:
+def _of_protobuf(body: bytes) -> SpanBatch:
     if not has_protobuf():
         said = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
         raise Refused(refused.NO_PROTOBUF, said)
@@ -120,7 +120,7 @@ def _of_protobuf(body: bytes) -> Spans:
                 del spans[at]
                 rejected += 1
             count += len(spans)
-    return Spans(_message(request).encode() + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(_message(request).encode() + b"\n", count, rejected, _said(count, rejected, body))
 
 
 def _has_ids(span: Any) -> bool:
@@ -128,7 +128,7 @@ def _has_ids(span: Any) -> bool:
     return len(trace) == 16 and len(own) == 8 and trace != _NO_TRACE and own != _NO_SPAN
 
 
-def _of_json(body: bytes) -> Spans:
+def _of_json(body: bytes) -> SpanBatch:
     try:
         text = body.decode("utf-8-sig")
         if _depth(text) > DEEPEST:
@@ -140,7 +140,7 @@ def _of_json(body: bytes) -> Spans:
         raise Refused(refused.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
     except RecursionError:
         raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
-    return Spans(line + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(line + b"\n", count, rejected, _said(count, rejected, body))
 
 
 def _depth(text: str) -> int:

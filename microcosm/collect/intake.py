@@ -12,13 +12,13 @@ from time import monotonic
 from typing import Any
 
 from microcosm.collect import refused
-from microcosm.collect.bodies import Spans, spans_of, unpacked
+from microcosm.collect.bodies import SpanBatch, spans_of, unpacked
 from microcosm.collect.folder import Folder
 from microcosm.collect.refused import Refused
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class IntakeLimits:
     """What is taken at most."""
 
     body: int = 16 << 20
@@ -65,9 +65,9 @@ class Counts:
 class Intake:
     """Takes requests into a folder."""
 
-    def __init__(self, folder: Folder, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Folder, limits: IntakeLimits | None = None) -> None:
         self.folder = folder
-        self.limits = limits or Limits()
+        self.limits = limits or IntakeLimits()
         self.counts = Counts()
         self._under_way = 0
         self._credit = self.limits.rate
@@ -103,7 +103,7 @@ class Intake:
                 said = f"more than {rate:,.0f} spans a second are not taken"
                 raise Refused(refused.TOO_FAST, said, max(1, ceil(-self._credit / rate)))
 
-    async def take(self, body: bytes, media: str, encoding: str = "") -> Spans:
+    async def take(self, body: bytes, media: str, encoding: str = "") -> SpanBatch:
         """Keep the spans of a body: they are on disk when this ends. Raises `Refused`: nothing is kept."""
         self.counts.received += len(body)
         largest = self.limits.body

@@ -28,15 +28,13 @@ from microcosm.logic.rule import (
     NoneWith,
     Not,
     Positive,
+    Pred,
     Premise,
     Term,
     finer,
 )
 
 LEFT, RIGHT = 0, 1
-
-Pred = tuple[Judgement, Relation]
-"""What rules conclude: a judgement with a relation, never `>`."""
 
 
 class LiteralSource(NamedTuple):

@@ -14,7 +14,7 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LiteralSource, Pred
+from microcosm.engine.body import LiteralSource
 from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
@@ -24,7 +24,7 @@ from microcosm.engine.table import Table
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, Pred
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing

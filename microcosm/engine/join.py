@@ -77,7 +77,7 @@ class Join:
         self._nones = [
             (
                 none,
-                sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, none, v)}),
+                sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, v)}),
             )
             for none in body.nones
         ]
@@ -101,7 +101,7 @@ class Join:
         """
         if self._composition:
             (middle, _, literals), *_ = self._steps
-            far = self._far(middle, env)
+            far = self._far(env)
             if narrow is not None and narrow[0] == middle:
                 far &= narrow[1]
             return _reach(literals, far, target) if far else 0
@@ -152,12 +152,12 @@ class Join:
         absent = self._sole_absent
         if absent is None:
             return bool(self.solve(env, target))
-        (middle, _, literals), *_ = absent._steps
+        (_, _, literals), *_ = absent._steps
         outward, meets, _ = literals[0]
         assert meets is not None
-        return _unmet(target, absent._far(middle, env), outward, meets)
+        return _unmet(target, absent._far(env), outward, meets)
 
-    def _far(self, middle: int, env: dict[int, int]) -> int:
+    def _far(self, env: dict[int, int]) -> int:
         """The values of the intermediate variable of a composition."""
         far = self._scope.domain
         for _, source, _ in self._ones:
@@ -307,6 +307,6 @@ def _outside_nones(body: Body, variable: int) -> bool:
     )
 
 
-def _own(body: Body, none: Body, variable: int) -> bool:
+def _own(body: Body, variable: int) -> bool:
     """Whether a variable of a `no … with` pattern belongs to the pattern alone."""
     return not _outside_nones(body, variable)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
-from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, Pred, body
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body
 from microcosm.engine.plan import Draft, Plan, PlanShape, is_symmetry, planned
-from microcosm.engine.strata import Stratum, predicate, strata
+from microcosm.engine.strata import Stratum, strata
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
-from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Premise
+from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Pred, Premise, predicate
 from microcosm.logic.rulebook import RuleBook
 
 

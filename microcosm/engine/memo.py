@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from microcosm.engine.body import LiteralSource, Pred
+from microcosm.engine.body import LiteralSource
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.lowering import ONLINE, Program
 from microcosm.engine.plan import PlanShape, is_transitivity
@@ -15,7 +15,7 @@ from microcosm.engine.relations import Empty, RowRelation
 from microcosm.engine.table import Table, Tables
 from microcosm.engine.views import AnyOf, Union, View
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, Pred
 from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore

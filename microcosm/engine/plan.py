@@ -16,9 +16,9 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, Pred, body, merged
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body, merged
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, Pred
 from microcosm.logic.rulebook import parse_rules
 
 HAPPENS_BEFORE: Pred = (Judgement.INITIAL, Relation.BEFORE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
-from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred, judged
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
@@ -20,7 +20,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows, not_in
-from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not
+from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not, Pred
 from microcosm.order.bits import bits
 
 Env = dict[int, int]
@@ -96,7 +96,7 @@ class Steps:
         def open_level(depth: int, bound: Env) -> None:
             variable = variables[depth]
             values = self.join(memo, lowered, tuple(sorted(bound)), variable).solve(bound, memo.domain)
-            near = self.nearest(memo, lowered, variable, bound, values)
+            near = self.nearest(lowered, variable, bound, values)
             stack.append((depth, bound, iter([*bits(near), *bits(values & ~near)])))
 
         open_level(0, dict(env))
@@ -114,7 +114,7 @@ class Steps:
                 into.update(following)
             yield following
 
-    def nearest(self, memo: Memo, lowered: Body, variable: int, env: Mapping[int, int], values: int) -> int:
+    def nearest(self, lowered: Body, variable: int, env: Mapping[int, int], values: int) -> int:
         """Of some values, those that givens link directly to what is bound, where there are any."""
         for p in lowered.pairs:
             if not p.positive or p.pred is None or variable not in (p.left, p.right):

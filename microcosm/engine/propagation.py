@@ -15,10 +15,11 @@ from operator import or_
 from typing import NamedTuple
 
 from microcosm import tuning
-from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import RelationScope
 from microcosm.engine.relations import RowRelation
 from microcosm.engine.views import AnyOf, Pointwise, Union
+from microcosm.logic.rule import Pred
 from microcosm.order.bits import bits, lowest, transposed
 from microcosm.order.order import Closure
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.backward_search import Climb
-from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, Pred
+from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.engine import Engine
 from microcosm.engine.memo import Memo
 from microcosm.engine.plan import PlanShape
@@ -27,7 +27,7 @@ from microcosm.engine.table import Table
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.rule import Judgement
+from microcosm.logic.rule import Judgement, Pred
 from microcosm.order.bits import bits, lowest
 
 
@@ -78,7 +78,7 @@ class Prover:
         pred, x, y = goal
         plan = memo.program.of[pred]
         transitive = plan.transitive[0]
-        path = self._shortest_path(memo, pred, x, y)
+        path = self._shortest_path(pred, x, y)
         for columns in self._steps.columns:
             columns.expect([self._steps.names[at] for at in path])
         links = []
@@ -89,7 +89,7 @@ class Prover:
             links.append(link)
         return balanced(transitive.instance.rule.name, links, forwards=transitive.pairs[0].left == LEFT)
 
-    def _shortest_path(self, memo: Memo, pred: Pred, x: int, y: int) -> list[int]:
+    def _shortest_path(self, pred: Pred, x: int, y: int) -> list[int]:
         order = self._engine.order(pred)
         plan = self._engine.program.of[pred]
         given = self._engine.ground.given[Relation.BEFORE]
@@ -194,7 +194,7 @@ class Prover:
             )
             if found:
                 ends = {LEFT: way.goal[1], RIGHT: way.goal[2]}
-                return step.way(way, lowest(self._steps.nearest(memo, step.rule, middle, ends, found)))
+                return step.way(way, lowest(self._steps.nearest(step.rule, middle, ends, found)))
         return None
 
     def _climb(self, memo: Memo, way: _Way, leaf: Derivation) -> Derivation:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from microcosm.engine.assumption import Assumptions, assumptions
-from microcosm.engine.body import Pred
 from microcosm.givens.relation import Relation
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
@@ -26,9 +25,11 @@ from microcosm.logic.rule import (
     MostAccurate,
     NoneWith,
     Not,
+    Pred,
     Premise,
     Rule,
     finer,
+    predicate,
 )
 from microcosm.logic.rulebook import RuleBook, refused
 from microcosm.order.happens_before import components
@@ -89,12 +90,6 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
         recursive = any(source in preds for pred in component for source in graph.edges[pred])
         found.append(Stratum(preds, tuple(instances), recursive))
     return tuple(found)
-
-
-def predicate(judged: Judged) -> Pred:
-    """What a premise or conclusion with a concrete relation speaks of. Cost: constant."""
-    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
-    return judged.judgement, judged.relation
 
 
 def _graph(instances: Iterable[Instance]) -> _Graph:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, count
 
-from microcosm.engine.body import LEFT, RIGHT, Body, Pred, body
+from microcosm.engine.body import LEFT, RIGHT, Body, body
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
@@ -23,6 +23,7 @@ from microcosm.logic.rule import (
     MostAccurate,
     NoneWith,
     Not,
+    Pred,
     Premise,
     finer,
 )

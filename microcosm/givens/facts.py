@@ -75,21 +75,18 @@ class GivenFacts:
             yield Evidence("internal")
         links = self.givens.links if relation in GIVEN_RELATIONS else None
         if links is not None:
-            fact = links.fact(left, right) if relation is Relation.BEFORE else None
-            if fact is not None:
-                yield Evidence("external", fact.source)
+            facts = [links.fact(left, right)] if relation is Relation.BEFORE else []
         else:
             stated = self.givens.external if relation in GIVEN_RELATIONS else self.givens.refuted
-            for key in ((left, relation.value or "", right), (right, relation.value or "", left)):
-                fact = stated.get(key)
-                if fact is not None and (fact.left, fact.right) == (left, right):
-                    yield Evidence("external", fact.source)
+            facts = [stated.get((a, relation.value or "", b)) for a, b in ((left, right), (right, left))]
+        for fact in facts:
+            if fact is not None and (fact.left, fact.right) == (left, right):
+                yield Evidence("external", fact.source)
         if self._by_clocks(left, relation, right):
             yield Evidence("clocks")
         if relation is Relation.RELATED:
-            for token in self.tokens.get(left, ()):
-                if token in self.tokens.get(right, ()):
-                    yield Evidence("token", token)
+            mine, theirs = self.tokens.get(left, ()), self.tokens.get(right, ())
+            yield from (Evidence("token", token) for token in mine if token in theirs)
 
     def _by_clocks(self, left: str, relation: Relation, right: str) -> bool:
         a, b = self.givens.clocks.get(left), self.givens.clocks.get(right)
@@ -143,16 +140,13 @@ class BaseFacts:
     """
 
     def __init__(self, givens: Givens, whole: Callable[[], bool], reach: Reach) -> None:
-        self.givens, self._stamps, self._whole, self._reach = givens, givens.stamps, whole, reach
-        self._orderings, self._complete = givens.orderings, givens.complete
+        self.givens, self._whole, self._reach = givens, whole, reach
         self._columned: dict[str, _Columns] = {}
 
     @cached_property
     def _keys(self) -> tuple[_Keys, _Keys, _Keys]:
         """What each event sent, what it received, and whose it is."""
-        sent: _Keys = {}
-        received: _Keys = {}
-        process: _Keys = {}
+        sent, received, process = _Keys(), _Keys(), _Keys()
         for message in self.givens.messages:
             known = sent if message.kind == "send" else received
             known.setdefault(message.event, {})[message.message] = None
@@ -177,8 +171,7 @@ class BaseFacts:
         for message in self.givens.messages:
             if message.kind == "receive":
                 receptions.setdefault((message.message, message.process), {})[message.event] = message
-        sent: _Keys = {}
-        received: _Keys = {}
+        sent, received = _Keys(), _Keys()
         sendings = senders(self.givens.messages)
         for (name, process), events in receptions.items():
             (reception, message), *more = events.items()
@@ -191,12 +184,12 @@ class BaseFacts:
     def shared(self, name: str) -> tuple[_Keys, _Keys]:
         """What is said of events that a binary predicate relates where they share some of it."""
         if name == COMPLETE:
-            return self._covered() if self._complete and self._whole() else ({}, {})
+            return self._covered() if self.givens.complete and self._whole() else ({}, {})
         if name == "same_process":
             return self._keys[2], self._keys[2]
         if name == "matches":
             return self._keys[0], self._keys[1]
-        if name in _ORDERED and _ORDERED[name].isdisjoint(self._orderings):
+        if name in _ORDERED and _ORDERED[name].isdisjoint(self.givens.orderings):
             return {}, {}
         return self.answered
 
@@ -205,12 +198,11 @@ class BaseFacts:
         events = covered(self.givens)
         exits, entries = ports(self.givens, events)
         leaving, entered = self._reach(exits, 1), self._reach(entries, 0)
-        open_ends = {event: (event in leaving, event in entered) for event in events}
-        one: _Keys = {event: _OPEN[ends][0] for event, ends in open_ends.items()}
-        return one, {event: _OPEN[ends][1] for event, ends in open_ends.items()}
+        keys = {event: _OPEN[event in leaving, event in entered] for event in events}
+        return {event: two[0] for event, two in keys.items()}, {event: two[1] for event, two in keys.items()}
 
     def _columns(self, name: str) -> _Columns:
-        """The same, and the other way round: from what is shared to the events."""
+        """What is `shared`, and the other way round: from what is shared to the events."""
         if name not in self._columned:
             one, other = self.shared(name)
             self._columned[name] = one, other, _inverse(one), _inverse(other)
@@ -227,7 +219,7 @@ class BaseFacts:
         if len(events) == 1:
             return events[0] in self._events[name]
         if name == STAMPED_OUT:
-            return events[0] != events[1] and too_late(*map(self._stamps.get, events))
+            return events[0] != events[1] and too_late(*map(self.givens.stamps.get, events))
         columns = self._columns(name)
         mine, theirs = columns[0].get(events[0], {}), columns[1].get(events[1], {})
         return events[0] != events[1] and any(key in theirs for key in mine)
@@ -236,15 +228,12 @@ class BaseFacts:
         """Every x with `name(event, x)` (end 0) or `name(x, event)` (end 1); one may come twice."""
         expect(name, 2)
         if name == STAMPED_OUT:
-            pairs = ((event, other) if end == 0 else (other, event) for other in self._stamps)
+            pairs = ((event, other) if end == 0 else (other, event) for other in self.givens.stamps)
             yield from (pair[1 - end] for pair in pairs if self.holds(name, *pair))
             return
         columns = self._columns(name)
-        others = columns[2] if end else columns[3]
-        for key in columns[end].get(event, ()):
-            for other in others.get(key, ()):
-                if other != event:
-                    yield other
+        keys, others = columns[end].get(event, ()), columns[2] if end else columns[3]
+        yield from (other for key in keys for other in others.get(key, ()) if other != event)
 
 
 def expect(name: str, events: int) -> None:

@@ -103,9 +103,7 @@ class Correspondence:
 
     def normal(self) -> Correspondence:
         """The same fact without `>`: `b > a` becomes `a < b`, `b !> a` becomes `a !< b`."""
-        if self.relation in (Relation.AFTER, Relation.NOT_AFTER):
-            return self.converse()
-        return self
+        return self.converse() if self.relation in (Relation.AFTER, Relation.NOT_AFTER) else self
 
     def converse(self) -> Correspondence:
         """The same fact read from the right."""

@@ -10,7 +10,7 @@ The kernel's own, which nothing that finds proofs uses:
     kernel.node            what a node of JSON says, and what is wrong with its form
     kernel.pattern         rules as patterns of steps
     kernel.plan            rules as plans of a search
-    kernel.absence         the search that decides what is denied, and premises without a node
+    kernel.search          the search that decides what is denied, and premises without a node
     kernel.givens          the givens of one event, row by row
 
 What it shares with the search for proofs, so that a fault there deceives both:

@@ -41,7 +41,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from microcosm.errors import RuleError
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.absence import Search
 from microcosm.kernel.node import (
     EVIDENCE,
     JUDGEMENTS,
@@ -58,6 +57,7 @@ from microcosm.kernel.node import (
 )
 from microcosm.kernel.pattern import StepPattern, kernel_rules
 from microcosm.kernel.plan import Binding, RulePlans
+from microcosm.kernel.search import Search
 from microcosm.logic.rule import ANY, ASSUME, CLASH, CONTRADICTION, Given, In, Judged, NoneWith, Not, Premise
 
 if TYPE_CHECKING:
@@ -107,18 +107,13 @@ class _Setting:
     """A microcosm in which nodes are checked: the given one, or an earlier one (law 6)."""
 
     def __init__(self, givens: Givens, program: RulePlans, events: frozenset[str]) -> None:
-        self.givens = givens
+        self.facts = GivenFacts(givens)
+        """What is given in it, fact by fact."""
         self.rests_on: dict[int, Open] = {}
         """The nodes that were checked in it, by identity,"""
         self.begun: set[int] = set()
         """and those whose premises are being checked."""
-        self._program = program
-        self._events = events
-
-    @cached_property
-    def facts(self) -> GivenFacts:
-        """What is given in it, fact by fact."""
-        return GivenFacts(self.givens)
+        self._program, self._events = program, events
 
     @cached_property
     def search(self) -> Search:
@@ -226,10 +221,7 @@ class _Proof:
     def _step(self, visit: _Visit, setting: _Setting) -> _Rest:
         """Check a step against the conclusions of its premises (laws 2, 3, 5 to 8)."""
         node, line, path, lemmas = visit
-        below = [
-            self._found(premise, (path, place), lemmas) for place, premise in enumerate(node["premises"])
-        ]
-        before, new = setting, None
+        below = [self._found(below, (path, place), lemmas) for place, below in enumerate(node["premises"])]
         premises = [premise.line for premise in below]
         shows = [key for key in ("clocks", "token") if key in node]
         name = node["rule"]
@@ -242,9 +234,8 @@ class _Proof:
         if evolves != ("evolution" in node):
             fail(path, f"{shown(name)} {'needs an' if evolves else 'has no'} `evolution`")
         assumed = read_assumption(node["assumes"], line.judgement, path) if "assumes" in node else None
-        if evolves:
-            new = read_evolution(node["evolution"], path)
-            before = self._before(setting, *new, path)
+        new = read_evolution(node["evolution"], path) if evolves else None
+        before = self._before(setting, *new, path) if new else setting
         fault = (0, "")
         for pattern in self.rules.patterns(name, line):
             binding: Binding = {}
@@ -284,9 +275,7 @@ class _Proof:
         if pattern.clash is None:
             return True
         clash = next(v for v, p in zip(below, pattern.nodes, strict=True) if p.relation == CONTRADICTION)
-        if clash.node["rule"] != CLASH:
-            return False
-        places = enumerate(clash.node["premises"])
+        places = enumerate(clash.node["premises"])  # `Clash` it is, for nothing else may say so (law 1)
         lines = [self._found(node, (clash.path, place), clash.lemmas).line for place, node in places]
         return pattern.contradicts(lines, binding)
 
@@ -306,7 +295,7 @@ class _Proof:
         if key not in self.earlier:
             if len(self.earlier) == EARLIER:
                 fail(path, f"more than {EARLIER:,} earlier microcosms, {_LIMIT}")
-            givens = setting.givens.copy()
+            givens = setting.facts.givens.copy()
             if givens.external.pop(new.key(), None) is None:
                 fail(path, "what is new in `evolution` is no external given")
             if update:
@@ -335,8 +324,6 @@ def _check_leaf(line: NodeLine, path: NodePath, setting: _Setting) -> None:
 def _undischarged(rest: _Rest, setting: _Setting) -> Open:
     """The assumptions that a step in `setting` rests on, once its premises are checked (law 8)."""
     rests_on = rest.setting.rests_on
-    if not any(rests_on[id(below.node)] for below in rest.below):
-        return _NOTHING
     found: Open = {}
     for place, below in enumerate(rest.below):
         for line, path in rests_on[id(below.node)].items():
@@ -345,7 +332,7 @@ def _undischarged(rest: _Rest, setting: _Setting) -> Open:
             if rest.setting is not setting:
                 _fail_assumed(line, path)
             found.setdefault(line, path)
-    return found
+    return found or _NOTHING
 
 
 def _fail_assumed(line: NodeLine, path: NodePath) -> NoReturn:
@@ -384,6 +371,6 @@ def _is_shown(node: Any, key: str, given: Given, binding: Binding, setting: _Set
         if evidence.kind == key == "token" and evidence.source == node[key]:
             return True
         if evidence.kind == key == "clocks":
-            clocks = {event: setting.givens.clocks[event] for event in (left, right)}
-            return same(node[key], {event: clock.stated() for event, clock in clocks.items()})
+            clocks = setting.facts.givens.clocks
+            return same(node[key], {event: clocks[event].stated() for event in (left, right)})
     return False

@@ -98,8 +98,8 @@ def _apart_and_related(facts: GivenFacts, along: list[str], before: dict[str, li
 
 def _plain(program: RulePlans) -> bool:
     """Whether the rules judge `<` initially as the closure of what is given, all else as it is given."""
-    for relation in program.relations(Judgement.INITIAL):
-        goal = RowGoal(Judgement.INITIAL, relation, 0, "")
+    for pred in program.concluded(Judgement.INITIAL):
+        goal, relation = RowGoal(pred, 0, ""), pred[1]
         if relation is Relation.BEFORE:
             if not program.is_reachability(goal):
                 return False

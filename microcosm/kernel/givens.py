@@ -78,11 +78,9 @@ class GivenRows:
 
         def leads(a: str, b: str) -> bool:
             """Whether a is before b: some way along the cover, which never passes the rank of b."""
-            if (a, b) in direct or a not in rank or b not in rank:
-                return (a, b) in direct
-            waiting, met = [a], set[str]()
+            waiting, met = [a], {b} if (a, b) in direct else set[str]()
             while waiting and b not in met:
-                nearer = {e for e in self.cover(0, waiting.pop()) if rank[e] <= rank[b]} - met
+                nearer = {e for e in self.cover(0, waiting.pop()) if rank[e] <= rank.get(b, -1)} - met
                 met |= nearer
                 waiting.extend(nearer)
             return b in met
@@ -93,15 +91,12 @@ class GivenRows:
         for event, process in owned(self._givens):
             if partly is None or event in partly:
                 processes.setdefault(process, set()).add(event)
-        for events in processes.values():
-            if not all(leads(a, b) for a, b in pairwise(sorted(events, key=lambda e: rank.get(e, -1)))):
-                return False
+        in_turn = (pairwise(sorted(events, key=lambda e: rank.get(e, -1))) for events in processes.values())
         sent = senders(messages)
-        for message in messages:
-            expected = message.kind == "receive" and (sent(message) or partly is None)
-            if expected and not any(leads(sending.event, message.event) for sending in sent(message)):
-                return False
-        return True
+        expected = (m for m in messages if m.kind == "receive" and (sent(m) or partly is None))
+        return all(leads(a, b) for pairs in in_turn for a, b in pairs) and all(
+            any(leads(sending.event, message.event) for sending in sent(message)) for message in expected
+        )
 
     @cached_property
     def _stated(self) -> Links:
@@ -114,12 +109,11 @@ class GivenRows:
 
 
 def _links(pairs: Iterable[tuple[str, str]]) -> Links:
-    after: dict[str, list[str]] = {}
-    before: dict[str, list[str]] = {}
+    links: Links = {}, {}
     for a, b in pairs:
-        after.setdefault(a, []).append(b)
-        before.setdefault(b, []).append(a)
-    return after, before
+        links[0].setdefault(a, []).append(b)
+        links[1].setdefault(b, []).append(a)
+    return links
 
 
 def _cover(givens: Givens, internal: list[str]) -> Iterator[tuple[str, str]]:

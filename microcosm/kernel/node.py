@@ -66,8 +66,7 @@ class NodeLine(NamedTuple):
         return (
             self.absent == said.absent
             and self.judgement == said.judgement
-            and self.relation
-            in ((None, said.relation) if said.relation != CONTRADICTION else (CONTRADICTION,))
+            and (self.relation == said.relation or (self.relation is None and said.relation != CONTRADICTION))
             and binding.setdefault(self.left, said.left) == said.left
             and binding.setdefault(self.right, said.right) == said.right
         )
@@ -141,16 +140,14 @@ def exclude(one: NodeLine, other: NodeLine) -> bool:
 
 def read_evolution(value: object, path: NodePath) -> tuple[bool, Correspondence]:
     """Whether an `evolution` is an update, and the external given that is new. Cost: constant."""
-    match value:
-        case {"add": [str(left), str(sign), str(right)], **rest} if not rest:
-            update = False
-        case {"update": [str(left), str(sign), str(right)], **rest} if not rest:
-            update = True
+    match [*value.items()] if isinstance(value, dict) else None:
+        case [("add" | "update" as way, [str(left), str(sign), str(right)])]:
+            pass
         case _:
             fail(path, '`evolution` is `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`')
     if sign not in ("<", ">", "||", "<>"):
         fail(path, f"`{shown(sign)}` is no relation of an external given")
-    return update, Correspondence(left, Relation(sign), right).normal()
+    return way == "update", Correspondence(left, Relation(sign), right).normal()
 
 
 def read_assumption(value: object, judgement: str, path: NodePath) -> NodeLine:

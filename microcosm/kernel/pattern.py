@@ -7,7 +7,7 @@ looked at: its instances are made here, with all premises of all rules, whatever
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from microcosm.logic.rule import (
     Given,
     In,
     Incompatible,
-    InProfile,
     Instance,
     Judged,
     MostAccurate,
@@ -32,6 +31,7 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
     finer,
+    predicate,
 )
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class KernelRules:
 
     def __init__(self, rules: RuleBook) -> None:
         self.rules: dict[str, Rule] = {rule.name: rule for rule in rules.rules}
-        self._instances = [_whole(instance) for rule in rules.rules for instance in rule.instances()]
+        self._instances = [i.in_its_profile() for rule in rules.rules for i in rule.instances()]
         self.program = RulePlans(i for i in self._instances if i.evolution is None)
         self._patterns: dict[tuple[str, str, str | None], list[StepPattern]] = {}
 
@@ -186,26 +186,14 @@ class KernelRules:
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
             said = (JUDGEMENTS[line.judgement], Relation(line.relation))
-            named = (instance for instance in self._instances if instance.rule.name == name)
-            self._patterns[key] = [
-                pattern
-                for instance in named
-                if (instance.conclusion.judgement, instance.conclusion.relation) == said
-                for pattern in patterns(instance)
-            ]
+            concluding = (
+                i for i in self._instances if i.rule.name == name and predicate(i.conclusion) == said
+            )
+            self._patterns[key] = [pattern for instance in concluding for pattern in patterns(instance)]
         return self._patterns[key]
 
 
-def _whole(instance: Instance) -> Instance:
-    """An instance as it is read in its profile."""
-    premises = tuple(premise for premise in instance.premises if not isinstance(premise, InProfile))
-    return instance if len(premises) == len(instance.premises) else replace(instance, premises=premises)
+kernel_rules = lru_cache(maxsize=16)(KernelRules)
+"""The rules as the kernel holds proofs against them: the same each time. May raise `RuleError`.
 
-
-@lru_cache(maxsize=16)
-def kernel_rules(rules: RuleBook) -> KernelRules:
-    """The rules as the kernel holds proofs against them: the same each time. May raise `RuleError`.
-
-    Cost: linear in the instances, once; afterwards a lookup.
-    """
-    return KernelRules(rules)
+Cost: linear in the instances, once; afterwards a lookup."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
+    ANY,
     Assume,
     BasePredicate,
     Given,
@@ -26,13 +27,13 @@ from microcosm.logic.rule import (
     MostAccurate,
     NoneWith,
     Not,
+    Pred,
     Premise,
+    predicate,
 )
 
 Binding = dict[str, str]
 """Which event each variable stands for, so far."""
-
-Predicate = tuple[Judgement, Relation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,7 @@ PlanStep = Premise | AnyEvent | Cover
 class RowGoal(NamedTuple):
     """A row: every x with `event R x` (end 0) or `x R event` (end 1); `link`: as in `Link`."""
 
-    judgement: Judgement
-    relation: Relation
+    pred: Pred
     end: int
     event: str
     link: bool = False
@@ -131,21 +131,31 @@ class RulePlans:
     """The rules about one microcosm, read from either end of their conclusions."""
 
     def __init__(self, instances: Iterable[Instance]) -> None:
-        self._concluding: dict[Predicate, list[Instance]] = {}
+        self._concluding: dict[Pred, list[Instance]] = {}
         for instance in instances:
-            self._concluding.setdefault(_pred(instance.conclusion), []).append(instance)
-        self._plans: dict[tuple[Predicate, int, bool], list[RulePlan]] = {}
+            self._concluding.setdefault(predicate(instance.conclusion), []).append(instance)
+        self._plans: dict[tuple[Pred, int, bool], list[RulePlan]] = {}
 
-    def relations(self, judgement: Judgement) -> list[Relation]:
-        """The relations that some rule concludes under a judgement. Cost: linear in the relations."""
-        return [relation for of, relation in self._concluding if of is judgement]
+    def concluded(self, judgement: Judgement) -> list[Pred]:
+        """What some rule concludes under a judgement. Cost: linear in the relations."""
+        return [pred for pred in self._concluding if pred[0] is judgement]
+
+    def readings(self, judged: Judged) -> list[tuple[Pred, str, str]]:
+        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions.
+
+        Cost: linear in the relations.
+        """
+        if judged.relation != ANY:
+            return [(predicate(judged), judged.left, judged.right)]
+        ends = ((judged.left, judged.right), (judged.right, judged.left))
+        return [(pred, a, b) for pred in self.concluded(judged.judgement) for a, b in ends]
 
     def plans(self, goal: RowGoal) -> list[RulePlan]:
         """How the events of a row are found.
 
         Cost: linear in the instances that conclude it, once; afterwards a look-up.
         """
-        key = ((goal.judgement, goal.relation), goal.end, goal.link)
+        key = (goal.pred, goal.end, goal.link)
         if key not in self._plans:
             self._plans[key] = list(self._planned(*key))
         return self._plans[key]
@@ -158,15 +168,13 @@ class RulePlans:
         plans = self.plans(goal._replace(link=True))
         return bool(plans) and all([*map(type, plan.steps)] == [Cover] for plan in plans)
 
-    def _planned(self, pred: Predicate, end: int, link: bool) -> Iterator[RulePlan]:
+    def _planned(self, pred: Pred, end: int, link: bool) -> Iterator[RulePlan]:
         instances = self._concluding.get(pred, [])
         others = [i for i in instances if not _transitive(i)]
         stepping = len(others) < len(instances)
         if stepping and not link:
-            known, between, wanted = "xyz"
-            yield RulePlan(known, wanted, (_step(Link, pred, known, wanted, end),))
-            steps = (_step(Judged, pred, known, between, end), _step(Link, pred, between, wanted, end))
-            yield RulePlan(known, wanted, steps)
+            yield RulePlan("x", "z", (_step(Link, pred, "x", "z", end),))
+            yield RulePlan("x", "z", (_step(Judged, pred, "x", "y", end), _step(Link, pred, "y", "z", end)))
             return
         for instance in others:
             ends = (instance.conclusion.left, instance.conclusion.right)
@@ -179,12 +187,7 @@ class RulePlans:
             yield RulePlan(known, wanted, planned(premises, [known], [wanted]))
 
 
-def _pred(judged: Judged) -> Predicate:
-    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
-    return judged.judgement, judged.relation
-
-
-def _step(kind: type[Judged], pred: Predicate, known: str, wanted: str, end: int) -> Judged:
+def _step(kind: type[Judged], pred: Pred, known: str, wanted: str, end: int) -> Judged:
     left, right = (known, wanted) if end == 0 else (wanted, known)
     return kind(pred[0], left, pred[1], right)
 
@@ -196,7 +199,7 @@ def _transitive(instance: Instance) -> bool:
             head = instance.conclusion
             first, second = (one, two) if one.left == head.left else (two, one)
             return (
-                _pred(head) == (one.judgement, one.relation) == (two.judgement, two.relation)
+                predicate(head) == (one.judgement, one.relation) == (two.judgement, two.relation)
                 and (first.left, first.right, second.right) == (head.left, second.left, head.right)
                 and len({head.left, first.right, head.right}) == 3
             )

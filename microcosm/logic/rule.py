@@ -55,6 +55,16 @@ class Judged:
     right: str
 
 
+Pred = tuple[Judgement, Relation]
+"""What rules conclude: a judgement with a relation, never `>`."""
+
+
+def predicate(judged: Judged) -> Pred:
+    """What is judged, of whatever events; its relation is concrete. Cost: constant."""
+    assert isinstance(judged.relation, Relation), "an instance has concrete relations"
+    return judged.judgement, judged.relation
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """`given a R b`: a member of the microcosm's givens."""
@@ -186,6 +196,11 @@ class Instance:
     premises: tuple[Premise, ...]
     evolution: RuleChange | None = None
 
+    def in_its_profile(self) -> Instance:
+        """The instance as it is read in its profile, without the premise that names this. Cost: linear."""
+        rest = tuple(premise for premise in self.premises if not isinstance(premise, InProfile))
+        return self if len(rest) == len(self.premises) else replace(self, premises=rest)
+
 
 Pair = TypeVar("Pair", bound="Judged | Given | Assume | RuleChange")
 
@@ -230,14 +245,9 @@ def finer(of: Judged) -> Iterator[Judged]:
         yield _forward(Judged(of.judgement, of.left, more, of.right), {})
 
 
-_POSSIBLE: dict[Relation | str, frozenset[str]] = {
-    Relation.BEFORE: frozenset("<"),
-    Relation.AFTER: frozenset(">"),
-    Relation.CONCURRENT: frozenset("|"),
-    Relation.RELATED: frozenset("<>"),
-}
+_POSSIBLE: dict[Relation | str, frozenset[str]] = {Relation(r): frozenset(r) for r in ("<", ">", "||", "<>")}
 _POSSIBLE |= {Relation(f"!{one}"): frozenset("<>|") - possible for one, possible in _POSSIBLE.items()}
-"""In which of the three ways events that are so related may stand in a world."""
+"""In which of the three ways, `<`, `>` and `|`, events that are so related may stand in a world."""
 
 
 def incompatible(one: Relation | str, other: Relation | str) -> bool:

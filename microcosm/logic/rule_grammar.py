@@ -44,7 +44,7 @@ _PREMISE = (*_BODY, "ASSUME", "NOT", "NO", "PROFILE")
 """How a term, what stands after `with`, and a premise begin."""
 
 
-class Token(str):
+class RuleToken(str):
     """A piece of the text, of a kind (`type`), at a line and column."""
 
     __slots__ = ("column", "line", "type")
@@ -58,13 +58,13 @@ class Tree(NamedTuple):
     """What stands for a rule of the grammar, `data`: its tokens but for those that are always the same."""
 
     data: str
-    children: list[Tree | Token]
+    children: list[Tree | RuleToken]
 
 
 class UnexpectedTokenError(MicrocosmError):
     """The first token that cannot stand where it does, of no kind where it is none; and what could."""
 
-    def __init__(self, token: Token, accepts: set[str]) -> None:
+    def __init__(self, token: RuleToken, accepts: set[str]) -> None:
         super().__init__(str(token))
         self.token = token
         self.accepts = accepts
@@ -76,13 +76,13 @@ def blocks(text: str) -> list[Tree]:
     Raises `UnexpectedTokenError`.
 
     >>> [block] = blocks("rule Init:\\n given a R b\\n ---\\n |-0 a R b\\n")
-    >>> [str(child) if isinstance(child, Token) else child.data for child in block.children]
+    >>> [str(child) if isinstance(child, RuleToken) else child.data for child in block.children]
     ['rule Init:', 'premises', 'dashes', 'premises']
     """
     return _Parser(text).blocks()
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[RuleToken]:
     at, line, began = 0, 1, 0
     while at < len(text):
         found = _token_at(text, at)
@@ -90,7 +90,7 @@ def _tokens(text: str) -> Iterator[Token]:
         if found is not None and kind == "BLANK":
             at = found.end()
             continue
-        token = Token(text[at : found.end()] if found is not None else text[at])
+        token = RuleToken(text[at : found.end()] if found is not None else text[at])
         named = token in KEYWORDS if kind == "NAME" else kind == "VARIABLE" and token == "M"
         token.type = token.upper() if named else kind
         token.line, token.column = line, at - began + 1
@@ -99,7 +99,7 @@ def _tokens(text: str) -> Iterator[Token]:
         if kind == "_NL":
             line += token.count("\n")
             began = at
-    end = Token("")
+    end = RuleToken("")
     end.type, end.line, end.column = "$END", line, 1
     yield end
 
@@ -112,7 +112,7 @@ class _Parser:
         self._tried: set[str] = set()
         self._token = next(self._tokens)
 
-    def _may(self, *kinds: str) -> Token | None:
+    def _may(self, *kinds: str) -> RuleToken | None:
         """The token, which is gone then, where it is of one of these kinds."""
         token = self._token
         if token.type not in kinds:
@@ -123,7 +123,7 @@ class _Parser:
             self._token = next(self._tokens)
         return token
 
-    def _take(self, *kinds: str) -> Token:
+    def _take(self, *kinds: str) -> RuleToken:
         """The token, which must be of one of these kinds."""
         return self._may(*kinds) or self._fail()
 
@@ -134,7 +134,7 @@ class _Parser:
         found: list[Tree] = []
         self._may("_NL")
         while self._may("$END") is None:
-            block: list[Tree | Token] = [self._take("HEADER")]
+            block: list[Tree | RuleToken] = [self._take("HEADER")]
             self._take("_NL")
             while (line := self._line()) is not None:
                 block.append(line)
@@ -150,11 +150,11 @@ class _Parser:
         first = self._may(*_PREMISE)
         if first is None:
             return None
-        premises: list[Tree | Token] = [self._premise(first)]
+        premises: list[Tree | RuleToken] = [self._premise(first)]
         while self._may("OR"):
             premises.append(self._premise(self._take(*_PREMISE)))
         if self._may("WHERE"):
-            conditions: list[Tree | Token] = [self._condition()]
+            conditions: list[Tree | RuleToken] = [self._condition()]
             while self._may("COMMA", "AND"):
                 conditions.append(self._condition())
             premises.append(Tree("where", conditions))
@@ -169,7 +169,7 @@ class _Parser:
             self._take("_ASSIGN")
             yield Tree("update", [*old, *self._triple()])
 
-    def _premise(self, first: Token, within: bool = False) -> Tree:
+    def _premise(self, first: RuleToken, within: bool = False) -> Tree:
         """The premise that begins with a token; `within` a `no … with`, where nothing is negated."""
         match first.type:
             case "TURNSTILE":
@@ -189,16 +189,16 @@ class _Parser:
         return Tree("outside" if outside else "member", [first])
 
     def _none(self) -> Tree:
-        none: list[Tree | Token] = [self._take("NAME")]
+        none: list[Tree | RuleToken] = [self._take("NAME")]
         self._all("IN", "M", "WITH")
         none.append(self._premise(self._take(*_BODY), within=True))
         while self._may("COMMA", "AND"):
             none.append(self._premise(self._take(*_BODY), within=True))
         return Tree("none", none)
 
-    def _base(self, predicate: Token) -> Tree:
+    def _base(self, predicate: RuleToken) -> Tree:
         self._take("LPAR")
-        base: list[Tree | Token] = [predicate, self._take("NAME")]
+        base: list[Tree | RuleToken] = [predicate, self._take("NAME")]
         while self._may("COMMA"):
             base.append(self._take("NAME"))
         self._take("RPAR")
@@ -215,7 +215,7 @@ class _Parser:
             return Tree("incompatible", [first, self._take(*_TERM)])
         return Tree("another", [first]) if first.type == "SIGN" else self._fail()
 
-    def _triple(self) -> list[Tree | Token]:
+    def _triple(self) -> list[Tree | RuleToken]:
         return [self._take("NAME"), self._take(*_TERM), self._take("NAME")]
 
     def _all(self, *kinds: str) -> None:

@@ -28,7 +28,7 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
 )
-from microcosm.logic.rule_grammar import Token, Tree, UnexpectedTokenError, blocks
+from microcosm.logic.rule_grammar import RuleToken, Tree, UnexpectedTokenError, blocks
 from microcosm.logic.rule_terms import RuleText, Terms, cut
 
 MOST_INSTANCES = 10_000
@@ -71,12 +71,12 @@ def _trees(tree: Tree) -> Iterator[Tree]:
     yield from cast(list[Tree], tree.children)
 
 
-def _tokens(tree: Tree) -> list[Token]:
-    return cast(list[Token], tree.children)
+def _tokens(tree: Tree) -> list[RuleToken]:
+    return cast(list[RuleToken], tree.children)
 
 
-def _first(tree: Tree) -> Token:
-    node: Tree | Token = tree
+def _first(tree: Tree) -> RuleToken:
+    node: Tree | RuleToken = tree
     while not isinstance(node, str):
         node = node.children[0]
     return node
@@ -87,7 +87,7 @@ class _Block:
 
     def __init__(self, source: RuleText, tree: Tree) -> None:
         self.source = source
-        self.header: Token = _first(tree)
+        self.header: RuleToken = _first(tree)
         self.name = self._name()
         self.terms = Terms(source, self.name)
         self.premises: list[tuple[Premise, ...]] = []
@@ -203,7 +203,7 @@ class _Block:
             elif condition.data == "incompatible":
                 self.premises.append((self.terms.incompatible(tokens),))
 
-    def _most_accurate(self, token: Token, alternatives: tuple[Premise, ...]) -> MostAccurate:
+    def _most_accurate(self, token: RuleToken, alternatives: tuple[Premise, ...]) -> MostAccurate:
         name = self.terms.condition(token)
         match alternatives:
             case [Judged() as judged] if judged.relation == name:

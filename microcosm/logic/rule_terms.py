@@ -16,7 +16,7 @@ from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.rule import ANY, Incompatible, Term
-from microcosm.logic.rule_grammar import Token, UnexpectedTokenError
+from microcosm.logic.rule_grammar import RuleToken, UnexpectedTokenError
 
 DEFAULT_DOMAIN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 """What a relation variable ranges over where no `where R in …` says otherwise."""
@@ -37,30 +37,30 @@ class Terms:
     def __init__(self, source: RuleText, rule: str) -> None:
         self.source = source
         self.rule = cut(rule)
-        self.events: dict[str, Token] = {}
+        self.events: dict[str, RuleToken] = {}
         """Event variables of the premises and of the evolution."""
-        self.local: dict[str, Token] = {}
+        self.local: dict[str, RuleToken] = {}
         """Event variables of a `no e in M with …`."""
-        self.within: dict[str, Token] = {}
+        self.within: dict[str, RuleToken] = {}
         """Event variables that stand inside a `no … with` and are not its own."""
         self.outside: set[str] = set()
         """Event variables that stand in a premise outside of any, or in a conclusion."""
-        self._variables: dict[str, Token] = {}
+        self._variables: dict[str, RuleToken] = {}
         """Relation variables outside `where`, in the order of appearance."""
-        self._conditioned: dict[str, Token] = {}
+        self._conditioned: dict[str, RuleToken] = {}
         """Relation variables of `where`."""
         self._stated: dict[str, tuple[Relation, ...]] = {}
         """The domains of `where R in …`."""
-        self._refuted: list[Token] = []
-        self._excluding: list[Token] = []
+        self._refuted: list[RuleToken] = []
+        self._excluding: list[RuleToken] = []
 
-    def event(self, token: Token) -> str:
+    def event(self, token: RuleToken) -> str:
         """An event variable of a premise."""
         self.events.setdefault(str(token), token)
         self.outside.add(str(token))
         return str(token)
 
-    def term(self, token: Token) -> Term:
+    def term(self, token: RuleToken) -> Term:
         """A relation, a relation variable or `_`."""
         if token.type == "SIGN":
             return self.sign(token)
@@ -71,7 +71,7 @@ class Terms:
             self._refuted.append(token)
         return str(token)
 
-    def sign(self, token: Token) -> Relation:
+    def sign(self, token: RuleToken) -> Relation:
         """A concrete relation."""
         relation = SPELLINGS.get(token)
         if relation is None:
@@ -79,14 +79,14 @@ class Terms:
             self.source.at(token, f"`{cut(token)}` is no relation", hint)
         return relation
 
-    def triple(self, tokens: list[Token], *, given: bool = False) -> tuple[str, Term, str]:
+    def triple(self, tokens: list[RuleToken], *, given: bool = False) -> tuple[str, Term, str]:
         """`a R b`; where it is `given` or supposed so, neither `_` nor `?` can stand in it."""
         left, term, right = tokens
         if given and (term.type == "WILDCARD" or term == "?"):
             self.source.at(term, f"`{term}` is never given", "Name a relation, or use a relation variable.")
         return self.event(left), self.term(term), self.event(right)
 
-    def concluded(self, tokens: list[Token]) -> tuple[str, Term, str]:
+    def concluded(self, tokens: list[RuleToken]) -> tuple[str, Term, str]:
         """`a R b` of a conclusion: nothing in it is new. Call it after the premises and the evolution."""
         left, term, right = tokens
         if term.type == "WILDCARD":
@@ -104,7 +104,7 @@ class Terms:
             self.source.at(term, f"the relation {name} of the conclusion is unbound", hint)
         return str(left), self.term(term), str(right)
 
-    def domain(self, token: Token, first: Token) -> str:
+    def domain(self, token: RuleToken, first: RuleToken) -> str:
         """`R in S`, which `another` may continue; the name of R."""
         name = self.condition(token)
         if name in self._stated:
@@ -113,7 +113,7 @@ class Terms:
         self._stated[name] = (self.sign(first),)
         return name
 
-    def another(self, name: str | None, token: Token) -> None:
+    def another(self, name: str | None, token: RuleToken) -> None:
         """One relation more for the domain of `name`."""
         if name is None:
             self.source.at(token, f"`{cut(token)}` belongs to no variable", "Write e.g. `where R in <, ||`.")
@@ -122,19 +122,19 @@ class Terms:
             self.source.at(token, f"`{relation}` is listed twice for {name}", "Leave it out.")
         self._stated[name] += (relation,)
 
-    def condition(self, token: Token) -> str:
+    def condition(self, token: RuleToken) -> str:
         """The relation variable that a condition speaks of."""
         if token.startswith("!"):
             self.source.at(token, f"a condition speaks of {token[1:]}, not of {token}", "Leave out the `!`.")
         self._conditioned.setdefault(str(token), token)
         return str(token)
 
-    def incompatible(self, tokens: list[Token]) -> Incompatible:
+    def incompatible(self, tokens: list[RuleToken]) -> Incompatible:
         """`S incompatible T`."""
         one, other = map(self._exclusive, tokens)
         return Incompatible(one, other)
 
-    def _exclusive(self, token: Token) -> Term:
+    def _exclusive(self, token: RuleToken) -> Term:
         if token.type == "WILDCARD" or token == "?":
             hint = "Name another relation, or a relation variable."
             self.source.at(token, f"`{token}` is compatible with every relation", hint)
@@ -243,7 +243,7 @@ class RuleText:
         text = self.lines[line - 1]
         raise RuleError(message, file=self.file, line=line, column=column, text=text, hint=hint)
 
-    def at(self, token: Token, message: str, hint: str | None = None) -> NoReturn:
+    def at(self, token: RuleToken, message: str, hint: str | None = None) -> NoReturn:
         """Raise the `RuleError` of a fault at a token."""
         self.fail(token.line, token.column, message, hint)
 

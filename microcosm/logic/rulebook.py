@@ -5,7 +5,7 @@ Nothing of the calculus stands in Python: another folder of rule files is anothe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from os import PathLike
 
@@ -85,17 +85,12 @@ class RuleBook:
     def _instances(self, *, evolving: bool) -> tuple[Instance, ...]:
         rules = (rule for rule in self.rules if (rule.evolution is not None) is evolving)
         every = (instance for rule in rules for instance in rule.instances())
-        return tuple(_read_in(self.profile, instance) for instance in every if _holds(self.profile, instance))
+        return tuple(instance.in_its_profile() for instance in every if _holds(self.profile, instance))
 
 
 def _holds(profile: str | None, instance: Instance) -> bool:
     asked = (premise.name for premise in instance.premises if isinstance(premise, InProfile))
     return profile is None or all(name == profile for name in asked)
-
-
-def _read_in(profile: str | None, instance: Instance) -> Instance:
-    rest = tuple(premise for premise in instance.premises if not isinstance(premise, InProfile))
-    return instance if len(rest) == len(instance.premises) else replace(instance, premises=rest)
 
 
 def _place(rule: Rule) -> str:

@@ -125,7 +125,11 @@ class GrowingPage:
     def grow(self, growth: Growth) -> None:
         """Take in what a log says more. Raises `Unsteady`."""
         table = growth.found.givens.events
-        if table is None or not growth.steady:
+        if (
+            table is None
+            or not growth.steady
+            or any(time is not None for time in table.times[growth.first :])
+        ):
             raise Unsteady
         messages = [(a, b) for a, b, source in growth.links if source.startswith("message ")]
         self._take(table, growth.first, messages)

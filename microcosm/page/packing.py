@@ -16,6 +16,8 @@ from functools import cached_property
 from itertools import chain, pairwise
 from typing import Literal
 
+from microcosm.traces.event import writable
+
 Kind = Literal["u8", "leb", "zigzag", "lines", "json"]
 """How the bytes of a column are to be read."""
 
@@ -107,7 +109,7 @@ def lines(name: str, texts: Iterable[str]) -> Column:
     """
     listed = [*texts]
     whole = "\n".join(listed)
-    if whole.count("\n") >= len(listed) or "\\" in whole or "\r" in whole or not _writable(whole):
+    if whole.count("\n") >= len(listed) or "\\" in whole or "\r" in whole or not writable(whole):
         listed = [*map(escaped, listed)]
     return Column(name, "lines", len(listed), "".join([f"{text}\n" for text in listed]).encode())
 
@@ -163,15 +165,7 @@ def counter(text: str) -> tuple[str, Callable[[str], re.Match[str] | None]]:
 def escaped(text: str) -> str:
     """A text without what would break a line: that, a backslash and half characters are escaped."""
     text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return text if _writable(text) else "".join(c if _writable(c) else f"\\u{ord(c):04x}" for c in text)
-
-
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text if writable(text) else "".join(c if writable(c) else f"\\u{ord(c):04x}" for c in text)
 
 
 def nibbles(name: str, digits: str) -> Column:

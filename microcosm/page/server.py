@@ -83,28 +83,35 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
+    paths = _Endpoints(behind, turns, page)
+    routes = [
+        Route("/", paths.root),
+        Route("/line", paths.line, methods=["POST"]),
+        Route("/columns", paths.columns),
+        Route("/events", paths.events),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(_Guard, token=token, headers=headers)])
 
-    async def heard(request: Request, promise: Future[Result]) -> Result:
-        """What was promised; nothing is done for whoever is gone. Raises `ClientDisconnect`."""
-        done: asyncio.Future[Any] = asyncio.wrap_future(promise)
-        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(request))
-        await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
-        if not done.done():
-            turns.drop(promise)
-            raise ClientDisconnect
-        return cast(Result, done.result())
 
-    async def root(request: Request) -> Response:
-        return HTMLResponse(page)
+class _Endpoints:
+    """What is answered under each path."""
 
-    async def line(request: Request) -> Response:
+    def __init__(self, behind: Behind, turns: Turns, page: str) -> None:
+        self._behind, self._turns, self._page = behind, turns, page
+
+    async def root(self, _: Request) -> Response:
+        """The page, which is empty."""
+        return HTMLResponse(self._page)
+
+    async def line(self, request: Request) -> Response:
+        """The answer to a line of a session, with the version of the page where it is another now."""
         asked = await _body(request)
         if isinstance(asked, Response):
             return asked
         said = asked.get("line") if isinstance(asked, dict) else None
         if not isinstance(said, str) or "\n" in said or "\r" in said:
             return _refused(400, 'the body is {"line": "..."}: one line of a session')
+        behind = self._behind
 
         def answered() -> dict[str, Any]:
             before = behind.version
@@ -112,51 +119,56 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
             return {**answer, "version": behind.version} if behind.version != before else answer
 
         try:
-            return _json(await heard(request, turns.put(answered, behind.recover)))
+            return _json(await self._heard(request, self._turns.put(answered, behind.recover)))
         except TookTooLong as late:
             return _json({"schema": "microcosm/1", "line": said, "error": str(late)})
         except ClientDisconnect:
             return Response(status_code=499)  # nobody reads it
 
-    async def columns(request: Request) -> Response:
+    async def columns(self, request: Request) -> Response:
+        """What the page shows, or what of it is new since a version."""
         since = request.query_params.get("since", "")
-        if since == str(behind.version):
+        if since == str(self._behind.version):
             return Response(status_code=204)
 
         def packed() -> bytes:
-            return json.dumps(
-                {"version": behind.version, **behind.contents(since)}, ensure_ascii=True
-            ).encode()
+            shown = {"version": self._behind.version, **self._behind.contents(since)}
+            return json.dumps(shown, ensure_ascii=True).encode()
 
         try:
-            return Response(await heard(request, turns.put(packed)), media_type="application/json")
+            found = await self._heard(request, self._turns.put(packed))
+            return Response(found, media_type="application/json")
         except MicrocosmError as error:
             return _refused(409, str(error))
         except ClientDisconnect:
             return Response(status_code=499)
 
-    async def events(request: Request) -> Response:
-        async def stream() -> AsyncIterator[str]:
-            last, still = "", 0
-            while not turns.over:
-                told = json.dumps({"version": behind.version, "note": behind.note})
-                if told != last:
-                    last, still = told, 0
-                    yield f"data: {told}\n\n"
-                elif (still := still + 1) * EVERY > 15:
-                    still = 0
-                    yield ": still there\n\n"
-                await asyncio.sleep(EVERY)
+    async def events(self, _: Request) -> Response:
+        """Which version the page is of, each time that it is another one, for as long as somebody listens."""
+        return StreamingResponse(self._versions(), media_type="text/event-stream")
 
-        return StreamingResponse(stream(), media_type="text/event-stream")
+    async def _versions(self) -> AsyncIterator[str]:
+        last, still = "", 0
+        while not self._turns.over:
+            told = json.dumps({"version": self._behind.version, "note": self._behind.note})
+            if told != last:
+                last, still = told, 0
+                yield f"data: {told}\n\n"
+            elif (still := still + 1) * EVERY > 15:
+                still = 0
+                yield ": still there\n\n"
+            await asyncio.sleep(EVERY)
 
-    routes = [
-        Route("/", root),
-        Route("/line", line, methods=["POST"]),
-        Route("/columns", columns),
-        Route("/events", events),
-    ]
-    return Starlette(routes=routes, middleware=[Middleware(_Guard, token=token, headers=headers)])
+    async def _heard(self, request: Request, promise: Future[Result]) -> Result:
+        """What was promised; nothing is done for whoever is gone. Raises `ClientDisconnect`."""
+        done: asyncio.Future[Any] = asyncio.wrap_future(promise)
+        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(request))
+        await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
+        gone.cancel()
+        if not done.done():
+            self._turns.drop(promise)
+            raise ClientDisconnect
+        return cast(Result, done.result())
 
 
 class _Guard:

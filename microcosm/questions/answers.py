@@ -12,7 +12,7 @@ from typing import Any
 from microcosm.errors import readable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Part, Scope
+from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Part, Scope
 from microcosm.questions.counting import tally
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
@@ -137,7 +137,7 @@ class Answers:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: AskedLog,
         *,
         exact: bool = False,
         stop: Stop | None = None,

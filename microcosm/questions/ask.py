@@ -16,7 +16,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.order.order import lacking
 from microcosm.questions.answers import PROVED, SHOWN, Answer, Answers, Witness
-from microcosm.questions.asked import OPEN, TRUE, Asked, Scope
+from microcosm.questions.asked import OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Not, Place, Quantified, Questions
 from microcosm.questions.reader import read_questions, read_sought
@@ -164,13 +164,13 @@ class Contradicted(Contradiction):
 
 def asked_of(
     givens: Givens, engine: Engine, questions: Questions, build: Build, stop: Stop | None = None
-) -> Asked:
+) -> AskedLog:
     """A log with all that the questions say of it besides.
 
     Raises `TextError` where `complete` is said of a log that lacks something, `Contradicted` where what is
     known contradicts the log. Cost: an engine more where anything is known.
     """
-    asked = Asked(givens, engine, questions, stop)
+    asked = AskedLog(givens, engine, questions, stop)
     if not questions.known and (questions.complete is None or givens.complete is True):
         return asked
     known = givens.copy()
@@ -186,12 +186,12 @@ def asked_of(
         place = questions.known[0].place if questions.known else Place(1, 1)
         told = str(asked.fail("what is known contradicts the log", place))
         raise Contradicted(f"{told}\n{error}", error.derivations, known) from None
-    found = Asked(known, built, questions, stop)
+    found = AskedLog(known, built, questions, stop)
     found.warnings[:0] = [warning for warning in asked.warnings if warning not in found.warnings]
     return found
 
 
-def _tell(asked: Asked, one: Known, known: Givens) -> None:
+def _tell(asked: AskedLog, one: Known, known: Givens) -> None:
     """Add what a `know` line says of each matching pair, the line being its source."""
     names = asked.table.names
     source = f"{asked.questions.file or 'questions'}:{one.place.line}: {one.text}"
@@ -210,7 +210,7 @@ def _tell(asked: Asked, one: Known, known: Givens) -> None:
         asked.warnings.append(f"{asked.at(one.place)}`{one.text}` matches nothing: nothing is known by it")
 
 
-def pairs(asked: Asked, known: Known) -> Iterator[tuple[int, int]]:
+def pairs(asked: AskedLog, known: Known) -> Iterator[tuple[int, int]]:
     """The pairs of different events that a `know` line speaks of."""
     binders = (known.left, known.right)
     formula = Quantified(False, binders, known.where, And(()), known.place, distinct=True)
@@ -219,7 +219,7 @@ def pairs(asked: Asked, known: Known) -> Iterator[tuple[int, int]]:
             yield scope.variables[known.left[0]].event, scope.variables[known.right[0]].event
 
 
-def _expect_complete(asked: Asked, known: Givens, place: Place) -> None:
+def _expect_complete(asked: AskedLog, known: Givens, place: Place) -> None:
     """Refuse `complete` where something speaks against it."""
     if asked.missing:
         lost = ", ".join(f"{count} of {process}" for process, count in sorted(asked.missing.items())[:5])

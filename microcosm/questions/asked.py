@@ -110,7 +110,7 @@ class Group:
         return self.marked(lambda one: one.end is None)
 
 
-class Asked:
+class AskedLog:
     """One log and some patterns: what they match, and what is known of the events.
 
     `like` is a log of the same events of which less is known: what patterns match is the same. Cost: that of
@@ -123,7 +123,7 @@ class Asked:
         engine: Engine,
         questions: Questions,
         stop: Stop | None = None,
-        like: Asked | None = None,
+        like: AskedLog | None = None,
     ) -> None:
         self.givens, self.questions = givens, questions
         if like is None:

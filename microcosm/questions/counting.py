@@ -15,7 +15,7 @@ from typing import Any
 
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Candidates, Group, Scope
+from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Candidates, Group, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
 
@@ -111,7 +111,7 @@ class _Counter:
 
         self._np = np
         self._evaluation, self._formula, self._told, self._shown = evaluation, formula, told, shown
-        self._asked: Asked = evaluation.asked
+        self._asked: AskedLog = evaluation.asked
         assert self._asked.judged.arrays is not None
         self._arrays = self._asked.judged.arrays
         self._places = self._asked.judged.places

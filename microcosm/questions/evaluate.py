@@ -14,7 +14,7 @@ from typing import Any
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Group, Part, Row, Scope
+from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Group, Part, Row, Scope
 from microcosm.questions.language import (
     And,
     Compared,
@@ -47,7 +47,7 @@ class Evaluation:
     then.
     """
 
-    def __init__(self, asked: Asked, stop: Stop | None = None) -> None:
+    def __init__(self, asked: AskedLog, stop: Stop | None = None) -> None:
         self.asked = asked
         self._stop = stop
         self._is: dict[tuple[Reference, tuple[tuple[str, str], ...]], frozenset[int]] = {}

@@ -22,7 +22,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.queries.offline import REFUTED, Decisions
 from microcosm.queries.possible import Worlds
-from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Scope
+from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
@@ -83,7 +83,7 @@ def _of_atom(evaluation: Evaluation, formula: Related, scope: Scope, value: int)
         yield Atom(one.event, formula.relation, other.event, value)
 
 
-def overlap(asked: Asked, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+def overlap(asked: AskedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
     """Why two intervals can be seen at once, or cannot, or why that is open."""
     for first, second in ((one, other), (other, one)):
         ended = ends_before(asked, first, second)
@@ -98,7 +98,7 @@ def overlap(asked: Asked, one: Interval, other: Interval, value: int) -> Iterato
             return  # one event ends the one and begins the other
 
 
-def in_each_run(asked: Asked, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+def in_each_run(asked: AskedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
     """Why two intervals are seen at once in each run, or in some run are not, or why that is open."""
     for first, second in ((one, other), (other, one)):
         begun = begins_before_end(asked, first, second)
@@ -164,7 +164,7 @@ class Deriver:
 _BRANCHES = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
-def decide(asked: Asked, formula: Formula, scope: Scope, stop: Stop | None = None) -> tuple[int, bool]:
+def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = None) -> tuple[int, bool]:
     """The value that a formula has in all worlds, open where they differ; and whether the search was through.
 
     Cost: an engine and a table of possible relations a part; exponential in the open atoms at worst.
@@ -178,7 +178,7 @@ def decide(asked: Asked, formula: Formula, scope: Scope, stop: Stop | None = Non
             return OPEN, False
         givens = parts.pop()
         try:
-            now = Asked(givens, Engine(rules, givens), asked.questions, stop, asked)
+            now = AskedLog(givens, Engine(rules, givens), asked.questions, stop, asked)
             shown = Worlds(givens).one(stop)
         except (CyclicGivens, Undefined):
             continue
@@ -201,13 +201,13 @@ def decide(asked: Asked, formula: Formula, scope: Scope, stop: Stop | None = Non
     return (values.pop() if len(values) == 1 else OPEN), heeded
 
 
-def _undecided(asked: Asked, atom: Atom) -> bool:
+def _undecided(asked: AskedLog, atom: Atom) -> bool:
     """Whether more than one relation is possible of the two events of an atom."""
     possible = asked.judged.frame((atom.right,)).possible(atom.left)
     return possible.before + possible.after + possible.beside > 1
 
 
-def _spelled_out(asked: Asked) -> Givens:
+def _spelled_out(asked: AskedLog) -> Givens:
     """The givens, with all that a complete log says: what it does not order must stay concurrent in each
     part.
     """

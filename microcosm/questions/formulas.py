@@ -125,7 +125,7 @@ class FormulaReader(QuestionText):
         inner = {**variables, **dict(binders)}
         known = bound | parameters_of(reference for _, reference in binders)
         parts = trees(tree, *FORMULAS)
-        where = self._plain(self._formula(parts[0], inner, known), parts[0]) if len(parts) > 1 else None
+        where = self._plain(self._formula(parts[0], inner, known)) if len(parts) > 1 else None
         body = self._formula(parts[-1], inner, known)
         some = token_of(trees(tree, "quantifier")[0]).type == "EXISTS"
         return Quantified(some, tuple(binders), where, body, place)
@@ -233,7 +233,7 @@ class FormulaReader(QuestionText):
         except ValueError as error:
             self._fail(str(error), place_at(token))
 
-    def _plain(self, formula: Formula, tree: Any) -> Formula:
+    def _plain(self, formula: Formula) -> Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
         for part in within(formula):
             if isinstance(part, Related | Quantified):

@@ -283,9 +283,7 @@ class _Reader(FormulaReader):
         if not conditions:
             return None
         variables = dict(binders)
-        return self._plain(
-            self._formula(conditions[0], variables, parameters_of(variables.values())), conditions[0]
-        )
+        return self._plain(self._formula(conditions[0], variables, parameters_of(variables.values())))
 
     def _relation(self, tree: Node) -> tuple[Relation | None, bool]:
         """The relation of a sign (None: `while`), and whether it is refuted."""

@@ -18,7 +18,7 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.order import lacking
-from microcosm.questions.asked import OPEN, Asked, Scope
+from microcosm.questions.asked import OPEN, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import Formula, Quantified
@@ -65,10 +65,10 @@ class Observation:
         return {**found, **{name: value for name, value in more.items() if value is not None}}
 
 
-def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None = None) -> list[Observation]:
-    """What would settle a question, the best first of each kind. Cost: an evaluation for each that is
-    tried.
-    """
+def observations(
+    asked: AskedLog, formula: Formula, build: Build, stop: Stop | None = None
+) -> list[Observation]:
+    """What would settle a question, the best first of each kind. Cost: an evaluation for each one tried."""
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
     body = formula.body if isinstance(formula, Quantified) else formula
@@ -79,7 +79,7 @@ def observations(asked: Asked, formula: Formula, build: Build, stop: Stop | None
     found: list[Observation] = []
     for observation, known in _tried(asked):
         try:
-            then = Asked(known, build(known), asked.questions, stop, asked)
+            then = AskedLog(known, build(known), asked.questions, stop, asked)
         except (Contradiction, Undefined):
             continue
         then.complete = asked.complete or (known.complete is True and not asked.missing)
@@ -98,7 +98,7 @@ Needs = list[list[frozenset[Any]]]
 """For each open tuple that clocks decide, sets of events: of each set one clock."""
 
 
-def clocks(asked: Asked, needed: Needs, count: int) -> list[Observation]:
+def clocks(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
     """Few clocks that decide all that clocks decide of `count` open tuples. Cost: that of `_cover`."""
     names, processes = asked.table.names, asked.table.processes
     return [
@@ -114,7 +114,7 @@ def clocks(asked: Asked, needed: Needs, count: int) -> list[Observation]:
     ]
 
 
-def peers(asked: Asked, needed: Needs, count: int) -> list[Observation]:
+def peers(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
     """Whom to ask: few processes that, if each tells the clocks of its events, decide all that clocks do.
 
     Cost: that of `_cover`.
@@ -162,7 +162,7 @@ def _needed(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> N
     return needed
 
 
-def _needs(asked: Asked, atom: Atom) -> Iterator[frozenset[int]]:
+def _needs(asked: AskedLog, atom: Atom) -> Iterator[frozenset[int]]:
     """The clocks that an open atom takes, whatever they show: one of each set."""
     a, b = atom.left, atom.right
     possible = asked.judged.frame((b,)).possible(a)
@@ -191,7 +191,7 @@ def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
         yield from part.scopes(part.among & ~(true | false))
 
 
-def _tried(asked: Asked) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
+def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
     """Each observation whose outcome is one statement, and what would be known then."""
     if not asked.givens.complete and asked.givens.messages and not asked.missing:
         known = asked.givens.copy()
@@ -208,7 +208,7 @@ def _tried(asked: Asked) -> Iterator[tuple[tuple[str, str, str | None, str | Non
         yield ("message", text, f"{left} < {right}", process), known
 
 
-def _ends(asked: Asked) -> Iterator[tuple[str, str, str, str]]:
+def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
     """Where the log lost one end of a message: in words, what follows if it lies in that gap, and of which
     process that is.
     """
@@ -228,7 +228,7 @@ def _ends(asked: Asked) -> Iterator[tuple[str, str, str, str]]:
                     yield f"the reception of {name}, {gap}", end.event, after, process
 
 
-def _gaps(asked: Asked) -> list[tuple[str, str, str]]:
+def _gaps(asked: AskedLog) -> list[tuple[str, str, str]]:
     """Where events are missing: the process, and its events before and after."""
     table = asked.table
     return [

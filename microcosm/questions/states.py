@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
-from microcosm.questions.asked import FALSE, OPEN, TRUE, Asked, Scope
+from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.language import And, Quantified, Related
 from microcosm.questions.patterns import Interval, Values
 
@@ -28,19 +28,19 @@ COMBINATIONS = 100_000
 # -- two intervals -------------------------------------------------------------------------------------------
 
 
-def overlap(asked: Asked, one: Interval, other: Interval) -> int:
+def overlap(asked: AskedLog, one: Interval, other: Interval) -> int:
     """Whether two intervals can be seen at once."""
     blocked = max(ends_before(asked, one, other), ends_before(asked, other, one))
     return OPEN if blocked == FALSE and (one.broken or other.broken) else -blocked
 
 
-def in_each_run(asked: Asked, one: Interval, other: Interval) -> int:
+def in_each_run(asked: AskedLog, one: Interval, other: Interval) -> int:
     """Whether two intervals are seen at once in each run."""
     found = min(begins_before_end(asked, one, other), begins_before_end(asked, other, one))
     return OPEN if found == TRUE and (one.broken or other.broken) else found
 
 
-def ends_before(asked: Asked, one: Interval, other: Interval) -> int:
+def ends_before(asked: AskedLog, one: Interval, other: Interval) -> int:
     """Whether an interval ends at or before the start of another."""
     possible = asked.judged.frame((other.begin,)).possible(one.until)
     if one.end is not None:
@@ -49,7 +49,7 @@ def ends_before(asked: Asked, one: Interval, other: Interval) -> int:
     return FALSE if asked.complete or not possible.before else OPEN
 
 
-def begins_before_end(asked: Asked, one: Interval, other: Interval) -> int:
+def begins_before_end(asked: AskedLog, one: Interval, other: Interval) -> int:
     """Whether an interval begins before another ends, whenever that is; what never ends, ends last."""
     possible = asked.judged.frame((other.until,)).possible(one.begin)
     true, false = possible.decided(Relation.BEFORE, 1)
@@ -61,7 +61,7 @@ def begins_before_end(asked: Asked, one: Interval, other: Interval) -> int:
 # -- any number of states ------------------------------------------------------------------------------------
 
 
-def at_once(asked: Asked, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
+def at_once(asked: AskedLog, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
     """Whether there are intervals, one for each variable, each two of which can be seen at once; and those.
 
     None where a formula does not ask that of three states or more, or of two that are seen at once in each
@@ -149,7 +149,7 @@ def _joined(chain: Sequence[Interval]) -> list[Interval]:
 
 
 def _combinations(
-    asked: Asked, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
+    asked: AskedLog, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
 ) -> Iterator[list[list[Interval]]]:
     if depth == len(formula.binders):
         yield chains

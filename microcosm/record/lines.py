@@ -41,7 +41,7 @@ PATIENCE = 0.5
 log = logging.getLogger("microcosm.record")
 
 
-class Lines:
+class AppendedLines:
     """Appends lines to `to`: a path, a stream of text or bytes, or None to append them nowhere.
 
     `lock` is taken by who uses it; `lost` counts lines that could not be written. Raises `TextError` where a

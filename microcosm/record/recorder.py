@@ -28,7 +28,7 @@ from microcosm.errors import TextError
 from microcosm.files import AnyPath
 from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
-from microcosm.record.lines import Lines
+from microcosm.record.lines import AppendedLines
 from microcosm.record.returns import follow_returns
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
@@ -120,7 +120,7 @@ class Recorder:
         """How many headers came that are of another kind or version."""
         self._called = process.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         self._resume = resume
-        self._lines = Lines(to, flush)
+        self._lines = AppendedLines(to, flush)
         self._names = Names()
         self._tasks = tasks
         self._clocks = clocks
@@ -376,7 +376,7 @@ def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
     return f',"clock":{_encode(strand.clock)}'
 
 
-def _close(lines: Lines) -> None:
+def _close(lines: AppendedLines) -> None:
     """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
     with lines.lock:
         lines.close()

@@ -281,7 +281,5 @@ def _context_of(task: Any) -> Context | None:
 def _name_of_task(task: Any) -> str:
     name = str(task.get_name())
     work = getattr(task.get_coro(), "__name__", None)
-    unnamed = (
-        name.startswith("Task-") or name == "None"
-    )  # so Python 3.13.0 names them where there is a factory
+    unnamed = name.startswith("Task-") or name == "None"  # as 3.13.0 names them for a factory
     return str(work) if work and unnamed else name

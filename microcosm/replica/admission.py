@@ -1,7 +1,7 @@
 """What of the evolutions that a peer supplies is taken: what is signed by whom it ought to be, and no more.
 
-Where two segments of a stream cannot be of one chain, that is the proof (`ledger.proof`) that its journal
-runs twice, or was put back, or that its author lies:
+Where two segments of a stream cannot be of one chain, that is the proof (`ledger.fork_proof`) that its
+journal runs twice, or was put back, or that its author lies:
 
 - the replica whose stream it is begins another one, and says again what is in doubt (`epochs`);
 - who hears it from the author takes neither more of it nor less, keeps the proof, and tells the author;
@@ -30,7 +30,7 @@ from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Segment, fork, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
-from microcosm.replica.ledger.proof import ForkProof, read_proof
+from microcosm.replica.ledger.fork_proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
 
 

@@ -22,7 +22,7 @@ from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import BLOCK, UNSIGNED, Segment, block_of, leaf
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.proof import ForkProof, read_proof
+from microcosm.replica.ledger.fork_proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import PINNED
 from microcosm.replica.ledger.signing import KEY_BYTES, author_of, can_sign
 

@@ -25,10 +25,10 @@ from microcosm.files import AnyPath
 from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
+from microcosm.replica.network.abandoned import gone, lost, taken, undelivered
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys
-from microcosm.replica.network.let_go import gone, lost, taken, undelivered
 from microcosm.replica.network.sealing import require_ciphers
 from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked, divergences

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from microcosm.queries.possible import Possibility
 
 
-class Questions(Epochs):
+class ReplicaQuestions(Epochs):
     """A replica that answers."""
 
     def snapshot(self) -> Microcosm:
@@ -153,7 +153,7 @@ class Questions(Epochs):
         }
 
 
-class Replica(Questions, Changes, Admitting):
+class Replica(ReplicaQuestions, Changes, Admitting):
     """One device's microcosm, kept in `store` (or in the journal at a path).
 
     A new store needs a `name`; one that is there belongs to a name, and asking for another raises

@@ -1,10 +1,10 @@
 """Logs of nothing but events and messages, in columns: the fast lane of `extract` for the own JSON lines.
 
 Most lines of most logs say a process, a position, what was sent or received, and perhaps what the event is
-called and of which execution it is. Where all do, each process tells its events in order, and every reception
-comes after its one sending, the microcosm follows from a few passes over columns, at a tenth of the price of
-an object for each event. Whatever else a log has or lacks is for the careful reader: then there is no answer
-here. A property test keeps both of one mind.
+called, attributes without lists or objects in them, and of which execution it is. Where all do, each process
+tells its events in order, and every reception comes after its one sending, the microcosm follows from a few
+passes over columns, at a tenth of the price of an object for each event. Whatever else a log has or lacks is
+for the careful reader: then there is no answer here. A property test keeps both of one mind.
 """
 
 from __future__ import annotations
@@ -32,22 +32,29 @@ from microcosm.traces.text.lines import Lines, open_lines
 from microcosm.tuning import gc_paused
 
 _TEXT = r'"([^"\\\x00-\x1f]+)"'
-_QUOTED = r'("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
 _BARE = (
     rf'"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
     rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})'
 )
-_EVENT = rf'{_BARE}(?:, ?"label": ?{_QUOTED})?(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
+_STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,30}+)?+(?:[eE][-+]?[0-9]{1,3}+)?+"
+_MEMBER = rf"{_STRING}: ?(?:{_STRING}|{_NUMBER}|true|false|null)"
+_LABELLED = rf'{_BARE}(?:, ?"label": ?({_STRING}))?'
+_ATTRIBUTES = rf'(?:, ?"attributes": ?(\{{(?:{_MEMBER}(?:, ?{_MEMBER})*+)?+\}}))?'
+_ORIGIN = rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
+_EVENTS = (_LABELLED + _ORIGIN, _LABELLED + _ATTRIBUTES + _ORIGIN)
 _NAMED_FIRST = '{"trace":'
 _FORMS = {
-    '{"process":': re.compile(rf'^\{{{_EVENT}(?:, ?"trace": ?{_TEXT})?\}}$', re.MULTILINE).findall,
-    _NAMED_FIRST: re.compile(rf'^\{{"trace": ?{_TEXT}, ?{_EVENT}\}}$', re.MULTILINE).findall,
+    '{"process":': (_BARE, *(rf'{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS)),
+    _NAMED_FIRST: [rf'"trace": ?{_TEXT}, ?{event}' for event in _EVENTS],
 }
-"""How a log begins, and what its lines say: of which execution an event is stands last, or first as the own
-writer puts it. Where the first line says otherwise a log is not plain: no more of it is read."""
-
-_BARE_LINES = re.compile(rf"^\{{{_BARE}\}}$", re.MULTILINE).findall
-"""Lines that say nothing else, taken apart in two thirds of the time."""
+_TAKEN = {
+    begins: [re.compile(rf"^\{{{form}\}}$", re.MULTILINE).findall for form in forms]
+    for begins, forms in _FORMS.items()
+}
+"""How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
+Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
+otherwise a log is not plain: no more of it is read."""
 
 
 Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
@@ -90,7 +97,7 @@ def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
     unseen = Report()
     with opening(unseen) as stream:
         begins = stream.head[: stream.head.find(":") + 1]
-        if not _FORMS[begins](stream.head.partition("\n")[0]) if begins in _FORMS else stream.head:
+        if not _TAKEN[begins][-1](stream.head.partition("\n")[0]) if begins in _TAKEN else stream.head:
             return None
         if not stream.head and stream.file.endswith(".parquet"):
             return None
@@ -118,15 +125,21 @@ _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind
 """A kind is kept as the length of its word; these tables say which are which."""
 
 
-_LABEL = 4
+_LABEL, _MORE = 4, 5
 """Columns are processes, positions, `send` or `receive`, messages, quoted labels, and the files and lines of
-origin; each entry empty where there is none, and the last three left out where no line says more."""
+origin; each entry empty where there is none, and the last three left out where no line says more. Behind the
+labels attributes come as JSON where lines may have them; they are taken out as soon as they are read."""
+
+_ASSUMED = '"assumed"'
+"""An attribute that says something of the whole log."""
 
 
-def _are_texts(labels: Iterable[str]) -> bool:
-    """Whether each label is one, though there are escapes in it."""
+def _are_texts(values: Iterable[str]) -> bool:
+    """Whether each value is one that can be written, though there are escapes in it."""
     try:
-        return all(writable(json.loads(label)) for label in labels if "\\" in label)
+        return all(
+            writable(json.dumps(json.loads(value), ensure_ascii=False)) for value in values if "\\" in value
+        )
     except ValueError:
         return False
 
@@ -135,6 +148,10 @@ def _label_of(quoted: str) -> str | None:
     if "\\" in quoted:
         return str(json.loads(quoted))
     return quoted[1:-1] if quoted else None
+
+
+def _time_of(attributes: Mapping[str, object]) -> object:
+    return attributes.get("time")
 
 
 def _seq_of(name: str) -> int:
@@ -168,8 +185,8 @@ class LogColumns:
         self.traces: dict[str, None] = {}
         """The executions in order of appearance; one that has no name is empty."""
         self._several = several
-        self._bare = not several
-        """Whether all lines so far say nothing but what an event sent or received."""
+        self._form = 0
+        """Of the forms of lines the first that all so far had."""
         self._ids: list[str] = []
         self._process: list[str] = []
         self._names = _Names()
@@ -179,6 +196,8 @@ class LogColumns:
         self._message: list[str] = []
         self._labels: list[str] = []
         """What each event is called, as it is quoted, or nothing; empty where no event is called anything."""
+        self._attributes: list[Mapping[str, object]] = []
+        """What else is said of each event; of no event after the last of which anything is."""
         self._files: list[str] = []
         self._lines: list[str] = []
         """Where each event was read first, if this is a copy; empty where none says so."""
@@ -199,27 +218,37 @@ class LogColumns:
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
         many = text.count("\n") + (not text.endswith("\n"))
-        if self._bare and len(found := _BARE_LINES(text)) == many:
-            self.traces[""] = None
-            return self.extend([""] * many, [*zip(*found, strict=True)])
-        self._bare = False
-        found = _FORMS[self.begins](text)
-        if len(found) != many:
-            return False
+        forms = _TAKEN[self.begins]
+        while len(found := forms[self._form](text)) != many:
+            self._form += 1
+            if self._form == len(forms):
+                return False
         columns = [*zip(*found, strict=True)]
+        if len(columns) == _LABEL:
+            self.traces[""] = None
+            return not self._several and self.extend([""] * many, columns)
         traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
         self.traces.update(dict.fromkeys(traces))
         if len(self.traces) > 1 and (
             not self._several or "" in self.traces or any("/" in trace for trace in {*traces})
         ):
             return False  # one without a name beside others; or names may begin with that of another
-        return ("\\" not in text or _are_texts(columns[_LABEL])) and self.extend(traces, columns)
+        more = columns.pop(_MORE) if self._form == len(forms) - 1 else ()
+        if "\\" in text and not (_are_texts(columns[_LABEL]) and _are_texts(more)):
+            return False
+        if any(more):
+            if _ASSUMED in text:
+                return False
+            self._attributes += repeat(NOTHING, len(self._ids) - len(self._attributes))
+            read = json.loads(f"[{','.join(each or '{}' for each in more)}]")
+            self._attributes += (each or NOTHING for each in read)
+        return self.extend(traces, columns)
 
     def own(self) -> None:
         """Let what was told so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
         self._ids, self._process, self._message = [*self._ids], [*self._process], [*self._message]
         self._kind, self._labels = self._kind[:], [*self._labels]
-        self._files, self._lines = [*self._files], [*self._lines]
+        self._files, self._lines, self._attributes = [*self._files], [*self._lines], [*self._attributes]
 
     def into(self, first: int) -> list[tuple[int, int, str]]:
         """The links to events from `first` on, in their order: from which, to which, and the source."""
@@ -370,6 +399,9 @@ class LogColumns:
         traces: Sequence[str | None] = Repeated(of, many)
         if self._several:
             traces = Mapped(self._process, self._trace.__getitem__)
+        attributes: Sequence[Mapping[str, object]] = Repeated(NOTHING, many)
+        if self._attributes:
+            attributes = [*self._attributes, *repeat(NOTHING, many - len(self._attributes))]
         table = EventTable(
             self._ids,
             self._process,
@@ -378,8 +410,8 @@ class LogColumns:
             Mapped(self._message, _or_none),
             labels=Mapped(self._labels, _label_of) if self._labels else Repeated(None, many),
             traces=traces,
-            attributes=Repeated(NOTHING, many),
-            times=Repeated(None, many),
+            attributes=attributes,
+            times=Mapped(attributes, _time_of) if self._attributes else Repeated(None, many),
             files=files,
             lines=lines,
         )

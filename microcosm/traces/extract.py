@@ -57,7 +57,8 @@ def microcosm_of_logs(
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
-    own format, a fifth for one of nothing but right vector times in text.
+    own format, a sixth where events have attributes; a fifth for one of nothing but right vector times in
+    text.
     """
     report = Report() if report is None else report
     found = None
@@ -78,7 +79,7 @@ def microcosm_of_logs(
 
 
 def _clocked(opening: Opening) -> Columns | None:
-    from microcosm.traces.clocked import read_clocked  # most logs are in the own format
+    from microcosm.traces.clocked_columns import read_clocked  # most logs are in the own format
 
     return read_clocked(opening)
 

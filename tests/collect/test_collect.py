@@ -233,11 +233,11 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(tmp_path: Path) -> 
     import asyncio
 
     from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake, Limits
+    from microcosm.collect.intake import Intake, IntakeLimits
     from microcosm.collect.over_http import application
 
     folder = Folder(str(tmp_path))
-    intake = Intake(folder, Limits(patience=0.01))
+    intake = Intake(folder, IntakeLimits(patience=0.01))
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:

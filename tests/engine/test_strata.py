@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcosm.engine.strata import Pred, Stratum, never_fire, strata
+from microcosm.engine.strata import Stratum, never_fire, strata
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
-from microcosm.logic.rule import Assume, Judged, Judgement, MostAccurate, NoneWith, Not
+from microcosm.logic.rule import Assume, Judged, Judgement, MostAccurate, NoneWith, Not, Pred
 from microcosm.logic.rulebook import RuleBook, parse_rules
 
 RULES = Path(__file__).parents[2] / "rules"

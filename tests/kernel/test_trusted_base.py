@@ -30,9 +30,9 @@ from microcosm.order.order import lacking
 from tests.strategies import microcosms
 
 ROOT = Path(__file__).parents[2]
-MOST_CODE, MOST_LINES = 1_571, 2_513
-"""The lines of the trusted base with code on them, and all of them, with comments and blank ones. The aim is
-1,500 with code: these may only shrink."""
+MOST_CODE, MOST_LINES = 1_499, 2_440
+"""The lines of the trusted base with code on them, and all of them, with comments and blank ones: these may
+only shrink."""
 
 
 def loaded(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:

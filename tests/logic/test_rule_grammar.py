@@ -14,7 +14,7 @@ from lark import Token as LarkToken
 from lark.exceptions import UnexpectedInput
 
 from microcosm.files import shipped
-from microcosm.logic.rule_grammar import Token, Tree, UnexpectedTokenError, blocks
+from microcosm.logic.rule_grammar import RuleToken, Tree, UnexpectedTokenError, blocks
 from tests.thorough import draws
 
 SHIPPED = [path.read_text("utf-8") for path in sorted(shipped("rules").glob("*.rules"))]
@@ -43,7 +43,7 @@ def _table() -> Lark:
 
 def told(node: Any) -> object:
     """A tree of either, with its places."""
-    if isinstance(node, Token | LarkToken):
+    if isinstance(node, RuleToken | LarkToken):
         return node.type, str(node), node.line, node.column
     return str(node.data), [told(child) for child in node.children]
 

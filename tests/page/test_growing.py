@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session.behind import VERSIONS, SessionBehind
 from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
+from microcosm.cli.session.page_session import VERSIONS, SessionBehind
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
 from tests.page.talking import at_once, behind, written
@@ -27,6 +27,10 @@ FORMS = {
     "messages of no number": lambda line: line.replace('"m', '"m').replace('", "label', 'x", "label'),
     "no labels": lambda line: line[: line.index(', "label')] + "}\n",
     "an execution": lambda line: line.replace("{", '{"trace": "a", ', 1),
+    "attributes": lambda line: line.replace("}\n", ', "attributes": {"x": 1.5}}\n'),
+    "times of some": lambda line: line.replace(
+        "}\n", ', "attributes": {"time": 7}}\n' if "9" in line else "}\n"
+    ),
     "labels that are escaped": lambda line: line.replace("step ", "step\\n\\\\"),
 }
 """What is done to each line of a log: columns have other forms then."""

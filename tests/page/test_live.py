@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.session.behind import SessionBehind
 from microcosm.cli.session.following import Following, reread
 from microcosm.cli.session.opening import How
+from microcosm.cli.session.page_session import SessionBehind
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
 from microcosm.page.turns import Turns

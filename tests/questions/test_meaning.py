@@ -12,7 +12,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
 from microcosm.questions.answers import Answers
-from microcosm.questions.asked import Asked
+from microcosm.questions.asked import AskedLog
 from microcosm.questions.reader import read_questions
 from microcosm.worlds.world import World
 from tests.enumeration import all_worlds, as_givens, enumerated, up_to_renaming
@@ -67,7 +67,7 @@ def held(log: Log, worlds: list[Order], seed: object, rng: Random) -> None:
     questions = read_questions(PATTERNS + text)
     engine = Engine(read_rules(), log.givens)
     said = (seed, text, log)
-    asked = Asked(log.givens, engine, questions)
+    asked = AskedLog(log.givens, engine, questions)
     (quick,) = Answers(asked)
     if quick.verdict != "open":
         assert quick.verdict == VERDICTS[expected], said

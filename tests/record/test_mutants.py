@@ -25,7 +25,7 @@ def names_are_guessed(patch: pytest.MonkeyPatch) -> None:
 def two_lives_are_one(patch: pytest.MonkeyPatch) -> None:
     """Each life of a process has the same name, in a file and beside it."""
     begin = strands.Strand.__init__
-    patch.setattr(lines.Lines, "lives", lambda *_: {})
+    patch.setattr(lines.AppendedLines, "lives", lambda *_: {})
     patch.setattr(
         strands.Strand,
         "__init__",

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -234,6 +234,12 @@ def run(
 ) -> list[str]:
     """So many seconds of simulated time, with so many lies a second; what is wrong then."""
     world = HostileWorld(folder, seed, loss=0.1, doubled=0.05, slow=0.01, limits=Limits(longest_wait=2.0))
+    with closing(world):
+        return played(world, seconds, rate, heeded, shown)
+
+
+def played(world: HostileWorld, seconds: float, rate: float, heeded: bool, shown: bool) -> list[str]:
+    """What is wrong once it is over."""
     world.heeded = heeded
     random = world.random
     said: dict[str, list[str]] = {name: [] for name in HONEST}

@@ -13,12 +13,13 @@ one to several that only some of them are known to have got, where all had ackno
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from microcosm.replica.ledger.dots import Dot, Dots
-from microcosm.replica.network.let_go import gone, lost, taken, undelivered
+from microcosm.replica.network.abandoned import gone, lost, taken, undelivered
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node, copied
 
@@ -177,8 +178,7 @@ def story(seed: int, folder: Path, seconds: float = 20.0) -> Operated:
 def main(count: int) -> None:
     restores = accepted = named = 0
     for seed in range(count):
-        with TemporaryDirectory(dir="/dev/shm") as folder:
-            world = story(seed, Path(folder))
+        with TemporaryDirectory(dir="/dev/shm") as folder, closing(story(seed, Path(folder))) as world:
             wrong = world.judge() if world.quiet() else ["it never comes to rest", *world.judge()]
         restores, accepted = restores + world.restores, accepted + len(world.accepted)
         named += len(world.named)

@@ -87,8 +87,13 @@ class Restoring(World):
         super().__init__(folder, names, seed, **options)
         fixed = patch("microcosm.replica.epochs.randbits", self.random.getrandbits)
         fixed.start()
-        self.close = fixed.stop
+        self._let_random_be = fixed.stop
         self.at(LOOKS, self.operate)
+
+    def close(self) -> None:
+        """Let go of all journals, and of what incarnations are drawn from."""
+        self._let_random_be()
+        super().close()
 
     def looked(self, node: Node) -> None:
         """See which events are new, and in which copy they have happened."""

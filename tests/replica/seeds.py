@@ -78,11 +78,11 @@ def run(
         world.act(world.random.choice("abc"), world.say)
         world.go(world.now + 1 / RATE)
     world.calm()
-    world.close()
     excused = {"c.1", "d.1", *world.excused}
     wrong = (
         world.mixed() + judged(world, excused, world.excused) if world.quiet() else ["it never comes to rest"]
     )
+    world.close()
     if {"c", "d"} & {*world.nodes} != {"c"} or world.nodes["c"].incarnation != 2:
         wrong.append("evictions did not come to an end")
     restored = (world.put_backs, world.clones, len(world.excused))

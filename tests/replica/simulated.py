@@ -17,7 +17,7 @@ from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.gossip import FANOUT
 from microcosm.replica.network.membership import Fence
 from tests.replica.clockwork import NEVER, WALL, Clockwork
-from tests.replica.simulated_node import Killed, Node
+from tests.replica.simulated_node import Files, Killed, Mind, Node
 
 TURN = 0.01
 
@@ -53,6 +53,8 @@ class World(Clockwork):
         self.sent = self.busy = self.kills = self.happened = 0
         self.to: dict[str, list[tuple[str, ...]]] = {}
         """The receivers of each message, each time that one was sent under that name; see `receivers`."""
+        self.files: list[Files | Mind] = []
+        """Of all nodes that there ever were."""
         self.nodes = {name: Node(self, name, at) for at, name in enumerate(names)}
         """By their places, which are their names, but for clones."""
         self.places = {name: node.address for name, node in self.nodes.items()}
@@ -71,6 +73,11 @@ class World(Clockwork):
             node.start()
         for node in self.nodes.values():
             self.introduce(node)
+
+    def close(self) -> None:
+        """Let go of all journals."""
+        for files in self.files:
+            files.leave()
 
     def introduce(self, node: Node) -> None:
         for other in self.nodes.values():

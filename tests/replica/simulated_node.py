@@ -63,6 +63,11 @@ class Files:
         for each in self.folder.glob(old.name + "*"):
             each.unlink()
 
+    def leave(self) -> None:
+        """The simulation is over."""
+        if self._journal is not None:
+            self._journal.close()
+
     def keep(self, path: Path) -> None:
         """Copy the files as they are now."""
         copied(self._path(), path)
@@ -130,6 +135,9 @@ class Mind(Memory):
 
     def kill(self) -> None:
         """Nothing is lost."""
+
+    def leave(self) -> None:
+        """Nothing is open."""
 
 
 class Wire:
@@ -212,6 +220,7 @@ class Node:
         self.place = place or name
         self.address: Address = (self.place, at)
         self.files: Files | Mind = Files(world.folder / self.place) if world.folder else Mind()
+        world.files.append(self.files)
         self.up = False
         self.incarnation = 1
         self.replica: Replica

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -122,7 +122,8 @@ def test_a_change_that_is_undone_undoes_nothing_else(tmp_path: Path) -> None:
                     await a.do(half)
             await asyncio.gather(one, two)
             assert a.replica.events == ["one", "two"]
-        assert Replica(tmp_path / "a.journal").events == ["one", "two"]
+        with closing(Replica(tmp_path / "a.journal")) as again:
+            assert again.events == ["one", "two"]
 
     ran(scene())
 

@@ -7,6 +7,7 @@ The omniscient observer reads the chains of all replicas; what the protocol disc
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,11 @@ def talked(folder: Path, seed: int) -> World:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_more_than_happened_and_no_less_than_is_disclosed(tmp_path: Path, seed: int) -> None:
-    world = talked(tmp_path, seed)
+    with closing(talked(tmp_path, seed)) as world:
+        check(world)
+
+
+def check(world: World) -> None:
     own = {node.replica.stream: node.replica.chains()[node.replica.stream] for node in world.nodes.values()}
     true = happened_before(own)
     for node in world.nodes.values():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from microcosm.replica.network.let_go import LettingGo
+from microcosm.replica.network.abandoned import LettingGo
 from tests.replica import operated
 from tests.replica.operated import story
 from tests.thorough import draws
@@ -16,17 +17,17 @@ pytest.importorskip("cryptography")
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_holds_holds_and_what_is_lost_is_named(seed: int, tmp_path: Path) -> None:
-    world = story(seed, tmp_path)
-    assert world.quiet()
-    assert world.judge() == []
+    with closing(story(seed, tmp_path)) as world:
+        assert world.quiet()
+        assert world.judge() == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 100 + draws(4, 60)))
 def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
-    world = story(seed, tmp_path, seconds=40.0)
-    assert world.quiet()
-    assert world.judge() == []
+    with closing(story(seed, tmp_path, seconds=40.0)) as world:
+        assert world.quiet()
+        assert world.judge() == []
 
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,9 +41,9 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
             name: at for name, at in unknown.items() if name not in {process.name, *process.membership.named}
         },
     )
-    world = story(3, tmp_path)
-    dot = next(dot for dot, fact in world.adds.items() if world.nodes["a"].replica.is_given(fact))
-    world.adds[dot] = "x999 < y999"
-    found = world.judge()
+    with closing(story(3, tmp_path)) as world:
+        dot = next(dot for dot, fact in world.adds.items() if world.nodes["a"].replica.is_given(fact))
+        world.adds[dot] = "x999 < y999"
+        found = world.judge()
     for wrong in ("lacks x999", "which was removed", "nobody was told"):
         assert any(wrong in each for each in found), wrong

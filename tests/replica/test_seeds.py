@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,11 @@ def test_the_same_seed_is_the_same_run(tmp_path: Path) -> None:
 
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
-    world = World(tmp_path, "ab", 1)
+    with closing(World(tmp_path, "ab", 1)) as world:
+        see_what_is_wrong(world)
+
+
+def see_what_is_wrong(world: World) -> None:
     world.go(1.0)
     a, b = (node.replica for node in world.nodes.values())
     world.act("a", lambda node: world.send(node, ("b",), b"one"))

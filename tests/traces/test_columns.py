@@ -43,9 +43,11 @@ def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
     return lines
 
 
-def written(folder: Path, lines: list[dict[str, object]], end: str = "\n") -> Path:
+def written(
+    folder: Path, lines: list[dict[str, object]], end: str = "\n", separators: tuple[str, str] = (", ", ": ")
+) -> Path:
     path = folder / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)) + end, "utf-8")
+    path.write_text("\n".join(json.dumps(line, separators=separators) for line in lines) + end, "utf-8")
     return path
 
 
@@ -53,7 +55,16 @@ steps = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=1, m
 
 
 ORIGINS = st.none() | st.tuples(st.sampled_from(["a.log", "b.log"]), st.integers(1, 99))
-LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+LABELS = st.none() | TEXTS
+SCALARS = (
+    TEXTS
+    | st.booleans()
+    | st.none()
+    | st.integers(-(10**17), 10**17)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+ATTRIBUTES = st.none() | st.dictionaries(st.sampled_from(["time", "x", ""]) | TEXTS, SCALARS, max_size=3)
 
 
 @given(
@@ -62,7 +73,9 @@ LABELS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=
     st.sampled_from(["\n", ""]),
     st.integers(0, 3),
     st.lists(LABELS, max_size=30),
+    st.lists(ATTRIBUTES, max_size=30),
     st.lists(ORIGINS, max_size=30, unique_by=lambda each: each or object()),
+    st.sampled_from([(", ", ": "), (",", ":")]),
 )
 def test_sound_logs_take_the_lane_and_come_out_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -71,7 +84,9 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
     end: str,
     unreceived: int,
     labels: list[str | None],
+    attributes: list[dict[str, object] | None],
     origins: list[tuple[str, int] | None],
+    separators: tuple[str, str],
 ) -> None:
     lines = log(steps, processes)
     for at, line in enumerate(lines):
@@ -79,11 +94,14 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
             line.update(kind="send", message=f"lost {at}")
     for line, label in zip(lines, labels, strict=False):
         if label is not None:
-            line["label"] = label  # the last member, as the own writer puts it
+            line["label"] = label  # the last members, as the own writer puts them
+    for line, more in zip(lines, attributes, strict=False):
+        if more is not None:
+            line["attributes"] = more
     for line, origin in zip(lines, origins, strict=False):
         if origin is not None:
             line["origin"] = origin
-    assert_same(written(tmp_path_factory.mktemp("log"), lines, end))
+    assert_same(written(tmp_path_factory.mktemp("log"), lines, end, separators))
 
 
 def assert_same(path: Path) -> None:
@@ -148,6 +166,18 @@ ODD: list[dict[str, object]] = [
     {"label": "odd"},
     {"label": "\ud800"},
     {"label": None},
+    {"attributes": {}},
+    {"attributes": {"x": 1}},
+    {"attributes": {"x": "\ud800"}},
+    {"attributes": {"assumed": True}},
+    {"attributes": {"assumed": False}},
+    {"attributes": {"x": [1]}},
+    {"attributes": {"x": {"y": 1}}},
+    {"attributes": {"x": 10**30}},
+    {"attributes": {"x": 1e300}},
+    {"attributes": {"x": float("nan")}},
+    {"attributes": []},
+    {"attributes": None},
     {"origin": ["a.log", 3]},
     {"origin": ["a.log", 0]},
     {"origin": "a.log"},
@@ -184,6 +214,32 @@ def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
     assert mine.findings == theirs.findings
 
 
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ('{"x": 1, "x": 2}', {"x": 2}),
+        ('{"x":-0.5e3,"y" :1}', None),
+        ('{"x": 01}', None),
+        ('{"x": 1,}', None),
+        ('{"x": "\\q"}', None),
+        ('{"x": "\\ud83d\\ude00"}', {"x": "\U0001f600"}),
+        ('{"time": 12.0, "x": true}', {"time": 12.0, "x": True}),
+        ('{"x": "a \\"assumed\\" b"}', {"x": 'a "assumed" b'}),
+    ],
+)
+def test_attributes_are_what_json_says(
+    tmp_path: Path, attributes: str, expected: dict[str, object] | None
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{{"process": "p", "seq": 1, "kind": "internal", "attributes": {attributes}}}\n')
+    found = plain_extraction(path, Report())
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert_same(path)
+        assert found.givens.events is not None
+        assert [*found.givens.events.attributes] == [expected]
+
+
 @pytest.mark.parametrize("text", ["\n", "no log\n", '{"process": "p", "seq": 1, "kind": "internal"} x\n'])
 def test_what_is_no_such_log_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.jsonl"
@@ -203,15 +259,19 @@ def test_a_strict_report_refuses_the_first_thing_that_is_odd(tmp_path: Path) -> 
     assert str(fault.value) == str(expected.value)
 
 
-@given(steps, st.integers(1, 4), st.lists(st.sampled_from([None, "a label"]), max_size=30), st.data())
+MORE: st.SearchStrategy[dict[str, object]] = st.sampled_from(
+    [{}, {"label": "a label"}, {"attributes": {"x": 1}}, {"label": "a label", "attributes": {"time": 2.5}}]
+)
+
+
+@given(steps, st.integers(1, 4), st.lists(MORE, max_size=30), st.data())
 def test_lines_are_taken_in_pieces_as_at_once(
-    steps: list[Step], processes: int, labels: list[str | None], data: st.DataObject
+    steps: list[Step], processes: int, more: list[dict[str, object]], data: st.DataObject
 ) -> None:
     """Also where a piece is of lines that say nothing but what was sent, and the next one is not."""
     lines = log(steps, processes)
-    for line, label in zip(lines, labels, strict=False):
-        if label is not None:
-            line["label"] = label
+    for line, each in zip(lines, more, strict=False):
+        line.update(each)
     texts = [json.dumps(line) + "\n" for line in lines]
     cuts = sorted({0, *data.draw(st.lists(st.integers(1, len(texts) - 1) if len(texts) > 1 else st.just(0)))})
     pieces = ["".join(texts[at:end]) for at, end in zip(cuts, [*cuts[1:], len(texts)], strict=True)]

@@ -21,14 +21,24 @@ THEN = '{"process": "q", "seq": 2, "kind": "internal"}\n'
 
 
 @given(
-    st.integers(1, 5), st.integers(0, 99), st.lists(st.integers(1, 60), min_size=1, max_size=6), st.booleans()
+    st.integers(1, 5),
+    st.integers(0, 99),
+    st.lists(st.integers(1, 60), min_size=1, max_size=6),
+    st.booleans(),
+    st.integers(0, 60),
 )
 def test_a_log_cut_anywhere_is_read_on_as_it_is_read_whole(
-    tmp_path_factory: pytest.TempPathFactory, processes: int, seed: int, cuts: list[int], several: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    processes: int,
+    seed: int,
+    cuts: list[int],
+    several: bool,
+    plain: int,
 ) -> None:
     """Also within a line; and the links to new events are those that the whole has besides the old ones."""
     path = tmp_path_factory.mktemp("log") / "run.jsonl"
     lines = [*written(60, processes, seed)]
+    lines[plain:] = [line.replace("}\n", ', "attributes": {"x": 1, "time": 2}}\n') for line in lines[plain:]]
     if several:
         other = (line.replace("{", '{"trace": "b", ', 1) for line in lines)
         both = zip((line.replace("{", '{"trace": "a", ', 1) for line in lines), other, strict=True)

@@ -35,12 +35,17 @@ def entered(path: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("more", "functions", "files"),
-    [({}, 40, 12), ({"label": "x"}, 40, 12), ({"attributes": {"x": 1}}, 57, 18)],
+    [
+        ({}, 40, 12),
+        ({"label": "x"}, 40, 12),
+        ({"label": "x", "attributes": {"x": 1}}, 40, 12),
+        ({"attributes": {"x": [1]}}, 57, 18),
+    ],
 )
 def test_the_way_of_a_line_is_short(
     tmp_path: Path, more: dict[str, object], functions: int, files: int
 ) -> None:
-    """Events with more than a message are read with care, one by one."""
+    """Events with more than a message and simple attributes are read with care, one by one."""
     path = tmp_path / "log.jsonl"
     ends = {"process": "p", "kind": "send"}, {"process": "q", "kind": "receive"}
     lines = [

@@ -162,7 +162,7 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Wo
             yield "no removals were found that lead to different verdicts; not all of them were tried"
     elif witness.path:
         gone = [output.printable(statement(f.left, str(f.relation), f.right, words)) for f in witness.path]
-        yield f"after removing {_list(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
+        yield f"after removing {output.listed(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
     if witness.pair is not None and witness.verdicts is not None:
         yield from _verdicts(witness.pair, witness.verdicts, files, words)
 
@@ -182,11 +182,11 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
         yield f"{_both(*files)} know the same"
     for at, items in enumerate(found.news):
         if items:
-            pairs = _count(found.more[at], "pair")
+            pairs = output.counted(found.more[at], "pair")
             yield f"{files[at]} knows more about {pairs}; it could tell {files[1 - at]}:"
             yield from _cut([_news_line(item, words) for item in items], most)
     if found.conflicts:
-        yield f"{_count(len(found.conflicts), 'conflict')}: these cannot both be true"
+        yield f"{output.counted(len(found.conflicts), 'conflict')}: these cannot both be true"
         yield from _cut([_conflict_line(each, files, words) for each in found.conflicts], most)
 
 
@@ -195,7 +195,7 @@ def _news_line(item: News, words: Words) -> str:
 
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
-    notes = [f"decides {_count(item.decides, 'pair')}"] if item.decides > 1 else []
+    notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
     notes += ["known as <> there"] if item.instead is not None else []
     return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
 
@@ -213,13 +213,5 @@ def _cut(lines: Sequence[str], most: int | None) -> Iterator[str]:
         yield f"  and {len(lines) - most:,} more; --all tells them"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _both(one: str, other: str) -> str:
     return f"{one} and {other}"
-
-
-def _list(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

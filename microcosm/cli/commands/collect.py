@@ -75,12 +75,12 @@ def collect(
     from contextlib import closing, nullcontext
 
     from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake, Limits
+    from microcosm.collect.intake import Intake, IntakeLimits
     from microcosm.collect.serving import serve
 
     if host not in LOOPBACK:
         output.warn(f"whoever reaches {host} can send spans and fill the disk: nobody is asked who they are")
-    limits = Limits(body=int(max_body * MEGABYTE), at_once=at_once, rate=rate)
+    limits = IntakeLimits(body=int(max_body * MEGABYTE), at_once=at_once, rate=rate)
     with closing(Folder(out, largest=int(rotate_size * MEGABYTE), oldest=rotate_after)) as folder:
         intake = Intake(folder, limits)
         with _shown(folder, out, json) if view else nullcontext():

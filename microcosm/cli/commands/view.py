@@ -14,8 +14,8 @@ from microcosm import files
 from microcosm.cli import exits, options, output, progress
 
 if TYPE_CHECKING:
-    from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import How
+    from microcosm.cli.session.page_session import SessionBehind
     from microcosm.page.turns import Turns
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
@@ -77,9 +77,9 @@ def view(
     """
     from microcosm.cli.commands.page import questions_in, sources_of
     from microcosm.cli.reading import rulebook
-    from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.following import Following
     from microcosm.cli.session.opening import How, opened
+    from microcosm.cli.session.page_session import SessionBehind
     from microcosm.page.turns import Turns
     from microcosm.traces.text.lines import only_whole_lines
 
@@ -117,8 +117,8 @@ def _beside(
 ) -> SessionBehind:
     """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
     from microcosm.cli.commands.page import read_source
-    from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import Opened
+    from microcosm.cli.session.page_session import SessionBehind
     from microcosm.page.replicas import replicas
 
     (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
@@ -130,8 +130,8 @@ def _beside(
 
 def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
     """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
-    from microcosm.cli.session.behind import SessionBehind
     from microcosm.cli.session.opening import How, Opened
+    from microcosm.cli.session.page_session import SessionBehind
     from microcosm.page.turns import Turns
 
     how = How(known.rules, known.strict, edit=True)

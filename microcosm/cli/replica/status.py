@@ -97,7 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.logic.derivation import proof_object
-    from microcosm.replica.network.let_go import gone, lost
+    from microcosm.replica.network.abandoned import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     return {
@@ -128,7 +128,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.let_go import gone, lost
+    from microcosm.replica.network.abandoned import gone, lost
     from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()

@@ -12,8 +12,8 @@ from time import monotonic
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.session.behind import SessionBehind
 from microcosm.cli.session.opening import How, Opened, log_opened, opened
+from microcosm.cli.session.page_session import SessionBehind
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.page.server import EVERY
 from microcosm.page.turns import Turns

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm import files
-from microcosm.cli import reading
+from microcosm.cli import output, reading
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -56,7 +56,8 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         return _log(source, how)
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-    told = f"{source.name}: {_counted(len(known), 'event')}, {_counted(_stated(givens), 'statement')}"
+    events, stated = output.counted(len(known), "event"), output.counted(_stated(givens), "statement")
+    told = f"{source.name}: {events}, {stated}"
     path = None if files.STDIN in source.paths else source.paths[0]
     return Opened(known, path, None if path is None else digest_of(source.content), told)
 
@@ -100,7 +101,3 @@ def _stated(givens: Givens) -> int:
         givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.processes, givens.tokens
     )  # fmt: skip
     return givens.externals + sum(len(part) for part in parts) + bool(givens.internal)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

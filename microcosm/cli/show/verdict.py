@@ -253,7 +253,7 @@ def _because(node: Derivation, provenance: Provenance) -> str:
     if is_transitive(node):
         return _chain(links(node), provenance)
     parts = [_cited(premise, provenance) for premise in node.premises]
-    return f"{_list(parts)} (rule {node.rule})"
+    return f"{output.listed(parts)} (rule {node.rule})"
 
 
 def _ground(node: Derivation) -> Derivation:
@@ -271,7 +271,7 @@ def _same_pair(one: Conclusion, other: Conclusion) -> bool:
 
 def _chain(chain: Sequence[Derivation], provenance: Provenance) -> str:
     if len(chain) <= MOST_LINKS:
-        return _list([_cited(link, provenance) for link in chain])
+        return output.listed([_cited(link, provenance) for link in chain])
     first, last = chain[:2], chain[-1]
     middle = f"{len(chain) - 3} more links"
     parts = [_cited(link, provenance) for link in first]
@@ -301,13 +301,14 @@ def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation 
         other = provenance.fact(again.conclusion)
         return f"{fact}, because {other}: unknown reads the same from either side.", again
     if not known:
-        return f"{fact}, because {_list(lacking) or 'the rule asks for nothing'} (rule {node.rule}).", None
+        why = output.listed(lacking) or "the rule asks for nothing"
+        return f"{fact}, because {why} (rule {node.rule}).", None
     parts = [provenance.fact(p.conclusion) if p is again else _cited(p, provenance) for p in known]
     tells = "which together tell nothing of the pair"
     if again is not None:
         tells = "and nothing more is known of the pair"
-    without = f"; {_list(lacking)}" if lacking else ""
-    return f"{fact}, because {_list(parts)}, {tells} (rule {node.rule}){without}.", again
+    without = f"; {output.listed(lacking)}" if lacking else ""
+    return f"{fact}, because {output.listed(parts)}, {tells} (rule {node.rule}){without}.", again
 
 
 def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
@@ -315,7 +316,7 @@ def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
     fact = provenance.fact(node.conclusion)
     known = _next_known(node)
     if known is None:
-        absent = _list([_lacking(premise, provenance, "could") for premise in node.premises])
+        absent = output.listed([_lacking(premise, provenance, "could") for premise in node.premises])
         lacking = absent or "the pair was undecided"
         return f"{fact}, because of {change}: before it, {lacking} (rule {node.rule})."
     if _same_pair(node.conclusion, known.conclusion):
@@ -349,8 +350,3 @@ def _lacking(leaf: Derivation, provenance: Provenance, can: str = "can") -> str:
     if fact.relation == "_":
         return f"no relation between {left} and {right} {can} be derived"
     return f"{left} {fact.relation} {right} {can} not be derived"
-
-
-def _list(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

@@ -22,7 +22,7 @@ from microcosm.traces.formats.raft import ONCE, File, Line, Node, merged
 from microcosm.traces.messages import Contents
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text, why_bad
 from microcosm.traces.text.lines import Lines
 
 NAME = "etcd"
@@ -58,8 +58,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             kind, content, to = _message(name, event)
         except BadLine as fault:
             unfinished = stream.cut_off and isinstance(fault, NotJson)
-            reason = f"half-written last line: {fault}" if unfinished else str(fault)
-            report.add("bad-line", reason, file=file, line=number, lost=1, lines=1)
+            report.add("bad-line", why_bad(fault, stream.cut_off), file=file, line=number, lost=1, lines=1)
             lost += unfinished or isinstance(fault, _OfOthers)  # nothing is behind it, or it is no event
             continue
         del event["name"], event["nid"]  # what is left of it are the attributes

@@ -30,7 +30,7 @@ from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, check_nam
 from microcosm.traces.formats.lives import Lives
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.json_text import BadLine, json_object, why_bad
 from microcosm.traces.text.lines import Lines
 
 NAME = "jsonl"
@@ -121,10 +121,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             else:
                 event = _event_of_less(record, file, number, left_out)
         except BadLine as fault:
-            unfinished = stream.cut_off and isinstance(fault, NotJson)
-            message = f"half-written last line: {fault}" if unfinished else str(fault)
             lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
-            report.add("bad-line", message, file=file, line=number, lost=lost, lines=1)
+            said = why_bad(fault, stream.cut_off)
+            report.add("bad-line", said, file=file, line=number, lost=lost, lines=1)
             continue
         if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
             check_names(record, known, report, file, number)

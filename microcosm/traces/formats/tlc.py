@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text
+from microcosm.traces.text.json_text import BadLine, json_object, json_text, why_bad
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.records import between_executions, clock_of
 
@@ -139,9 +139,7 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
                 continue
             event, sender, content = _event(record, file, number)
         except BadLine as fault:
-            unfinished = stream.cut_off and isinstance(fault, NotJson)
-            message = f"half-written last line: {fault}" if unfinished else str(fault)
-            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
+            report.add("bad-line", why_bad(fault, stream.cut_off), file=file, line=number, lost=1, lines=1)
             continue
         options.begun = options.begun or 1
         process, own = event.process, event.own

@@ -25,6 +25,11 @@ class NotJson(BadLine):
     """The line is no JSON either; the last one of a log may be half-written."""
 
 
+def why_bad(fault: BadLine, cut_off: bool) -> str:
+    """What is wrong with a line, in words; `cut_off` if it is the last one and has no line end."""
+    return f"half-written last line: {fault}" if cut_off and isinstance(fault, NotJson) else str(fault)
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 

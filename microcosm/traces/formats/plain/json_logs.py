@@ -15,7 +15,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.log import PlainLine, PlainLog, read_lines, with_message
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object
+from microcosm.traces.text.json_text import BadLine, NotJson, json_object, why_bad
 from microcosm.traces.text.lines import Lines
 
 Fields = dict[str, object]
@@ -61,7 +61,7 @@ def read(
         try:
             return said(json_object(text), named)
         except NotJson as fault:
-            raise BadLine(f"half-written last line: {fault}" if stream.cut_off else str(fault)) from None
+            raise BadLine(why_bad(fault, stream.cut_off)) from None
 
     yield from read_lines(stream, file, report, options, line_of)
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from microcosm.page.apart import apart, constants, inlined
-from microcosm.page.scopes import Bracketed, renamed
-from microcosm.page.tokens import Lexeme, tokens
+from microcosm.page.minify.objects import apart, constants, inlined
+from microcosm.page.minify.scopes import Bracketed, renamed
+from microcosm.page.minify.tokens import Lexeme, tokens
 
 _letter = re.compile(r"[\w$]")
 

@@ -1,4 +1,4 @@
-"""What is let go with a member: the messages to it that it had not acknowledged, and where it was.
+"""Messages that are given up with a member: those that it had not acknowledged, and where it was.
 
 Who evicts a member may be told at once, but eviction spreads: others hear of it, and let go as well. So it is
 noted, in the commit that lets it go, and stays so until somebody has asked for it. The same is done for a

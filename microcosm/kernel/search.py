@@ -27,24 +27,12 @@ from microcosm.kernel.plan import (
     Cover,
     Link,
     PlanStep,
-    Predicate,
     RowGoal,
     RulePlan,
     RulePlans,
     variables,
 )
-from microcosm.logic.rule import (
-    ANY,
-    BasePredicate,
-    Given,
-    In,
-    Judged,
-    Judgement,
-    MostAccurate,
-    NoneWith,
-    Not,
-    finer,
-)
+from microcosm.logic.rule import BasePredicate, Given, In, Judged, MostAccurate, NoneWith, Not, Pred, finer
 
 
 class Search:
@@ -55,7 +43,7 @@ class Search:
         self.facts = facts
         self.events = events
         self.complete: dict[RowGoal, Set[str]] = {}
-        self.pending: list[Predicate] = []
+        self.pending: list[Pred] = []
         """What is being concluded from an absence, in the searches that wait for this one."""
         self._given = GivenRows(facts)
         self._base = BaseFacts(facts.givens, self._given.whole, self._given.reached)
@@ -92,8 +80,8 @@ class Search:
         Cost: a look-up where rows are complete, else that of the row.
         """
         match step:
-            case Judged(_, left, _, right):
-                return any(self._holds(j, binding[a], r, binding[b]) for j, a, r, b in self.readings(step))
+            case Judged():
+                return any(self._holds(p, binding[a], binding[b]) for p, a, b in self.program.readings(step))
             case Given(left, relation, right):
                 assert isinstance(relation, Relation)
                 return any(True for _ in self.facts.evidence(binding[left], relation, binding[right]))
@@ -111,18 +99,6 @@ class Search:
             case AnyEvent():
                 return True
         raise AssertionError(f"not decided here: {step}")
-
-    def readings(self, judged: Judged) -> list[tuple[Judgement, str, Relation, str]]:
-        """`a R b` as it stands; `a _ b` as every relation that rules conclude, in both directions.
-
-        Cost: linear in the relations.
-        """
-        judgement, left, relation, right = judged.judgement, judged.left, judged.relation, judged.right
-        if relation != ANY:
-            assert isinstance(relation, Relation)
-            return [(judgement, left, relation, right)]
-        ends = ((left, right), (right, left))
-        return [(judgement, a, r, b) for r in self.program.relations(judgement) for a, b in ends]
 
     def _values(self, step: PlanStep, variable: str, binding: Binding) -> Iterable[str]:
         """Every event that satisfies a step as its `variable`, the others being known."""
@@ -149,13 +125,15 @@ class Search:
             case BasePredicate(name, _):
                 return self._base.partners(name, end, event)
             case Judged():
-                goals = (RowGoal(j, r, int(a == variable), event) for j, a, r, _ in self.readings(step))
+                goals = (
+                    RowGoal(pred, int(a == variable), event) for pred, a, _ in self.program.readings(step)
+                )
                 return (found for goal in goals for found in self.row(goal))
         raise AssertionError(f"not decided here: {step}")
 
-    def _holds(self, judgement: Judgement, left: str, relation: Relation, right: str) -> bool:
+    def _holds(self, pred: Pred, left: str, right: str) -> bool:
         """Whether a concrete judgement holds: in the row of an event that was asked about before."""
-        ahead, back = RowGoal(judgement, relation, 0, left), RowGoal(judgement, relation, 1, right)
+        ahead, back = RowGoal(pred, 0, left), RowGoal(pred, 1, right)
         if ahead in self.complete or (left in self._asked and back not in self.complete):
             return right in self.row(ahead)
         return left in self.row(back)
@@ -163,11 +141,9 @@ class Search:
     def row(self, goal: RowGoal) -> Set[str]:
         """The complete row of a goal. Cost: what its rules have to look at, once for this microcosm."""
         self._asked.add(goal.event)
-        row = self.ready(goal)
-        if row is None:
+        if self.ready(goal) is None:
             _Rows(self).complete(goal)
-            row = self.complete[goal]
-        return row
+        return self.complete[goal]
 
     def ready(self, goal: RowGoal) -> Set[str] | None:
         """The row of a goal where it is complete, or needs no other row and can be completed at once.
@@ -209,7 +185,7 @@ class _Rows:
         self.search.complete.update((g, row.keys()) for g, row in self.rows.items() if not g.link)
 
     def _open(self, goal: RowGoal) -> None:
-        pred = (goal.judgement, goal.relation)
+        pred = goal.pred
         if pred in self.search.pending:
             raise RuleError(f"negation is not stratified: {pred[0].turnstile} {pred[1]} rests on its absence")
         self.rows[goal] = {}
@@ -220,28 +196,21 @@ class _Rows:
     def _advance(self, task: _Task, step: PlanStep) -> None:
         match step:
             case Judged():
-                for reading in self.search.readings(step):
+                for reading in self.search.program.readings(step):
                     self._wait(task, *reading, isinstance(step, Link))
-            case Not() | MostAccurate() | NoneWith():
-                self.search.pending.append((task.goal.judgement, task.goal.relation))
-                self._resume(task, self.search.satisfying(step, task.binding))
-                self.search.pending.pop()
             case _:
-                self._resume(task, self.search.satisfying(step, task.binding))
+                self.search.pending.append(task.goal.pred)  # what it denies must not rest on this row
+                for binding in self.search.satisfying(step, task.binding):
+                    self.agenda.append(task._replace(at=task.at + 1, binding=binding))
+                self.search.pending.pop()
 
-    def _resume(self, task: _Task, bindings: Iterable[Binding]) -> None:
-        for binding in bindings:
-            self.agenda.append(task._replace(at=task.at + 1, binding=binding))
-
-    def _wait(
-        self, task: _Task, judgement: Judgement, left: str, relation: Relation, right: str, link: bool
-    ) -> None:
+    def _wait(self, task: _Task, pred: Pred, left: str, right: str, link: bool) -> None:
         """Resume the task with every x of a row, as the event that it does not know, now and later."""
-        end = 0 if left in task.binding else 1
-        known, sought = (left, right) if end == 0 else (right, left)
+        end = int(left not in task.binding)
+        known, sought = (right, left) if end else (left, right)
         if known == sought:
             return
-        goal = RowGoal(judgement, relation, end, task.binding[known], link)
+        goal = RowGoal(pred, end, task.binding[known], link)
         row: Iterable[str] | None = self.search.ready(goal)
         if row is None:
             if goal not in self.rows:

@@ -16,7 +16,7 @@ from itertools import count, product
 from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
-from microcosm.page.tokens import KEPT, Lexeme
+from microcosm.page.minify.tokens import KEPT, Lexeme
 
 _STATEMENTS = ("if", "for", "while", "switch")
 _OPENS = ("=", "(", ",", "[", ":", "return")

@@ -22,7 +22,7 @@ from microcosm.queries.possible import Worlds, shown_by
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.mc_writer import write_mc
 from microcosm.traces import reading as formats
-from microcosm.traces.clocked import ClockedLog, read_clocked
+from microcosm.traces.clocked_columns import ClockedLog, read_clocked
 from microcosm.traces.extract import extract, microcosm_of_logs
 from microcosm.traces.report import Extraction, Report
 from microcosm.traces.text.lines import open_lines
@@ -174,7 +174,7 @@ def test_a_log_of_very_many_processes_is_left_alone(
 ) -> None:
     path = written(tmp_path_factory, PLAIN.text(run([(0, -1, 0), (1, 0, 0)], ["p", "q"])))
     assert in_columns(path) is not None
-    monkeypatch.setattr("microcosm.traces.clocked.CLOCKED_PROCESSES", 1)
+    monkeypatch.setattr("microcosm.traces.clocked_columns.CLOCKED_PROCESSES", 1)
     assert in_columns(path) is None
 
 

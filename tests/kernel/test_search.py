@@ -16,8 +16,8 @@ from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.absence import Search
 from microcosm.kernel.plan import RowGoal, RulePlans, planned
+from microcosm.kernel.search import Search
 from microcosm.logic.rule import (
     ANY,
     BasePredicate,
@@ -295,8 +295,8 @@ def test_any_clocks_give_what_they_give() -> None:
         found = search(rules, known)
         for a, b in permutations("abcd", 2):
             expected = (Judgement.INITIAL, a, Relation.BEFORE, b) in literal.facts
-            after = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 0, a))
-            before = found.row(RowGoal(Judgement.INITIAL, Relation.BEFORE, 1, b))
+            after = found.row(RowGoal((Judgement.INITIAL, Relation.BEFORE), 0, a))
+            before = found.row(RowGoal((Judgement.INITIAL, Relation.BEFORE), 1, b))
             assert (b in after) is (a in before) is expected, (known.clocks, a, b)
 
 
