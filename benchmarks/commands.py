@@ -4,8 +4,9 @@ Logs of 16 processes that send to one another, as own lines, ShiViz text with ve
 the `.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the
 clock stands what it took of the processor, and the most memory. The ratio is to `repl` up to its first answer
 of the same file. "Slope" is the exponent between the two largest sizes: 1 is linear. `table` is read up to
-100,000 pairs. DuckDB and polars read the own lines and write the covering edges, those of processes and of
-messages, as Parquet; they check nothing and say nothing of what is odd.
+100,000 pairs; of one request of 65,536 events, deep and wide, the verdicts are counted. DuckDB and polars
+read the own lines and write the covering edges, those of processes and of messages, as Parquet; they check
+nothing and say nothing of what is odd.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from importlib.util import find_spec
 from itertools import islice
 from math import log
 from pathlib import Path
+from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -74,6 +76,9 @@ ENDINGS = {"own lines": "jsonl", "ShiViz": "log", "OTLP": "json", ".mc": "mc"}
 
 OWN, SHIVIZ, OTLP, MC = ENDINGS
 
+REQUEST = 65_536
+"""Events of one request."""
+
 LIMIT = 100.0
 """So many seconds a command may take: one that would take longer is not run on the next larger log."""
 
@@ -106,7 +111,25 @@ def run(quick: bool = False) -> list[Line]:
                     slope = _slope(spent[form, subject], sizes)
                     told = f"{subject} ({processor:.1f} s of the processor, {megabytes:,.0f} MB{slope})"
                     lines.append(Line(NAME, case, told, seconds, seconds / ours, count))
+        if not quick:
+            path = _one_request(Path(folder))
+            found = once([sys.executable, "-m", "microcosm", "table", str(path)], "")
+            told = f"table, counted ({found.processor:.1f} s of the processor, {found.megabytes:,.0f} MB)"
+            lines.append(Line(NAME, f"OTLP, one request of {REQUEST:,} events", told, found.seconds, 1.0, 1))
     return lines
+
+
+def _one_request(folder: Path) -> Path:
+    """A request in which each span is begun by one of the twenty before it."""
+    chance, path = Random(1), folder / "request.json"
+    with path.open("w", encoding="utf-8") as stream:
+        for first in range(0, REQUEST // 2, 64):
+            spans = [
+                _span(0, at, max(0, at - chance.randrange(1, 21)) if at else None)
+                for at in range(first, first + 64)
+            ]
+            stream.write(json.dumps({"resourceSpans": [_resource("s0", spans)]}) + "\n")
+    return path
 
 
 def _slope(seconds: list[float], sizes: Sequence[int]) -> str:
@@ -224,14 +247,24 @@ def _otlp(run: list[reading.Step]) -> Iterator[str]:
 
 def _service(first: int) -> dict[str, object]:
     """A request: the first span is its root, each other one is called by an earlier one."""
-    spans: list[dict[str, object]] = []
-    for at in range(first, first + 10):
-        ids = {"traceId": f"{first + 1:032x}", "spanId": f"{at + 1:016x}"}
-        parent = {"parentSpanId": f"{first + 1 + (at - first) // 2:016x}"} if at > first else {}
-        times = {
-            "startTimeUnixNano": str(10**18 + at * 1000),
-            "endTimeUnixNano": str(10**18 + (at + 30) * 1000),
-        }
-        spans.append({**ids, **parent, "name": f"call {at % NAMES}", **times})
-    name = {"key": "service.name", "value": {"stringValue": f"s{first // 10 % PROCESSES}"}}
+    spans = [
+        _span(first, at, first + (at - first) // 2 if at > first else None) for at in range(first, first + 10)
+    ]
+    return _resource(f"s{first // 10 % PROCESSES}", spans)
+
+
+def _span(first: int, at: int, parent: int | None) -> dict[str, object]:
+    """A span of the request that begins with the first one."""
+    ids = {"traceId": f"{first + 1:032x}", "spanId": f"{at + 1:016x}"}
+    above = {} if parent is None else {"parentSpanId": f"{parent + 1:016x}"}
+    times = {
+        "startTimeUnixNano": str(10**18 + at * 1000),
+        "endTimeUnixNano": str(10**18 + (at + 30) * 1000),
+    }
+    return {**ids, **above, "name": f"call {at % NAMES}", **times}
+
+
+def _resource(service: str, spans: list[dict[str, object]]) -> dict[str, object]:
+    """The spans of a service."""
+    name = {"key": "service.name", "value": {"stringValue": service}}
     return {"resource": {"attributes": [name]}, "scopeSpans": [{"spans": spans}]}

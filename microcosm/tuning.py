@@ -115,6 +115,10 @@ POSITIONS_A_MEMBER = 256
 """Rows of less than one position in so many are found again as fast, in an order of more events than a table
 is made of at once. Benchmark: `commands`."""
 
+ROWS_KEPT = 1 << 15
+"""For a table of more positions rows are computed `ROWS_HELD` at a time, at three times the price, and no
+others kept: all would be n²/8 bytes, 135 megabytes here. Benchmark: `commands`."""
+
 HOLES = 8
 """A position that is so far beyond the last may follow it in a window of waiting rows, the places between
 left empty. Benchmark: `increments`."""

@@ -81,7 +81,7 @@ class BackwardSearch:
             found |= within if join is None or not within else join.solve({LEFT: a}, within)
         for bound in dict.fromkeys(bound for bound, _, _ in self._steps):
             maybe |= bound.row(a, others & ~found & ~maybe)
-        return found, maybe
+        return found, maybe ^ self._reach.surely_vain_with(a, maybe)
 
     def vain(self, b: int) -> int:
         """Events that were found not to hold with b. Cost: a bit test a set."""

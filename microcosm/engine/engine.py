@@ -161,21 +161,26 @@ class Engine:
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
-        for x in at:
-            left = rest = rest & ~(1 << x)
-            found = dict.fromkeys(VERDICTS, 0)
-            for relation, rows in judged.items():
-                if isinstance(rows, Table) and size > tuning.TABLE_AT_ONCE:
-                    row = rows.among(x, left)
-                else:
-                    row = rows.row(x)
-                found[relation] = row & left
-                left &= ~row
-                if relation is Relation.BEFORE:
-                    found[Relation.AFTER] = row = rows.col(x) & left
+        try:
+            for number, x in enumerate(at):
+                if not number % tuning.ROWS_HELD and size > tuning.ROWS_KEPT:
+                    self._orders.expect(at[number : number + tuning.ROWS_HELD])
+                left = rest = rest & ~(1 << x)
+                found = dict.fromkeys(VERDICTS, 0)
+                for relation, rows in judged.items():
+                    if isinstance(rows, Table) and size > tuning.TABLE_AT_ONCE:
+                        row = rows.among(x, left)
+                    else:
+                        row = rows.row(x)
+                    found[relation] = row & left
                     left &= ~row
-            found[Relation.SILENT] = left
-            yield found
+                    if relation is Relation.BEFORE:
+                        found[Relation.AFTER] = row = rows.col(x) & left
+                        left &= ~row
+                found[Relation.SILENT] = left
+                yield found
+        finally:
+            self._orders.expect(())
 
     def verdict_rows(self, names: Sequence[str]) -> Iterator[Iterator[Relation]]:
         """For each of some named events the verdicts on it and each later one, in the order of `names`.

@@ -246,7 +246,8 @@ def _reach(literals: Literals, far: int, targets: int) -> int:
     if len(literals) == 1 and literals[0][2]:
         outward, meets, _ = literals[0]
         if meets is None or far.bit_count() <= targets.bit_count():
-            for v in bits(far):
+            got = outward(lowest(far)) & targets if far else 0  # often all, and to list the others takes long
+            for v in bits(far) if got != targets else ():
                 got |= outward(v) & targets
                 if got == targets:
                     break

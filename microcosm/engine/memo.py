@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +20,7 @@ from microcosm.order import order as shape
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.order import Closure
+from microcosm.order.rows import Rows
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 Holds = Callable[[int, int], bool]
@@ -51,6 +52,12 @@ class Orders:
             size = len(self.ground.universe.names)
             found = self.built[pred] = shape.happens_before(size, edges, self.processes, labels)
         return found
+
+    def expect(self, positions: Sequence[int]) -> None:
+        """Rows of these are asked for next, and few others. Cost: constant; see `Rows.expect`."""
+        for order in self.built.values():
+            if isinstance(order, Rows):
+                order.expect(positions)
 
     def drop(self, pred: Pred) -> None:
         """Forget an order that cannot be kept up to date. Cost: constant."""

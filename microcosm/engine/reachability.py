@@ -86,6 +86,20 @@ class Reachability:
             self._barring.append(lowest(common) if forwards else common.bit_length() - 1)
         return bool(common)
 
+    def surely_vain_with(self, a: int, others: int) -> int:
+        """Those of some events with which a does not hold, by what is before both: `surely_vain` of each.
+
+        Cost: a row of the order for each event before a that bars every rule, and is after no other such.
+        """
+        order, found = self._along, 0
+        barring = self._common(a, a)
+        while barring and order is not None and (left := others ^ found):
+            event = lowest(barring) if self._forwards else barring.bit_length() - 1
+            row = order.row(event) if self._forwards else order.col(event)
+            found |= left & row
+            barring &= ~(row | 1 << event)
+        return found
+
     def surely_with(self, a: int, b: int) -> int:
         """A set with a in it, none of it holding with b, by what is before both; else 0. Cost: a row more."""
         common = self._common(a, b)

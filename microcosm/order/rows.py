@@ -12,11 +12,11 @@ thousands of them: where it is thousands, links are kept beside the rows until t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import marks, row_of
+from microcosm.order.bits import marks, row_of, transposed
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
 
@@ -57,6 +57,8 @@ class Rows:
         self._edges = sum(map(len, self._successors))
         self._searched = self._searches = 0  # positions that searches have met, and how many searches
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
+        self._expected: Sequence[int] = ()
+        self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of these
         self._causal_order()
 
     def before(self, a: int, b: int) -> bool:
@@ -121,6 +123,16 @@ class Rows:
                 return self._future[a]
             row = self._found[1][a] = doubt.future(self._future[a], a, self.size)
         return row
+
+    def expect(self, positions: Sequence[int]) -> None:
+        """Rows of these are asked for next, and few others: they may be computed together, and no more.
+
+        Cost: where they are many, a pass over the edges and n/64 operations on rows of so many positions, of
+        each direction; memory: two rows each.
+        """
+        self._expected = positions
+        for held in self._held:
+            held.clear()
 
     def saturate(self) -> None:
         """Compute every row of both directions now. Cost: O((n + edges) · n / 64)."""
@@ -296,7 +308,7 @@ class Rows:
         self._searched = self._searches = 0
         if self._past is None:
             self._future = None  # rows of the future are put right by way of those of the past only
-        for found in (*self._found, self._waiting):
+        for found in (*self._found, *self._held, self._waiting):
             found.clear()
 
     def edges(self) -> Iterable[tuple[int, int]]:
@@ -357,12 +369,15 @@ class Rows:
     def _search(self, direction: int, start: int, neighbours: list[set[int]]) -> int | None:
         """One row by a search over the edges; None when it is time to compute all of them."""
         found = self._found[direction]
-        row = found.get(start)
+        row = found.get(start, self._held[direction].get(start))
         if row is not None:
             return row
         if self._searched > self._edges * (1 + self.size / 16384):
-            if self.size <= self.SATURATE and not self._sparse():
-                return None  # searches have cost about as much as computing all rows will
+            if not self._sparse():  # searches have cost about as much as computing all rows will
+                if start in self._expected:
+                    return self._hold(direction)[start]
+                if self.size <= self.SATURATE and not self._expected:
+                    return None
             self._searched = self._searches = 0
         if self.size > tuning.TABLE_AT_ONCE and len(found) >= tuning.ROWS_HELD:
             found.clear()
@@ -378,6 +393,23 @@ class Rows:
         least = min(seen, default=0)
         row = found[start] = row_of([v - least for v in seen]) << least  # made as wide as they are apart
         return row
+
+    def _hold(self, direction: int) -> dict[int, int]:
+        """The rows of what is expected: the columns of a matrix that has a row for each position."""
+        order = self._causal_order()
+        way, neighbours = (order, self._predecessors) if direction else (order[::-1], self._successors)
+        reached = [0] * self.size
+        for at, v in enumerate(self._expected):
+            reached[v] |= 1 << at
+        for v in way:
+            row = reached[v]
+            for w in neighbours[v]:
+                row |= reached[w]
+            reached[v] = row
+        rows = zip(self._expected, transposed(reached, len(self._expected)), strict=True)
+        held = self._held[direction]
+        held.update({v: row ^ 1 << v for v, row in rows})
+        return held
 
     def _sparse(self) -> bool:
         """Whether rows are so small, by those that were searched for, that to search again is no slower."""

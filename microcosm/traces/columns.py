@@ -71,11 +71,12 @@ class Columns(Protocol):
 def plain_extraction(
     path: str | os.PathLike[str],
     report: Report,
-    text: Callable[[Opening], Columns | None] | None = None,
+    others: Callable[[Opening, bool], Columns | None] | None = None,
 ) -> Extraction | None:
     """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
 
-    `text` reads a log that is no JSON. Raises `TraceError` where a strict `report` does. Cost: linear.
+    `others` reads a log in another format: OTLP, if it is told that, or text. Raises `TraceError` where a
+    strict `report` does. Cost: linear.
     """
     if not os.path.isfile(path):  # what is no file can be read only once
         return None
@@ -83,10 +84,10 @@ def plain_extraction(
     with gc_paused():
         try:
             log: Columns | None = read_columns(opening)
-            if log is None and text is not None:
+            if log is None and others is not None:
                 with opening(Report()) as stream:
-                    is_json = stream.head.startswith("{")
-                log = None if is_json else text(opening)
+                    is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
+                log = others(opening, has_spans) if has_spans or not is_json else None
         except TextError:
             return None
         return None if log is None else log.extraction(report)

@@ -24,7 +24,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.columns import Columns, Opening, plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.reading import nearest, read
-from microcosm.traces.report import Extraction, Report, of_several
+from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
 from microcosm.tuning import gc_paused
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def microcosm_of_logs(
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
     own format, a sixth where events have attributes; a fifth for one of nothing but right vector times in
-    text.
+    text, or of OTLP.
     """
     report = Report() if report is None else report
     found = None
     asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
     if len(paths) == 1 and with_clocks and not asked:
-        found = plain_extraction(paths[0], report, _clocked)  # all that it reads is plain
+        found = plain_extraction(paths[0], report, _in_columns)  # all that it reads is plain
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
         found = extract(
@@ -78,8 +78,12 @@ def microcosm_of_logs(
     return found
 
 
-def _clocked(opening: Opening) -> Columns | None:
-    from microcosm.traces.clocked_columns import read_clocked  # most logs are in the own format
+def _in_columns(opening: Opening, has_spans: bool) -> Columns | None:
+    if has_spans:  # most logs are in the own format
+        from microcosm.traces.span_columns import read_spans
+
+        return read_spans(opening)
+    from microcosm.traces.clocked_columns import read_clocked
 
     return read_clocked(opening)
 
@@ -159,9 +163,9 @@ def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
     if len(parts) > 1:
         yield of_several(len(parts))
     if any(not SPANS.isdisjoint(part.run.called.values()) for part in parts):
-        yield "spans do not tell how a caller heard of the end of what it called"
+        yield OF_SPANS
     if any(entry.attributes.get("assumed") is True for part in parts for entry in part.run.events):
-        yield "the times of some events are assumed"
+        yield ASSUMED
 
 
 def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:

@@ -169,6 +169,10 @@ def of_several(executions: int) -> str:
     return f"there are {executions} executions, and nothing tells how they stand to each other; choose one"
 
 
+OF_SPANS = "spans do not tell how a caller heard of the end of what it called"
+ASSUMED = "the times of some events are assumed"
+"""Other reasons why."""
+
 COUNTED = ("events", "processes", "messages", "correspondences", "clocks")
 """What is told in one line of what a log gave."""
 

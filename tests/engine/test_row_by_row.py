@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from microcosm import tuning
+from microcosm.engine.backward_search import BackwardSearch
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import initial
 from microcosm.engine.table import Table, Tables
@@ -27,6 +28,7 @@ Verdict = tuple[str, str, Relation]
 def _row_by_row(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paths of many events, for few; searches give way to saturation as usual, never, or at once."""
     monkeypatch.setattr(tuning, "TABLE_AT_ONCE", 0)
+    monkeypatch.setattr(tuning, "ROWS_KEPT", 0)
     monkeypatch.setattr(tuning, "ROWS_HELD", 2)
     if request.param is not None:
         monkeypatch.setattr(Table, "MOST", request.param)
@@ -88,6 +90,36 @@ def test_of_many_small_requests_few_rows_are_kept(count: int, monkeypatch: pytes
         assert row[Relation.UNKNOWN].bit_count() % 20 == 0, "every pair of two requests, and no other"
         assert all(len(found) <= held for found in order._found)
     assert made == [0], "all rows were made"
+
+
+@pytest.mark.parametrize("shape", ["chain", "tree", "several"])
+def test_of_one_deep_request_few_rows_are_kept_and_no_pair_is_searched_for(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is begun by one event is silent about each other, a row at a time."""
+    for name in ("TABLE_AT_ONCE", "ROWS_KEPT"):
+        monkeypatch.setattr(tuning, name, 0)
+    monkeypatch.setattr(tuning, "POSITIONS_A_MEMBER", 1 << 20)
+    monkeypatch.setattr(tuning, "ROWS_HELD", held := 16)
+    made, decided = [0], [0]
+    for owner, name in ((Rows, "_close"), (Tables, "saturate")):
+        monkeypatch.setattr(owner, name, lambda *_, **__: made.append(1))
+    decide = BackwardSearch.decide
+    monkeypatch.setattr(BackwardSearch, "decide", lambda *asked: decided.append(1) or decide(*asked))
+    givens, rng = Givens(), Random(1)
+    for at in range(200):
+        givens.add(Correspondence(f"{at}", Relation.BEFORE, f"{at}!"))
+        if at > (shape == "several"):
+            above = rng.randrange(at) if shape == "tree" else at - 1 - (shape == "several")
+            givens.add(Correspondence(f"{above}", Relation.BEFORE, f"{at}"))
+    engine = Engine(RULES, givens)
+    order = engine.order(initial(Relation.BEFORE))
+    assert isinstance(order, Rows)
+    for row in watched(engine, [*givens.named()]):
+        assert not row[Relation.UNKNOWN] or shape == "several"
+        assert all(len(found) <= held for found in (*order._found, *order._held))
+    assert made == decided == [0], "all rows were made, or pairs searched for"
+    assert order._expected == ()
 
 
 def watched(engine: Engine, names: list[str]) -> Iterator[dict[Relation, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json import JSONDecodeError, JSONDecoder
 from typing import NoReturn
 
@@ -127,22 +127,27 @@ class JsonCursor:
             self._advance(end)
             return value
 
-    def objects(self) -> list[dict[str, object]] | None:
-        """The array that stands here, where it is one of objects, in one line and all at hand.
+    def at_hand(self) -> tuple[object, int] | None:
+        """The array or object that stands here and where it ends, if it is plain, in one line and at hand.
 
-        Else None, and stays before it: it is to be read element by element. Cost: linear in the text at hand.
+        Stays before it. None: it is to be read part by part. Cost: linear in the text at hand.
         """
-        if not self._text.startswith("[{", self._at):
+        if self._text.startswith(("\n", "\r"), self._at + 1):
             return None
         try:
             value, end = _decode_value(self._text, self._at)
         except (RecursionError, ValueError):
             return None
         plain = self._text.find("\n", self._at, end) < 0 and self._text.find("\\u", self._at, end) < 0
-        if not plain or any(type(one) is not dict for one in value):
-            return None
+        return (value, end) if plain else None
+
+    def keys(self, names: Iterable[str], end: int) -> int:
+        """How often some names may be keys in the text from here to an end."""
+        return sum(self._text.count(f'"{name}"', self._at, end) for name in names)
+
+    def take(self, end: int) -> None:
+        """Go behind a value that is at hand."""
         self._begun, self._at = self._at, end
-        return value  # type: ignore[no-any-return]
 
     def named(self, line: int) -> int:
         """The line of the mark in the value that was just read and begins in `line`."""

@@ -13,8 +13,9 @@ known of the structure any more, and the rest is passed over up to a line that b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_text import Fault, JsonCursor, Lost
@@ -27,9 +28,9 @@ _UNENDED = "half-written: the document does not end"
 class Elements(list[dict[str, object]]):
     """The objects of an array that could be read, and the line of each: of its mark, where it has one."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[int] = []
+    def __init__(self, objects: Iterable[dict[str, object]] = (), line: int = 0) -> None:
+        super().__init__(objects)
+        self.lines = [line] * len(self)
 
 
 @dataclass(slots=True)
@@ -167,10 +168,36 @@ class _Documents:
         if level >= len(self._inner):
             value = self._value_or_fault()
             return value if type(value) is dict else None
+        known = self._json.at_hand()
+        if known is not None and type(known[0]) is dict:
+            inner = chain.from_iterable(self._inner[level:])
+            # No key of an inner array stands there again, what is said first being lost.
+            if self._parted(known[0], level) == self._json.keys(inner, known[1]):
+                self._json.take(known[1])
+                return known[0]
         found: dict[str, object] = {}
         for key in self._members():
             self._member(found, key, level)
         return found
+
+    def _parted(self, value: dict[str, object], level: int) -> int:
+        """Put `Elements` for the inner arrays of an object in one line; how many keys of such there are.
+
+        -1 where they hold what is no object.
+        """
+        many = 0
+        for key in self._inner[level] & value.keys():
+            many += 1
+            listed = value[key]
+            if type(listed) is list:
+                if any(type(one) is not dict for one in listed):
+                    return -1
+                value[key] = Elements(listed, self._json.line)
+                further = [self._parted(one, level + 1) for one in listed] if self._inner[level + 1 :] else []
+                if -1 in further:
+                    return -1
+                many += sum(further)
+        return many
 
     def _members(self) -> Iterator[str]:
         """The keys of an object, each when its value is to be read."""
@@ -201,10 +228,12 @@ class _Documents:
         """Read the value of a key of a unit, or so deep inside of one; whether it could be read."""
         if level < len(self._inner) and key in self._inner[level] and self._json.sign() == "[":
             elements = found[key] = Elements()
-            if level + 1 == len(self._inner) and (objects := self._json.objects()) is not None:
-                elements.extend(objects)
-                elements.lines.extend([self._json.line] * len(objects))
-                return True
+            if level + 1 == len(self._inner) and (known := self._json.at_hand()) is not None:
+                value, end = known
+                if type(value) is list and all(type(one) is dict for one in value):
+                    found[key] = Elements(value, self._json.line)
+                    self._json.take(end)
+                    return True
             for unit in self._array(level + 1):
                 elements.append(unit.value)
                 elements.lines.append(unit.line)

@@ -172,14 +172,17 @@ def in_depth(text: str) -> list[object]:
     st.booleans(),
     st.integers(0, 400),
     st.sampled_from(["", "", "{", "]", ",", '"', "\n", "\\", "\\ud800", "]}"]),
+    st.sampled_from(["x", "x", "scopes", "spans", "data"]),
 )
-def test_arrays_read_at_once_are_as_those_read_one_by_one(
-    documents: list[list[dict[str, object]]], indent: int | None, ascii: bool, at: int, put: str
+def test_what_is_read_at_once_is_as_what_is_read_part_by_part(
+    documents: list[list[dict[str, object]]], indent: int | None, ascii: bool, at: int, put: str, again: str
 ) -> None:
+    """Also where a key stands there twice."""
     text = "\n".join(json.dumps({"data": one}, indent=indent, ensure_ascii=ascii) for one in documents)
+    text = text.replace('"x":', f'"{again}":')
     at %= len(text)
     for damaged in (text, text[:at], text[:at] + put + text[at + 1 :]):
         found = in_depth(damaged)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(json_text.JsonCursor, "objects", lambda _: None)
+            patched.setattr(json_text.JsonCursor, "at_hand", lambda _: None)
             assert found == in_depth(damaged)

@@ -192,10 +192,10 @@ class Spans:
             elif client is None or parent not in client.parents:
                 found = _parent(halves, half)
                 before.update({} if found is None else {found.name: found})
-        self._check_times(span, before)
-        common = {"service": span.service, "kind": span.kind, "trace_id": span.trace, "span_id": span.id}
-        start = _known({**span.attributes, **common, "time": span.start})
-        end = _known({**common, "time": span.end})
+        starts = {name: half.start for name, half in before.items() if half is not None}
+        check_times(self._report, span.id, span.start, span.end, starts, span.file, span.line)
+        common = span.service, span.kind, span.trace, span.id
+        start, end = said(span.attributes, *common, span.start), said({}, *common, span.end)
         links = dict.fromkeys(self._target(span, *link) for link in span.links)
         whole = self._options.whole
         for seq, name, label, attributes, earlier in (
@@ -226,20 +226,6 @@ class Spans:
         halves = [half for half in self._halves.get((trace, identity), ()) if half.of is None]
         alone = halves[0] if len(halves) == 1 and not halves[0].shared else _client(halves)
         return f"{trace}/{identity}" if alone is None else alone.name
-
-    def _check_times(self, span: Span, before: Mapping[str, _Half | None]) -> None:
-        message = ""
-        if span.start is None or span.end is None:
-            message = f"the span {span.id} has no {'start' if span.start is None else 'end'}"
-            self._report.add("missing-time", message, file=span.file, line=span.line)
-        elif span.end < span.start:
-            message = f"the span {span.id} ends before it starts"
-            self._report.add("clock-inversion", message, file=span.file, line=span.line)
-        for name, half in before.items():
-            if half is None or half.start is None or span.start is None or half.start <= span.start:
-                continue
-            message = f"the span {span.id} starts before {name}, which began it"
-            self._report.add("clock-inversion", message, file=span.file, line=span.line)
 
 
 def _settle(halves: list[_Half]) -> None:
@@ -303,8 +289,37 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def _known(attributes: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in attributes.items() if value not in ("", None)}
+def said(
+    attributes: Mapping[str, object], service: str, kind: str, trace: str, identity: str, time: int | None
+) -> dict[str, object]:
+    """The attributes of an event of a span: what the log says of it, and what is known.
+
+    >>> said({"n": 1}, "shop", "", "t", "a", None)
+    {'n': 1, 'service': 'shop', 'trace_id': 't', 'span_id': 'a'}
+    """
+    known = {"service": service, "kind": kind, "trace_id": trace, "span_id": identity, "time": time}
+    return {name: value for name, value in {**attributes, **known}.items() if value not in ("", None)}
+
+
+def check_times(
+    report: Report,
+    identity: str,
+    start: int | None,
+    end: int | None,
+    earlier: Mapping[str, int | None],
+    file: str,
+    line: int,
+) -> None:
+    """Report what is odd about the times of a span; `earlier` has those of what began it."""
+    if start is None or end is None:
+        message = f"the span {identity} has no {'start' if start is None else 'end'}"
+        report.add("missing-time", message, file=file, line=line)
+    elif end < start:
+        report.add("clock-inversion", f"the span {identity} ends before it starts", file=file, line=line)
+    for name, time in earlier.items():
+        if time is not None and start is not None and time > start:
+            message = f"the span {identity} starts before {name}, which began it"
+            report.add("clock-inversion", message, file=file, line=line)
 
 
 def text_of(value: object) -> str:

@@ -49,6 +49,19 @@ def detects_otlp(head: str, path: str) -> int:
 def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
     spans = Spans.of(options, report)
+    for service, records in otlp_spans(stream, file, report):
+        for record, line in zip(records, records.lines, strict=True):
+            span = _otlp_span(record, line, service)
+            if span is None:
+                message = "not a span: `traceId` and `spanId` are expected"
+                report.add("bad-line", message, file=file, line=line, lost=2)
+            else:
+                spans.add(span, file)
+    yield from ()
+
+
+def otlp_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[str, Elements]]:
+    """The spans of each scope as objects, and the service that they are of; what holds none is reported."""
     for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId"):
         resource = unit.value
         scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
@@ -61,23 +74,15 @@ def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Ite
             lost = 2 * max(1, marks_in(resource, "spanId"))
             report.add("bad-line", message, file=file, line=unit.line, lost=lost)
         described = resource.get("resource")
-        attributes = _attributes(described.get("attributes")) if type(described) is dict else {}
+        attributes = otlp_attributes(described.get("attributes")) if type(described) is dict else {}
         service = text_of(attributes.get("service.name"))
         for scope in scopes:
             records = scope.get("spans")
-            if not isinstance(records, Elements):
-                if many := marks_in(scope, "spanId"):
-                    message = "not the spans of a scope: `spans` is missing"
-                    report.add("bad-line", message, file=file, line=unit.line, lost=2 * many)
-                continue
-            for record, line in zip(records, records.lines, strict=True):
-                span = _otlp_span(record, line, service)
-                if span is None:
-                    message = "not a span: `traceId` and `spanId` are expected"
-                    report.add("bad-line", message, file=file, line=line, lost=2)
-                else:
-                    spans.add(span, file)
-    yield from ()
+            if isinstance(records, Elements):
+                yield service, records
+            elif many := marks_in(scope, "spanId"):
+                message = "not the spans of a scope: `spans` is missing"
+                report.add("bad-line", message, file=file, line=unit.line, lost=2 * many)
 
 
 def _objects(value: object) -> list[dict[str, object]]:
@@ -88,30 +93,34 @@ def _otlp_span(record: dict[str, object], line: int, service: str) -> Span | Non
     trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
     if not trace or not identity:
         return None
-    links = [
-        (text_of(link.get("traceId")) or trace, text_of(link["spanId"]))
-        for link in _objects(record.get("links"))
-        if text_of(link.get("spanId"))
-    ]
     return Span(
         trace,
         identity,
         text_of(record.get("parentSpanId")) or None,
         service,
         text_of(record.get("name")),
-        _kind(record.get("kind")),
+        kind_of(record.get("kind")),
         time_of(record.get("startTimeUnixNano")) or None,
         time_of(record.get("endTimeUnixNano")) or None,
-        links=tuple(links),
+        links=otlp_links(record.get("links"), trace),
         line=line,
-        attributes=_attributes(record.get("attributes")),
+        attributes=otlp_attributes(record.get("attributes")),
     )
 
 
-def _kind(value: object) -> str:
+def otlp_links(value: object, trace: str) -> tuple[tuple[str, str], ...]:
+    """The traces and spans that a span of some trace links to."""
+    return tuple(
+        (text_of(link.get("traceId")) or trace, text_of(link["spanId"]))
+        for link in _objects(value)
+        if text_of(link.get("spanId"))
+    )
+
+
+def kind_of(value: object) -> str:
     """The kind of a span, given by number or by name.
 
-    >>> _kind(2), _kind("SPAN_KIND_SERVER"), _kind(None)
+    >>> kind_of(2), kind_of("SPAN_KIND_SERVER"), kind_of(None)
     ('server', 'server', '')
     """
     if type(value) is int:
@@ -120,7 +129,7 @@ def _kind(value: object) -> str:
     return kind if kind in _KINDS else ""
 
 
-def _attributes(value: object) -> dict[str, object]:
+def otlp_attributes(value: object) -> dict[str, object]:
     """Attributes `[{"key": k, "value": {"stringValue": v}}]` as an object."""
     found = {}
     for one in _objects(value):
@@ -165,7 +174,7 @@ def _console_span(unit: Unit) -> Span | None:
         parent or None,
         text_of(service),
         text_of(record.get("name")),
-        _kind(text_of(record.get("kind")).replace("SpanKind.", "")),
+        kind_of(text_of(record.get("kind")).replace("SpanKind.", "")),
         _moment(record.get("start_time")),
         _moment(record.get("end_time")),
         links=tuple(link for link in links if link is not None),

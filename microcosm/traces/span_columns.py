@@ -1,0 +1,365 @@
+"""Spans in columns: the fast lane of `extract` for OTLP.
+
+A span is two events, and what relates it to others are its parent and what it links to. Where no two spans of
+a trace have the same id, and no way from parent to parent leads back, that follows from a few passes over
+columns: of a span there remain some numbers, its id, its names and its attributes. Parents that are missing,
+links into other traces and odd times are told of as ever. Whatever else a log has or lacks is for the careful
+reader: then there is no answer here. A property test keeps both of one mind.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
+from operator import eq, itemgetter, le
+from typing import Any, NamedTuple, TypeAlias
+
+from microcosm.givens.columns import OrderColumns
+from microcosm.givens.event_table import EventTable, Mapped, Repeated
+from microcosm.givens.givens import Givens
+from microcosm.order.happens_before import causal_order
+from microcosm.traces.columns import Opening
+from microcosm.traces.event import in_trace
+from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
+from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_links, otlp_spans
+from microcosm.traces.reading import detect
+from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
+
+Records: TypeAlias = Sequence[Mapping[str, object]]
+Target: TypeAlias = tuple[str, str]
+"""A trace and the id of a span."""
+
+_PARENT, _LINK = -1, -2
+"""What an edge is, unless it is the number of a span, whose start comes before its end."""
+
+_DIGITS = 19
+"""A time of no more digits is a number of 64 bits."""
+
+
+def read_spans(opening: Opening) -> SpanLog | None:
+    """The columns of a log; None if it is not plain."""
+    unseen = Report()
+    with opening(unseen) as stream:
+        if detect(stream.head, stream.file) != "otlp":
+            return None
+        log = SpanLog(stream.file)
+        for service, records in otlp_spans(stream, stream.file, unseen):
+            if unseen.counts or not log.take(service, records, records.lines):
+                return None
+    return log if not unseen.counts and log.settle() else None
+
+
+class _Call(NamedTuple):
+    """What a span is called by: its service and operation, and both in one."""
+
+    service: str
+    label: str
+    name: str
+
+
+class _Calls(dict[str, _Call]):
+    """What the spans of a service are called by, once each."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
+
+    def __missing__(self, label: str) -> _Call:
+        name = ".".join(filter(None, (self._service, label))) or "span"
+        call = self[label] = _Call(self._service, label, name)
+        return call
+
+
+class _Kinds(dict[object, str]):
+    """The kinds of spans, as they are written."""
+
+    def __missing__(self, value: object) -> str:
+        kind = self[value] = kind_of(value)
+        return kind
+
+
+class _Columns:
+    """The columns of a log, an entry in each for a span."""
+
+    def __init__(self) -> None:
+        self.run = array("q")
+        """The number of its trace."""
+        self.id: list[str] = []
+        self.parent: list[str] = []
+        """The id of its parent, or nothing."""
+        self.links: list[tuple[Target, ...]] = []
+        self.call: list[_Call] = []
+        self.kind: list[str] = []
+        self.start, self.end = array("Q"), array("Q")
+        """Times of day, 0 where there is none."""
+        self.attributes: list[dict[str, object] | None] = []
+        self.line = array("q")
+
+    def arrange(self, order: Sequence[int]) -> None:
+        """Put the spans in another order."""
+        for name, column in vars(self).items():
+            entries = map(column.__getitem__, order)
+            setattr(self, name, array(column.typecode, entries) if type(column) is array else [*entries])
+
+
+class SpanLog:
+    """A log as columns. A span is a number, and its events are twice that and one more.
+
+    When all is read, spans are numbered trace by trace.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._spans = _Columns()
+        self._runs: defaultdict[str, int] = defaultdict(count().__next__)
+        """The number of each trace, in the order of appearance."""
+        self._calls: dict[str, _Calls] = {}
+        self._kinds = _Kinds()
+
+    def take(self, service: str, records: Records, lines: Sequence[int]) -> bool:
+        """Take in the spans of a scope; whether each is one, and its times are numbers from 0."""
+        spans = self._spans
+        traces, ids = _texts(records, "traceId"), _texts(records, "spanId")
+        if not (all(traces) and all(ids)):
+            return False
+        spans.run.extend(map(self._runs.__getitem__, traces))
+        spans.id += ids
+        spans.parent += _texts(records, "parentSpanId")
+        links = [record.get("links") for record in records]
+        spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
+        calls = self._calls.get(service)
+        if calls is None:
+            calls = self._calls[service] = _Calls(service)
+        spans.call += map(calls.__getitem__, _texts(records, "name"))
+        kinds = [record.get("kind") for record in records]
+        plain = {*map(type, kinds)} <= {int, str, type(None)}  # no two of which are equal
+        spans.kind += map(self._kinds.__getitem__ if plain else kind_of, kinds)
+        try:
+            spans.start.extend(_times(records, "startTimeUnixNano"))
+            spans.end.extend(_times(records, "endTimeUnixNano"))
+        except OverflowError:
+            return False
+        attributes = [record.get("attributes") for record in records]
+        spans.attributes += [otlp_attributes(told) if told else None for told in attributes]
+        spans.line.extend(lines)
+        return True
+
+    def settle(self) -> bool:
+        """Whether ids and ways from parent to parent are in order; all is read."""
+        spans = self._spans
+        many = len(spans.id)
+        self._read: Sequence[int] = range(many)
+        """When each span was read."""
+        if not all(map(le, spans.run, islice(spans.run, 1, None))):
+            self._read = sorted(self._read, key=spans.run.__getitem__)
+            spans.arrange(self._read)
+        if not many or not self._relate():
+            return False
+        children = [*compress(count(), map((-1).__lt__, self._above))]
+        parents = [*map(self._above.__getitem__, children)]
+        start = spans.start.__getitem__
+        self._late = [
+            child for parent, child in zip(parents, children, strict=True) if start(parent) >= start(child)
+        ]
+        """The spans that do not start after their parents."""
+        return not self._late or bool(causal_order(many, parents, children))
+
+    def _relate(self) -> bool:
+        """Find the parent of each span, and what it links to; whether each id is of one span of its trace."""
+        spans = self._spans
+        self._above = array("q")
+        """The parent of each span; -1 where there is none in the log."""
+        self._begins = [0, *accumulate(Counter(spans.run).values())]
+        for begin, end in pairwise(self._begins):
+            found = dict(zip(spans.id[begin:end], range(begin, end), strict=True))
+            if len(found) < end - begin:
+                return False
+            self._above.extend(map(found.get, spans.parent[begin:end], repeat(-1)))
+        told = enumerate(zip(self._above, spans.parent, strict=True))
+        self._missing = {at: parent for at, (above, parent) in told if above < 0 and parent}
+        spans.parent.clear()
+        self._targets: dict[int, list[int | str]] = {}
+        """What each span links to: another one, or the name of one that is missing."""
+        if linking := [*compress(count(), spans.links)]:
+            self._link(linking)
+        names = chain(self._missing.values(), *self._targets.values())
+        return not any(type(name) is str and "#" in name for name in names)  # as in the names of events
+
+    def _link(self, linking: Sequence[int]) -> None:
+        """Find what some spans link to. Cost: a pass over all."""
+        spans, runs = self._spans, self._runs
+
+        def key(target: Target) -> tuple[int, str]:
+            return runs.get(target[0], -1), target[1]
+
+        wanted = {key(target) for at in linking for target in spans.links[at]}
+        every = enumerate(zip(spans.run, spans.id, strict=True))
+        found = {span: at for at, span in every if span in wanted}
+        for at in linking:
+            targets = (found.get(key(target), "/".join(target)) for target in spans.links[at])
+            self._targets[at] = [*dict.fromkeys(targets)]
+
+    def extraction(self, report: Report) -> Extraction:
+        """The microcosm, as `extract` makes it of the same events."""
+        spans, many = self._spans, len(self._spans.id)
+        self._traces = [*self._runs]
+        self._several = len(self._runs) > 1
+        self._names = [*chain.from_iterable((name, f"{name}/end") for name in self._named())]
+        self._check_times(report)
+        givens = Givens()
+        givens.link(links := self._links(report))
+        givens.events = self._table()
+        related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
+        assumed = any(told.get("assumed") is True for told in spans.attributes if told)
+        reasons = (self._several, of_several(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
+        return Extraction(
+            givens=givens,
+            events=2 * many,
+            processes=many,
+            messages=0,
+            correspondences=len(links),
+            isolated=0,
+            outside=0,
+            reported=dict(report.counts),
+            incomplete=tuple(reason for holds, reason in reasons if holds),
+        )
+
+    def _named(self) -> list[str]:
+        """What each span is called: by its service and operation, numbered by start, trace and id."""
+        spans = self._spans
+        start, run, traces = spans.start.__getitem__, spans.run.__getitem__, self._traces
+        order = sorted(range(len(spans.id)), key=start)
+        times = [*map(start, order)]
+        if any(map(eq, times, islice(times, 1, None))):
+            order.sort(key=lambda at: (start(at), traces[run(at)], spans.id[at]))
+        order = [*order[times.count(0) :], *order[: times.count(0)]]  # what has no start comes last
+        numbered: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
+        found = [""] * len(order)
+        for at in order:
+            name = spans.call[at].name
+            found[at] = f"{name}#{next(numbered[name])}"
+        return found
+
+    def _check_times(self, report: Report) -> None:
+        """Report what is odd about times, in the order in which spans were read."""
+        spans, above = self._spans, self._above
+        times = zip(spans.start, spans.end, strict=True)
+        odd = {at for at, (start, end) in enumerate(times) if not 0 < start <= end}
+        for at in sorted(odd.union(self._late), key=self._read.__getitem__):
+            parent = above[at]
+            earlier = {self._names[2 * parent]: spans.start[parent] or None} if parent >= 0 else {}
+            start, end = spans.start[at] or None, spans.end[at] or None
+            check_times(report, spans.id[at], start, end, earlier, self._file, spans.line[at])
+
+    def _within(self, at: int) -> list[int]:
+        """The spans of its own trace that a span links to."""
+        run = self._spans.run
+        return [to for to in self._targets.get(at, ()) if type(to) is int and run[to] == run[at]]
+
+    def _links(self, report: Report) -> OrderColumns:
+        """Trace by trace the order of each span, parents and links; then links from one trace to another."""
+        lefts, rights, sources = columns = array("q"), array("q"), array("q")
+
+        def put(edges: Sequence[tuple[int, int, int]]) -> None:
+            for column, values in zip(columns, zip(*edges, strict=True), strict=False):
+                column.extend(values)
+
+        for begin, end in pairwise(self._begins):
+            lefts.extend(range(2 * begin, 2 * end, 2))
+            rights.extend(range(2 * begin + 1, 2 * end, 2))
+            sources.extend(range(begin, end))
+            above = enumerate(self._above[begin:end], begin)
+            links = [(2 * parent, 2 * at, _PARENT) for at, parent in above if parent >= 0]
+            if self._targets:
+                own = ((to, at) for at in range(begin, end) for to in self._within(at) if to != at)
+                links += [(2 * to, 2 * at + 1, _LINK) for to, at in own]
+                links.sort(key=itemgetter(1))
+            put(links)
+        run = self._spans.run
+        for at in sorted({*self._missing, *self._targets}):
+            if at in self._missing:
+                self._report_missing(2 * at, self._missing[at], report)
+            for to in self._targets.get(at, ()):
+                if type(to) is str:
+                    self._report_missing(2 * at + 1, to, report)
+                elif type(to) is int and run[to] != run[at]:
+                    put([(2 * to, 2 * at + 1, _LINK)])
+        return OrderColumns(self._names, lefts, rights, [Mapped(sources, self._source)])
+
+    def _report_missing(self, event: int, name: str, report: Report) -> None:
+        said = f"{self._names[event]}: {name} is not in the log"
+        report.add("unknown-event", said, file=self._file, line=self._spans.line[event >> 1])
+
+    def _table(self) -> EventTable:
+        """What the log says of each event, line by line: nothing is made for it that is not there already."""
+        line = self._spans.line
+        many = 2 * len(line)
+        events: Sequence[int] = range(many)
+        names = self._names
+        if not all(map(le, line, islice(line, 1, None))):
+            order = sorted(range(len(line)), key=line.__getitem__)
+            events = array("q", chain.from_iterable((2 * at, 2 * at + 1) for at in order))
+            names = [*map(names.__getitem__, events)]
+        return EventTable(
+            names,
+            Mapped(events, self._process),
+            Mapped(events, _seq),
+            Repeated("internal", many),
+            Repeated(None, many),
+            Mapped(events, self._label),
+            Mapped(events, self._trace),
+            Mapped(events, self._said),
+            Mapped(events, self._time),
+            Repeated(self._file, many),
+            Mapped(events, self._place),
+        )
+
+    def _source(self, code: int) -> str:
+        """What an edge is called."""
+        if code < 0:
+            return "parent" if code == _PARENT else "span link"
+        return f"process {self._process(2 * code)}"
+
+    def _process(self, event: int) -> str:
+        return in_trace(self._trace(event) if self._several else None, self._names[event & ~1])
+
+    def _label(self, event: int) -> str:
+        label = self._spans.call[event >> 1].label
+        return f"end of {label}" if event & 1 else label
+
+    def _trace(self, event: int) -> str:
+        return self._traces[self._spans.run[event >> 1]]
+
+    def _said(self, event: int) -> Mapping[str, object]:
+        spans, at = self._spans, event >> 1
+        told = None if event & 1 else spans.attributes[at]
+        service, kind = spans.call[at].service, spans.kind[at]
+        return said(told or {}, service, kind, self._trace(event), spans.id[at], self._time(event))
+
+    def _time(self, event: int) -> int | None:
+        return (self._spans.end if event & 1 else self._spans.start)[event >> 1] or None
+
+    def _place(self, event: int) -> int:
+        return self._spans.line[event >> 1]
+
+
+def _seq(event: int) -> int:
+    return 1 + (event & 1)
+
+
+def _texts(records: Records, key: str) -> list[str]:
+    """What a field of each object says, where it is text."""
+    found: list[Any] = [record.get(key, "") for record in records]
+    return found if {*map(type, found)} == {str} else [*map(text_of, found)]
+
+
+def _times(records: Records, key: str) -> Iterator[int]:
+    """What a field of each object says as a time, 0 where it says none."""
+    found: list[Any] = [record.get(key) for record in records]
+    if {*map(type, found)} == {str} and all(found) and max(map(len, found)) <= _DIGITS:
+        digits = "".join(found)
+        if digits.isascii() and digits.isdigit():
+            return map(int, found)
+    return (time_of(value) or 0 for value in found)
