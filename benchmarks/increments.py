@@ -2,14 +2,16 @@
 
 What is given last is added one by one: in causal order or, everything shuffled, in random order. The batch is
 reading the whole as text and closing it in both directions. The case says how many rows or labels the
-additions updated. At the end both say the same of pairs drawn at random.
+additions updated; and how many rows of both directions a link by itself would change, in the first tenth of
+them, in the last, and on average. At the end both say the same of pairs drawn at random.
 """
 
 from __future__ import annotations
 
 from random import Random
+from statistics import fmean
 
-from benchmarks.families import Family, rand, trace
+from benchmarks.families import Family, Pairs, rand, trace
 from benchmarks.measure import Line, paired
 from microcosm import Correspondence, Microcosm, Relation
 from microcosm.engine.lowering import initial
@@ -17,6 +19,9 @@ from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_s
 from microcosm.order.rows import Rows
 
 NAME = "increments"
+
+SAMPLED = 60
+"""Of so many additions in each tenth it is told how many rows they change."""
 
 
 def run(quick: bool = False) -> list[Line]:
@@ -57,8 +62,25 @@ def measure(family: Family, shuffled: bool, added: int, rounds: int) -> list[Lin
     assert all(slowly.online(a, b) is at_once.online(a, b) for a, b in asked)
     count = order(slowly).updates - updates[0]
     what = "random" if shuffled else "causal"
-    case = f"{family.name}, {what} order: {added:,} added, {count:,} updates"
+    by_itself = changing(family.size, pairs, added)
+    rows = f"{by_itself[0]:,} to {by_itself[-1]:,} rows a link, {fmean(by_itself):,.0f} on average"
+    case = f"{family.name}, {what} order: {added:,} added, {count:,} updates; by itself {rows}"
     return [Line(NAME, case, line.subject, line.seconds, line.ratio, line.runs) for line in lines]
+
+
+def changing(size: int, pairs: Pairs, added: int) -> list[int]:
+    """How many rows a link changes, at the middle of each tenth of those added: the mean of some."""
+    found = []
+    for at in range(len(pairs) - added + added // 20, len(pairs), added // 10):
+        rows = Rows(size, pairs[:at])
+        rows.saturate()
+        changed = 0
+        for a, b in pairs[at : at + SAMPLED]:
+            if not rows.before(a, b):
+                changed += ((rows.future(b) | 1 << b) & ~rows.future(a)).bit_count()
+                changed += ((rows.past(a) | 1 << a) & ~rows.past(b)).bit_count()
+        found.append(changed // len(pairs[at : at + SAMPLED]))
+    return found
 
 
 def in_causal_order(family: Family) -> list[tuple[int, int]]:

@@ -96,12 +96,17 @@ LABELS_SPARE = 64
 """When there are so many chains more than twice those of a fresh cover, it is time for a fresh one.
 Benchmark: `increments`."""
 
-ROWS_FEW = 4
-"""A change to no more rows of the past than this leaves the rows of the future as they are, in doubt.
+ROWS_FEW, ROWS_TOLD = 4, 8
+"""A change to no more rows of the past than the first, of which more than one in so many rows of the future
+would be told, leaves these as they are, in doubt. Benchmark: `increments`."""
+
+ROWS_MANY = 5 << 19
+"""A link that changes rows of more bits than this in all waits, in large orders: 128 rows of 20,480 bits.
 Benchmark: `increments`."""
 
-ROWS_MANY = 64
-"""A link that may change more rows than this waits, in large orders. Benchmark: `increments`."""
+ROWS_SCATTERED = 8
+"""When so many rows of the past changed for each link that waited, the next ones wait as well. Benchmark:
+`increments`."""
 
 LINKS_WAIT_FROM = 1024
 """In orders of fewer positions no link waits: to put it in all rows is as cheap. Benchmark: `increments`."""

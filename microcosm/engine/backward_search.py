@@ -100,17 +100,19 @@ class BackwardSearch:
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
         while agenda:
             y, goals = agenda.pop()
-            goals &= ~met.get(y, 0) & ~(1 << y) & ~self._reach.vain(y)
+            before = met.get(y, 0)
+            goals ^= goals & (before | 1 << y | self._reach.vain(y))
             if not goals:
                 continue
-            met[y] = met.get(y, 0) | goals
+            met[y] = before | goals
             for bound, join in self._base:
                 within = bound.row(y, goals)
                 if within and (join is None or join.some({LEFT: y}, within)):
                     return True
             barred = 0
             for bound, step, kept in self._steps:
-                for x in bits(bound.col(y, goals) & ~barred):
+                left = bound.col(y, goals)
+                for x in bits(left ^ left & barred):
                     if barred >> x & 1:
                         continue
                     if steps and (vainly := self._reach.surely_with(x, y)):

@@ -134,11 +134,13 @@ class Memo:
     def refresh(self, domain: int) -> None:
         """The ground changed: drop what was derived from it, keep what is kept up to date."""
         self.domain = domain
-        self.__dict__.pop("ordered", None)  # the order may be another one
         for relation in self._forgetting:
             relation.forget()
         for pred, closure in self._closures.items():
-            closure.renew(self._orders.order(pred))
+            order = self._orders.order(pred)
+            if order is not closure.order:
+                self.__dict__.pop("ordered", None)
+            closure.renew(order)
 
     @contextmanager
     def laid_out(self) -> Iterator[None]:

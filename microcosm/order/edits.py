@@ -1,6 +1,6 @@
 """Changes that wait: links, and events that come last, beside a closure that was made without them.
 
-A link between two events in the middle of an order changes thousands of rows. Some hundred such links are
+A link between two events in the middle of an order may change thousands of rows. Some hundred such links are
 rather kept apart, closed among themselves: a row of the whole is then that of the closure and those that
 the links lead on to, and one pass takes them all in when they have become many.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from heapq import heappop, heappush
-from itertools import compress, count
+from itertools import compress
 from operator import or_
 from threading import Lock
 
@@ -38,6 +38,7 @@ class Pending:
 
     def __init__(self, size: int) -> None:
         self.links: list[tuple[int, int]] = []
+        self._numbers: list[int] = []  # of the links
         self._width = (size >> 3) + 1  # bytes of a row
         self._pasts = bytearray()  # of each link u and its past in the closure
         self._futures = bytearray()  # of each link v and its future in the closure
@@ -64,17 +65,18 @@ class Pending:
         upper, lower, itself = past | 1 << u, future | 1 << v, 1 << 8 * len(self)
         inward, onward = _closed(self._into(u), self._inward), _closed(self._from(v), self._onward)
         self.links.append((u, v))
+        self._numbers.append(len(self._numbers))
         self._pasts += upper.to_bytes(self._width, "little")
         self._futures += lower.to_bytes(self._width, "little")
         self._uppers.append(upper, inward)
         self._lowers.append(lower, onward)
         before, after = inward | itself, onward | itself
         rows = self._inward
-        for link in _links(onward):
+        for link in self._listed(onward):
             rows[link] |= before
         rows.append(before)
         rows = self._onward
-        for link in _links(inward):
+        for link in self._listed(inward):
             rows[link] |= after
         rows.append(after)
         self._starts.clear()
@@ -91,7 +93,7 @@ class Pending:
             onward = self._onward[link]
             if onward & ends:
                 return True
-            starts &= ~onward
+            starts ^= starts & onward
         return False
 
     def past(self, b: int, past: int) -> int:
@@ -101,6 +103,10 @@ class Pending:
     def future(self, a: int, future: int) -> int:
         """The future of a, with that in the closure."""
         return self._lowers.union(future, _closed(self._from(a), self._onward))
+
+    def _listed(self, links: int) -> Iterator[int]:
+        """The links of a set."""
+        return compress(self._numbers, links.to_bytes((links.bit_length() + 7) >> 3, "little"))
 
     def _from(self, a: int) -> int:
         """The links that a leads to in the closure."""
@@ -136,21 +142,17 @@ class _Counted:
         while links:
             link = links.bit_length() - 1 >> 3
             row |= self.rows[link]
-            links &= ~self._counted_in[link]
+            links ^= links & self._counted_in[link]
         return row
-
-
-def _links(links: int) -> Iterator[int]:
-    """The links of a set."""
-    return compress(count(), links.to_bytes((links.bit_length() + 7) >> 3, "little"))
 
 
 def _closed(links: int, beyond: list[int]) -> int:
     """Some links and all those beyond them."""
     every = 0
     while links:
-        every |= beyond[links.bit_length() - 1 >> 3]
-        links &= ~every
+        more = beyond[links.bit_length() - 1 >> 3]
+        every |= more
+        links ^= links & more
     return every
 
 
@@ -228,7 +230,8 @@ class LateEvents:
     def __init__(self) -> None:
         self.looked_up = 0
         """How many times one of them was looked at."""
-        self._row: int | None = 0
+        self.row = 0
+        """The row of all of them."""
         self._first = 0  # the least of them
         self._width = 64
         self._pasts = bytearray()
@@ -246,7 +249,7 @@ class LateEvents:
     def put(self, y: int, past: int) -> None:
         """The past of y is this."""
         if y not in self._place:
-            self._row = None
+            self.row |= 1 << y
             self._first = min(y, self._first) if self._place else y
             self._place[y] = None
         self._late[y] = past
@@ -269,18 +272,11 @@ class LateEvents:
         start = place * self._width
         self._pasts[start : start + self._width] = past.to_bytes(self._width, "little")
 
-    @property
-    def row(self) -> int:
-        """The row of all of them."""
-        if self._row is None:
-            self._row = from_positions(self._place, max(self._place) + 1)
-        return self._row
-
     def future(self, row: int, a: int, size: int) -> int:
         """The future of a, given the row that is kept of it. Cost: a byte each; a copy of what came since."""
         self.looked_up += len(self)
         if row.bit_length() > self._first:
-            row &= ~self.row
+            row ^= row & self.row
         return row | self._after(a, size)
 
     def _after(self, a: int, size: int) -> int:

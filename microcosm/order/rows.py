@@ -5,8 +5,8 @@ short. Nothing is closed before it is asked for: a single question costs one sea
 searches have cost as much as that would, every row is computed in one pass, each edge once. From then
 on a question is a bit test, and a change touches the rows that change. An event that comes last changes
 one row of the past and every row of the future before it: until many such events are put right in one
-pass, rows of the future are not believed about them (`LateEvents`). A link in the middle changes thousands of
-rows: until there are many such links, they are kept beside the rows (`Pending`).
+pass, rows of the future are not believed about them (`LateEvents`). A link in the middle changes few rows, or
+thousands of them: where it is thousands, links are kept beside the rows until there are many (`Pending`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Rows:
     (False, True)
     """
 
-    FEW, MANY = tuning.ROWS_FEW, tuning.ROWS_MANY
+    FEW, TOLD = tuning.ROWS_FEW, tuning.ROWS_TOLD
+    MANY, SCATTERED = tuning.ROWS_MANY, tuning.ROWS_SCATTERED
     WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
     SATURATE = tuning.ROWS_SATURATED
 
@@ -188,9 +189,12 @@ class Rows:
     def _link(self, a: int, b: int) -> None:
         """Put a new link into all rows."""
         assert self._past is not None
-        gained = self._past[a] | 1 << a
-        changed = self._counted(gain(self._past, b, gained, self._successors))
-        if self._future is not None and not self._doubted(changed):
+        known, told = self._past[b], self._past[a] | 1 << a
+        changed = self._counted(gain(self._past, b, told, self._successors))
+        few = len(changed) <= self.FEW and (
+            self._doubt is not None or _gained(known, told) * self.TOLD > self.size
+        )
+        if self._future is not None and not self._doubted(changed, few):
             told = self.future(b) | 1 << b
             if self._doubt is not None:
                 told &= ~self._doubt.row
@@ -202,15 +206,22 @@ class Rows:
             return False
         if self._pending is not None or self._scattered:
             return True
-        later = self._reached(b, self._successors)
-        if later <= self.FEW or self._future is None:
-            return later > self.MANY
-        return later > self.MANY or self._reached(a, self._predecessors) > self.MANY
+        assert self._past is not None
+        if self._future is None or not self._successors[b]:
+            return self._many(self._reached(b, self._successors))
+        later = _gained(self.future(a), self.future(b) | 1 << b)
+        if later <= self.FEW:
+            return False
+        return self._many(later + _gained(self._past[b], self._past[a] | 1 << a))
+
+    def _many(self, rows: int) -> bool:
+        """Whether so many rows are more than a single link should change."""
+        return rows * self.size > self.MANY
 
     def _reached(self, start: int, neighbours: list[set[int]]) -> int:
-        """How many positions edges lead to; no more than one above `MANY`."""
+        """How many positions edges lead to; when they are many, no more are looked for."""
         seen, stack = {start}, [start]
-        while stack and len(seen) <= self.MANY:
+        while stack and not self._many(len(seen)):
             fresh = neighbours[stack.pop()] - seen
             seen |= fresh
             stack += fresh
@@ -238,7 +249,7 @@ class Rows:
             self._future = self._doubt = None
         elif self._future is not None:
             self._renew(self._future, earlier, reversed(order), self._successors, links)
-        self._scattered = later.bit_count() > self.FEW * len(links)
+        self._scattered = later.bit_count() > self.SCATTERED * len(links)
 
     def _renew(
         self,
@@ -270,14 +281,14 @@ class Rows:
         self._predecessors[b].remove(a)
         if self._past is not None:
             changed = self._counted(recompute(self._past, b, self._predecessors, self._successors))
-            if self._future is not None and not self._doubted(changed):
+            if self._future is not None and not self._doubted(changed, len(changed) <= self.FEW):
                 believed = -1 if self._doubt is None else ~self._doubt.row
                 self._counted(recompute(self._future, a, self._successors, self._predecessors, believed))
         self._changed(-1)
 
-    def _doubted(self, changed: list[int]) -> bool:
+    def _doubted(self, changed: list[int], few: bool) -> bool:
         """Whether rows of the future can stay as they are after these rows of the past changed."""
-        past, doubt, few = self._past, self._doubt, len(changed) <= self.FEW
+        past, doubt = self._past, self._doubt
         assert past is not None
         if few and changed and doubt is None:
             doubt = self._doubt = LateEvents()
@@ -415,3 +426,8 @@ class Rows:
         for remembered, theirs in ((self._found[0], fresh._past), (found, fresh._future)):
             assert theirs is not None
             assert all(theirs[v] == row for v, row in remembered.items())
+
+
+def _gained(row: int, told: int) -> int:
+    """How many members a row gains."""
+    return (told ^ told & row).bit_count()

@@ -19,7 +19,15 @@ from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
-from microcosm.worlds.propagation import MEMBERS, LazyPairs, Orientation, PossibleTable, of_order, propagated
+from microcosm.worlds.propagation import (
+    MEMBERS,
+    Closed,
+    LazyPairs,
+    Orientation,
+    PossibleTable,
+    of_order,
+    propagated,
+)
 from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
 
 if TYPE_CHECKING:
@@ -71,6 +79,8 @@ class Possibilities:
         self._impossible = False
         self._plain: LazyPairs | None = None
         self._propagated: Orientation | None = None
+        self._closed: Closed | None = None
+        """What the guess has left to propagation."""
         self._part = Narrowed.of(known)
         self._parts: list[tuple[Narrowed, Possibilities]] = []
         if self._part is None:
@@ -94,7 +104,8 @@ class Possibilities:
     def _state(self) -> Orientation:
         """What propagation makes of constraints with `<>`, when it is first asked for."""
         if self._propagated is None:
-            self._propagated = Orientation(self.known)
+            self._propagated = Orientation(self.known, self._closed)
+            self._closed = None
             self._impossible = not self._propagated.consistent
         return self._propagated
 
@@ -246,13 +257,15 @@ class Possibilities:
         if self.stop is not None and self.stop():
             return False
         try:
-            found = guess(self.known)
+            closed = Closed.of(self.known)
         except Cycle:
             return False
-        self._widely = found is NoWorld.CAPPED
+        found = guess(self.known, closed)
         if isinstance(found, GreedyChoice):
             self._choices.append(found)
             return True
+        if found is NoWorld.CAPPED:
+            self._widely, self._closed = True, closed
         return False
 
     def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> GreedyChoice | NoWorld:

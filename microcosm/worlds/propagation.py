@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from operator import and_
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
@@ -30,11 +31,29 @@ RowTrail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""
 
 
+class Closed(NamedTuple):
+    """What is given, closed: its order, each event in its own rows, and what is refuted, as it is stated.
+
+    Cost: two closures.
+    """
+
+    graph: AcyclicGraph
+    refuted: list[int]
+    future: list[int]
+    past: list[int]
+
+    @classmethod
+    def of(cls, known: Constraints) -> Closed:
+        """That of some constraints. Raises `Cycle`."""
+        graph = known.graph()
+        return cls(graph, known.refuted_rows(), graph.futures(), graph.pasts())
+
+
 class Orientation:
     """What follows from constraints by propagation; `open` are the `<>` whose direction does not.
 
     `consistent` is False where propagation contradicts itself; the state is then of no use until undone.
-    `chosen` are the pairs that were ordered from outside.
+    `chosen` are the pairs that were ordered from outside. What is `closed` already is taken, and changed.
 
     Cost: O(E · n/64) to make; constant to ask; a change, and to undo it, that of the rows that it changes.
 
@@ -44,7 +63,7 @@ class Orientation:
     (True, True)
     """
 
-    def __init__(self, known: Constraints) -> None:
+    def __init__(self, known: Constraints, closed: Closed | None = None) -> None:
         self.known = known
         self.size = known.size
         self.future: list[int]
@@ -56,23 +75,24 @@ class Orientation:
         self.chosen: list[Pair] = []
         self.trail: RowTrail = []
         try:
-            self.consistent = self._start(known)
+            self.consistent = self._start(known, closed or Closed.of(known))
         except Cycle:
             self.consistent = False
 
-    def _start(self, known: Constraints) -> bool:
+    def _start(self, known: Constraints, closed: Closed) -> bool:
         """Close the rows; what they force at once is put into the order at once, as long as it is much."""
-        graph, own = known.graph(), known.refuted_rows()
+        graph, own, self.future, self.past = closed
         unordered = known.related
         while True:
-            self.future, self.beyond = graph.futures(), graph.inherited(own)
+            self.beyond = graph.inherited(own)
             unordered, forced = self._survey(unordered)
             if len(forced) * tuning.WAVE < self.size:
                 break
             graph.add(forced)
+            self.future, self.past = graph.futures(), []
         if any(map(and_, own, self.future)):
             return False
-        self.past = graph.pasts()
+        self.past = self.past or graph.pasts()
         for a, b in unordered:
             self.open[a] |= 1 << b
             self.open[b] |= 1 << a

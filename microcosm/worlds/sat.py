@@ -120,6 +120,7 @@ class Directions:
         for k in range(1, self.count + 1):
             for literal in (k, -k):
                 self._starting.setdefault(self.starts[literal], []).append(literal)
+        self._following: dict[int, list[int]] = {}
         self._all_starts = from_positions(self._starting, state.size)
 
     def edges(self, model: list[int]) -> Iterator[Pair]:
@@ -140,28 +141,31 @@ class Directions:
         for k in range(1, self.count + 1):
             for first in (k, -k):
                 low = self._refuted[self.starts[first]]
-                for second in self._after(first):
+                for second in self._after(ends[first]):
                     looks += 1
+                    if second == -first:
+                        continue
                     if low & future[ends[second]]:
                         yield [-first, -second]
-                    else:
+                    elif abs(second) > k:
                         longer.append((low, first, second))
                 if looks > tuning.PATHS_EAGER:
                     return
         for low, first, second in longer:
-            for third in self._after(second):
+            for third in self._after(ends[second]):
                 looks += 1
-                if abs(third) > abs(first) < abs(second) and low & future[ends[third]]:
+                if abs(third) > abs(first) and third != -second and low & future[ends[third]]:
                     yield [-first, -second, -third]
             if looks > tuning.PATHS_EAGER:
                 return
 
-    def _after(self, literal: int) -> Iterator[int]:
-        """The directions that may follow one on a path."""
-        for start in bits(self.future[self.ends[literal]] & self._all_starts):
-            for following in self._starting[start]:
-                if following != -literal:
-                    yield following
+    def _after(self, end: int) -> list[int]:
+        """The directions that may follow on a path one that ends at an event."""
+        found = self._following.get(end)
+        if found is None:
+            starts = bits(self.future[end] & self._all_starts)
+            found = self._following[end] = [each for start in starts for each in self._starting[start]]
+        return found
 
     def failing_paths(self, model: list[int]) -> Iterator[Clause]:
         """The clauses of shortest failing paths among the directions of a model, from each event.

@@ -25,7 +25,7 @@ from microcosm.order.bits import lowest
 from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import Constraints, Pair
-from microcosm.worlds.propagation import Orientation
+from microcosm.worlds.propagation import Closed, Orientation
 
 Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""
@@ -41,34 +41,32 @@ class NoWorld(Enum):
     STOPPED = "stopped"
 
 
-def guess(known: Constraints) -> GreedyChoice | Literal[NoWorld.CAPPED] | None:
+def guess(known: Constraints, closed: Closed) -> GreedyChoice | Literal[NoWorld.CAPPED] | None:
     """A direction for every `<>` without any propagation, as a line has them, once mended; or None.
 
     Most of what fits a world at all is shown to do so for the price of three closures. `CAPPED` where the
-    line fails widely: it does so again where propagation decides nothing. Raises `Cycle` where `before`
-    itself runs in one. Cost: three closures, twice that where the line fails.
+    line fails widely: it does so again where propagation decides nothing; else what is `closed` may have been
+    changed. Cost: a closure, four where the line fails.
 
-    >>> world = guess(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)]))
-    >>> world.edges
+    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
+    >>> guess(known, Closed.of(known)).edges
     [(0, 1), (2, 1)]
     """
-    graph, refuted = known.graph(), known.refuted_rows()
-    turned: list[Pair] = []
-    for last in (False, True):
-        future = graph.futures()
-        choice = GreedyChoice.along(known, future, graph.pasts(), turned)
-        failing = choice.failing(refuted)
-        if not failing:
-            return choice
-        if last or _widely(failing, known.size):
-            return None if last else NoWorld.CAPPED
-        culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
-        turned = [pair[::-1] for pair in culprits if pair is not None]
-        try:
-            graph.add(turned)
-        except Cycle:
-            return None
-    return None
+    graph, _, future, past = closed
+    choice = GreedyChoice.along(known, future, past)
+    failing = choice.failing(closed.refuted)
+    if not failing:
+        return choice
+    if _widely(failing, known.size):
+        return NoWorld.CAPPED
+    culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
+    turned = [pair[::-1] for pair in culprits if pair is not None]
+    try:
+        graph.add(turned)
+    except Cycle:
+        return None
+    choice = GreedyChoice.along(known, graph.futures(), graph.pasts(), turned)
+    return None if choice.failing(closed.refuted) else choice
 
 
 def _widely(failing: list[Pair], size: int) -> bool:

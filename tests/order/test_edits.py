@@ -70,11 +70,35 @@ def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pyt
     rows._check()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log whose links come in random order: the first ones change few rows, the last ones many."""
+    monkeypatch.setattr(Rows, "WAIT", 0)
+    monkeypatch.setattr(Rows, "MANY", 12 * 120)
+    monkeypatch.setattr(Rows, "LINKS", 6)
+    rng = Random(seed)
+    chain = [(v, v + 3) for v in range(117)] + [(v, v + 4) for v in range(0, 116, 5)]
+    rng.shuffle(chain)
+    rows = Rows(120, chain[:40])
+    rows.saturate()
+    waited = []
+    for number, (a, b) in enumerate(chain[40:], 41):
+        rows.add(a, b)
+        waited.append(rows.all_rows(forwards=False) is None)
+        fresh, v = Rows(120, chain[:number]), rng.randrange(120)
+        assert (rows.past(v), rows.future(v)) == (fresh.past(v), fresh.future(v))
+        if number % 10 == 0:
+            rows._check()
+    assert sum(waited[:30]) < sum(waited[-30:])
+    assert not waited[0]
+    assert any(waited)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_log_grows_at_its_ends_while_links_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three processes that go on, and links between old events that come late."""
     monkeypatch.setattr(Rows, "WAIT", 0)
-    monkeypatch.setattr(Rows, "MANY", 2)
+    monkeypatch.setattr(Rows, "MANY", 2 * 60)
     monkeypatch.setattr(Rows, "LINKS", 12)
     rng = Random(seed)
     rows = Rows(3, [])

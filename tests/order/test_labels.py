@@ -58,14 +58,22 @@ def test_labels_are_the_closure_or_a_cycle_is_shown(
 
 
 def first_shortest(labels: Labels, a: int, b: int) -> list[int] | None:
-    """Of the shortest chains the first, where the next of a chain goes before the receptions."""
-    paths = [[a]]
-    while paths and a != b:
-        paths = [[*path, after] for path in paths for after in labels._after(path[-1])]
-        found = next((path for path in paths if path[-1] == b), None)
+    """Of the shortest chains the first seen from b: the one before it in its chain, then sendings."""
+    if a == b or not labels.before(a, b):
+        return None
+    cover, paths = labels.cover, [[b]]
+    while True:
+        paths = [
+            [before, *path]
+            for path in paths
+            for before in (
+                *cover.chains[cover.chain[path[0]]][: cover.index[path[0]]][-1:],
+                *cover.crossing.get(path[0], ()),
+            )
+        ]
+        found = next((path for path in paths if path[0] == a), None)
         if found is not None:
             return found
-    return None
 
 
 def test_chains_that_the_data_names_are_taken_as_they_are() -> None:

@@ -36,8 +36,9 @@ class RowsMachine(RuleBasedStateMachine):
     def start(self, saturated: bool, limit: int, wait: int, many: int, pairs: set[tuple[int, int]]) -> None:
         self.edges = {(a, b) for a, b in pairs if a < b}
         self.rows = Rows(SIZE, self.edges)
-        self.rows.SATURATE, self.rows.WAIT, self.rows.MANY, self.rows.LINKS = limit, wait, many, 2 * many
-        self.rows.FEW = min(many, self.rows.FEW)
+        self.rows.SATURATE, self.rows.WAIT = limit, wait
+        self.rows.MANY, self.rows.LINKS = many * SIZE, 2 * many
+        self.rows.FEW, self.rows.SCATTERED, self.rows.TOLD = min(many, self.rows.FEW), many, many + 1
         if saturated:
             self.rows.saturate()
         self.size = SIZE

@@ -156,13 +156,20 @@ def test_many_traces_in_a_log(spark: Any, tmp_path: Path, seed: int, monkeypatch
     if seed % 2:  # rows of a trace need not stand together, nor in order
         events = random.sample(events, len(events))
     monkeypatch.setattr("microcosm.spark.io.input_splits.LARGEST", random.choice((500, 20_000, 8 << 20)))
+    monkeypatch.setattr("microcosm.spark.extract.routes.LARGEST", random.choice((1, 500, 2_000_000)))
+    monkeypatch.setattr("microcosm.spark.extract.routes.TOGETHER", random.choice((300, 250_000)))
     asked = Asked(token="lock" if seed % 3 else None)
     same(spark, written(random, tmp_path / "log", events), tmp_path / "out", asked)
 
 
 @pytest.mark.parametrize("seed", range(draws(1, 200)))
-def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int) -> None:
+def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of any size, and packets where they are made and opened in this process."""
     random = Random(seed + 1000)
+    for module in ("chains", "matching"):
+        monkeypatch.setattr(f"microcosm.spark.giant.{module}.TOGETHER", random.choice((30, 500_000)))
+    for name, few in (("ROWS", 3), ("HELD", 5), ("TASK", 7)):
+        monkeypatch.setattr(f"microcosm.spark.io.packets.{name}", random.choice((few, 4096)))
     events = [replace(event, trace=None) for event in odd_log(random, None, (), 120)]
     slices = random.randrange(1, 5)
     same(spark, written(random, tmp_path / "log", events), tmp_path / "out", Asked(slices=slices))

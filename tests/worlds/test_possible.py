@@ -21,7 +21,7 @@ from microcosm.worlds import sat
 from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities, Undecided
-from microcosm.worlds.propagation import MEMBERS, Orientation
+from microcosm.worlds.propagation import MEMBERS, Closed, Orientation
 from microcosm.worlds.search import GreedyChoice, NoWorld, complete, guess
 from tests import posets
 from tests.families import crafted, planted
@@ -167,7 +167,7 @@ def test_a_line_that_fails_widely_is_not_drawn_again_where_nothing_was_decided()
     pytest.importorskip("pysat")
     for seed in range(4):
         known = crafted(90, seed, 2.1)
-        assert guess(known) is NoWorld.CAPPED
+        assert guess(known, Closed.of(known)) is NoWorld.CAPPED
         assert Orientation(known).undecided
         with patch.object(GreedyChoice, "along", wraps=GreedyChoice.along) as drawn:
             fits = Possibilities(known).realisable()
@@ -180,13 +180,16 @@ def test_a_guess_finds_a_world_in_what_has_room_for_it() -> None:
     first_looks = 0
     for seed in range(10):
         known = planted(200, seed)
-        world = guess(known)
+        world = guess(known, Closed.of(known))
         assert isinstance(world, GreedyChoice)
         assert fault(known, world.world()) is None
         first_looks += len(world.edges) == len(known.before) + len(known.related)
     assert 0 < first_looks < 10, "both are tried"
-    assert guess(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 1)], related=[(1, 2)])) is None
-    assert guess(Constraints.of(3, before=[(0, 1), (1, 2)], concurrent=[(0, 2)], related=[(0, 2)])) is None
+    for known in (
+        Constraints.of(3, before=[(0, 1)], concurrent=[(0, 1)], related=[(1, 2)]),
+        Constraints.of(3, before=[(0, 1), (1, 2)], concurrent=[(0, 2)], related=[(0, 2)]),
+    ):
+        assert guess(known, Closed.of(known)) is None
 
 
 def test_a_search_can_be_stopped() -> None:

@@ -8,7 +8,7 @@ process (`microcosm.spark.extract.trace_kernel`). A trace of very many events is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -108,21 +108,16 @@ class _Job:
         if self._asked.max_bad is not None:
             self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
-        def marked() -> DataFrame:
-            good = read["events"]
-            return good if chosen is None else good.withColumn("chosen", chosen)
+        marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
-        def rest() -> DataFrame:
-            from pyspark.sql import functions as F
-
-            found = marked()
-            for trace in sliced:
-                found = found.where(~F.col("trace").eqNullSafe(F.lit(trace)))
-            return found
+        def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
+            asked = self._asked
+            how = InSlices(asked.slices, chosen is not None, asked.token, not missing, columns)
+            return Giant(output, marked, str(number), trace, several, routes.events[trace], how).find()
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(self._giant, number, trace, marked(), several, not missing, columns))
+                (trace, pool.submit(find, number, trace, columns))
                 for number, (trace, columns) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
@@ -131,7 +126,7 @@ class _Job:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        found = {} if routes.all_sliced else self._find(rest, routes, several, not missing)
+        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
         for number, (trace, giant) in enumerate(giants):
             odd = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
@@ -171,27 +166,6 @@ class _Job:
         """One of the tables of all stages that have rows in it."""
         return [tables[table] for name, tables in found.items() if self._output.filled(name, table)]
 
-    def _giant(
-        self,
-        number: int,
-        trace: str | None,
-        events: DataFrame,
-        several: bool,
-        complete: bool,
-        columns: frozenset[str],
-    ) -> Found:
-        from pyspark.sql import functions as F
-
-        own = events.where(F.col("trace").eqNullSafe(F.lit(trace)))
-        named = own.withColumn("id", id_of(several))
-        if self._asked.concurrent is None:
-            named = named.withColumn("chosen", F.lit(False))
-        prefix = f"{trace}/" if several and trace is not None else ""
-        asked = InSlices(
-            self._asked.slices, self._asked.concurrent is not None, self._asked.token, complete, columns
-        )
-        return Giant(self._output, named, str(number), trace, prefix, asked).find()
-
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
         if self._asked.concurrent is None:
@@ -216,7 +190,7 @@ class _Job:
         work = inputs.work(tasks, partial(reading.read, reading=how))
         return self._output.tables("read", reading.TABLES, *work)
 
-    def _find(self, events: Callable[[], DataFrame], routes: Routes, several: bool, complete: bool) -> Stages:
+    def _find(self, marked: DataFrame | None, routes: Routes, several: bool, complete: bool) -> Stages:
         """What is found of the traces that are not done in slices."""
         token = self._asked.token
 
@@ -228,9 +202,8 @@ class _Job:
         if not {"counted", "clock"} <= more:  # else they tell whether a line stands there twice
             more -= {"label"} if token is not None else {"label", "attributes"}
         columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed | more]
-        columns += ["chosen"] if self._asked.concurrent is not None else []
-        sliced = tuple(routes.sliced)
-        return by_trace(self._output, events, columns, sliced, trace_kernel.TABLES, kernel)
+        columns += ["chosen"] if marked is not None else []
+        return by_trace(self._output, marked, columns, [*routes.sliced], trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""

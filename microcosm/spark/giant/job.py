@@ -25,7 +25,17 @@ import pyarrow.compute as pc
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
-from microcosm.spark.giant.chains import LOOKED_AT, OWN, chains_of, irregularities, odd_rows
+from microcosm.spark.giant.chains import (
+    CHAINS,
+    CLOCKS,
+    LOOKED_AT,
+    OWN,
+    LastEvent,
+    irregularities,
+    odd_rows,
+    put_in_order,
+    read_ends,
+)
 from microcosm.spark.giant.clocks import MARK, NotInSlices, agreed, check_stamps, told_against
 from microcosm.spark.giant.matching import exchanged
 from microcosm.spark.giant.scan import Knowledge
@@ -70,22 +80,27 @@ class InSlices:
 
 @dataclass(frozen=True, slots=True)
 class Giant:
-    """A trace of many events, whose columns are those of `rows.EVENT`, `at`, `id` and `chosen`.
+    """A trace of so many staged events; where `||` is asked for, `_marked` with those that are `chosen`.
 
-    `_trace` is its name, and `_prefix` what stands before the names of others where there are several traces;
-    `_name` tells its stages from those of other traces.
+    `_trace` is its name, which stands before the names of others where there are `_several` traces; `_name`
+    tells its stages from those of other traces.
     """
 
     _output: Output
-    _events: DataFrame
+    _marked: DataFrame | None
     _name: str
     _trace: str | None
-    _prefix: str
+    _several: bool
+    _events: int
     _asked: InSlices
 
     @property
     def _clocks(self) -> bool:
         return "clock" in self._asked.columns
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._trace}/" if self._several and self._trace is not None else ""
 
     @property
     def _stamps(self) -> bool:
@@ -97,21 +112,11 @@ class Giant:
 
         output, name = self._output, self._name
         token = self._asked.token
-        more = [*(["lamport"] if self._stamps else ()), *(["attributes"] if token is not None else ())]
-        places = self._stage("chains", lambda: chains_of(self._events, self._clocks, more))
-        chains = output.read(places.name)
-        once = F.when(~F.col("twice"), F.col("seq"))
-        ends = chains.groupBy("process").agg(
-            F.max(once).alias("seq"),
-            F.max_by("id", once).alias("id"),
-            F.count(once).alias("events"),
-            F.max("again").alias("again"),
-        )
-        last = sorted(ends.collect())
+        places, chains, last = self._in_order()
         if any(row.again for row in last):
             raise NotInSlices("a process that may begin again")
         numbers = {row.process: number for number, row in enumerate(last)}
-        met = exchanged(output, name, chains, sum(row.events for row in last), numbers)
+        met = exchanged(output, name, places, sum(row.events for row in last), numbers)
         pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
@@ -160,6 +165,17 @@ class Giant:
         edges = self._edges(chains, believed, seen, [*held, *apart])
         return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
 
+    def _in_order(self) -> tuple[Path, DataFrame, list[LastEvent]]:
+        """The events in the order of their processes: where they are staged; and the ends of these."""
+        output, stage = self._output, f"chains-{self._name}"
+        columns = [CHAINS, *([CLOCKS] if self._clocks else ()), *(["lamport long"] if self._stamps else ())]
+        columns += ["attributes string"] if self._asked.token is not None else ()
+        made = put_in_order(
+            output, stage, self._marked, (self._trace, self._events), self._several, ", ".join(columns)
+        )
+        folder = output.staged(stage)
+        return folder / "chains", made["chains"], read_ends(folder / "ends")
+
     def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
         """The clocks of events that are asked about, by name."""
         if not clocks or not asked:
@@ -177,7 +193,7 @@ class Giant:
         def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             return irregularities(batches, alone, wide)
 
-        places = self._output.staged(f"chains-{self._name}")
+        places = self._output.staged(f"chains-{self._name}") / "chains"
         name = f"{stage}-{self._name}"
         columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
         looking = input_splits.over(self._output.spark, places, columns, look)
@@ -230,10 +246,10 @@ class Giant:
         return [(numbers[row.process], row.seq, row.id) for row in asked], None
 
     def _frontiers(
-        self, ends: Sequence[Any], knowledge: Knowledge, numbers: dict[str, int]
+        self, ends: Sequence[LastEvent], knowledge: Knowledge, numbers: dict[str, int]
     ) -> tuple[pa.Table, set[str]]:
         processes = list(numbers)
-        found = []
+        found: list[dict[str, Any]] = []
         for row in ends:
             vector = knowledge.of(numbers[row.process], row.seq)
             knows = None if vector is None else [(processes[at], seq) for at, seq in sorted(vector.items())]

@@ -8,22 +8,24 @@ message depends on the events of this message alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from microcosm.spark.extract.plain_events import one_array
 from microcosm.spark.io import events as rows
+from microcosm.spark.io import input_splits
 from microcosm.spark.io.odd import report_rows
+from microcosm.spark.io.packets import gathered, joined, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pathlib import Path
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -48,15 +50,14 @@ def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
 
     Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
-    ends = list(batches)
-    if not any(batch.num_rows for batch in ends):
+    ends = [batch for batch in batches if batch.num_rows]
+    if not ends:
         return
-    table = pa.Table.from_batches(ends)
-    code = one_array(table.column("message")).dictionary_encode().indices.to_numpy()
+    table = joined(ends)
+    code = table.column("message").dictionary_encode().indices.to_numpy()
     order = np.argsort(code, kind="stable")
-    [together] = table.take(pa.array(order)).combine_chunks().to_batches()
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    yield from _groups(together, starts, pa.array(numbers, pa.string()))
+    yield from _groups(table.take(pa.array(order)), starts, pa.array(numbers, pa.string()))
 
 
 def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
@@ -153,26 +154,34 @@ TOGETHER = 500_000
 """So many events, more or less, have their messages matched by one task."""
 
 
-def exchanged(
-    output: Output, name: str, chains: DataFrame, events: int, numbers: Mapping[str, int]
-) -> Staged:
-    """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are in order.
+def sent(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.RecordBatch]:
+    """Packets of the ends of messages, by message, of events that are in order."""
+    for batch in together(batches):
+        meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+        for other in (pc.is_valid(batch.column("message")), pc.invert(batch.column("twice"))):
+            meets = pc.and_(meets, other)
+        ends = batch.select(rows.arrow_names(ENDS)).filter(meets)
+        if ends.num_rows:
+            yield packed(ends, spread(ends.column("message"), parts))
+
+
+def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Mapping[str, int]) -> Staged:
+    """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are staged in order.
 
     `events` is how many there are, `numbers` are those of processes. Cost: a shuffle of the ends of messages.
     """
-    from pyspark.sql import functions as F
-
-    meets = F.col("kind").isin(list(MESSAGE_KINDS)) & F.col("message").isNotNull() & ~F.col("twice")
-    ends = chains.where(meets).select(*rows.arrow_names(ENDS))
-    together = ends.repartition(max(1, -(-events // TOGETHER)), "message")
+    parts = max(1, -(-events // TOGETHER))
+    columns = [*rows.arrow_names(ENDS), "twice"]
+    work = input_splits.over(output.spark, chains, columns, partial(sent, parts=parts))
     pair, odd = rows.arrow_names(PAIR), rows.arrow_names(rows.ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        for batch in matched(batches, numbers):
+        for batch in matched(unpacked(batches), numbers):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
                 some = batch.filter(which).select(columns)
                 if some.num_rows:
                     yield kind, some
 
-    return output.tables(f"pairs-{name}", {"pairs": PAIR, "odd": rows.ODD_ROWS}, together, match)
+    tables = {"pairs": PAIR, "odd": rows.ODD_ROWS}
+    return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match))

@@ -19,6 +19,7 @@ from microcosm.spark.giant.cuts import NEVER, Pairs
 from microcosm.spark.giant.scan import Base, Knowledge, begins_of, crossing, put_together, scanned
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import input_splits, staging
+from microcosm.spark.io.packets import gathered, packed, together, unpacked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +114,7 @@ class Slices:
         order = np.argsort(sampled)
         weights = np.cumsum(steps[order])
         targets = weights[-1] * np.arange(1, slices) / slices
-        firsts = sampled[order][np.minimum(np.searchsorted(weights, targets), len(sampled) - 1)].tolist()
+        firsts = sampled[order][np.minimum(np.searchsorted(weights, targets), len(sampled) - 1)]
         numbers = self._numbers
         shape = (len(numbers), slices - 1)
 
@@ -122,9 +123,9 @@ class Slices:
             for batch in batches:
                 process = _numbered(batch.column(0), numbers)
                 seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
-                for cut, first in enumerate(firsts):
-                    behind = at >= first
-                    np.minimum.at(found[:, cut], process[behind], seq[behind])
+                cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
+                np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
+            found = cutting.monotone(found)
             yield _moved(cutting.moved(np.full(shape, NEVER, dtype=np.int64), found))
 
         told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
@@ -180,20 +181,20 @@ class Slices:
             wanted[int(at)].append((process, seq))
 
         def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return (_sliced(batch, cuts) for batch in batches)
+            for batch in together(batches):
+                part = _sliced(batch, cuts)
+                yield packed(part, part.column("slice").to_numpy())
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            table = pa.Table.from_batches(batches, rows.arrow_schema(_SLICED))
-            slices = table.column("slice").to_numpy()
-            for at in np.unique(slices).tolist():
-                begin, end = np.searchsorted(slices, (at, at + 1)).tolist()
-                yield from scanned_slice(table.slice(begin, end - begin), at, begins_of(cuts, at), wanted[at])
+            members = [*unpacked(batches)]
+            if members:
+                at = members[0].column("slice")[0].as_py()
+                table = pa.Table.from_batches(members)
+                yield from scanned_slice(table, at, begins_of(cuts, at), wanted[at])
 
-        read, run = input_splits.over(self._output.spark, self._pairs, FOUR, slice_)
-        read = read if read is not None else input_splits.partitions(self._output.spark, 1)
-        sliced = read.mapInArrow(run, _SLICED).repartition(slices, "slice").sortWithinPartitions("slice")
+        work = input_splits.over(self._output.spark, self._pairs, FOUR, slice_)
         done = f"bases-{self._name}"
-        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, sliced, kernel)
+        self._output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel))
         bases = str(self._output.staged(done) / "bases")
         circular = self._output.spark.read.schema(_CYCLIC).parquet(str(self._output.staged(done) / "cyclic"))
 

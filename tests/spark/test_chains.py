@@ -1,0 +1,143 @@
+"""Events of a giant trace put in the order of their processes, in packets of any size: against a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcosm.spark.giant.chains import CHAINS, CLOCKS, ENDS, in_order, sent
+from microcosm.spark.io import packets
+from microcosm.spark.io.events import arrow_names, arrow_schema
+from microcosm.spark.io.packets import spread
+
+COLUMNS = (
+    "trace string, name string, process string, seq long, kind string, message string, "
+    "clock map<string,long>, file string, line long, at long"
+)
+NAMES = ("p", "q", "größe", "a/b7", "日本", "", "p0")
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(NAMES[:5]),
+        st.integers(1, 9),
+        st.sampled_from(("send", "internal")),
+        st.sampled_from((None, None, "named")),
+        st.one_of(st.none(), st.dictionaries(st.sampled_from(NAMES[:3]), st.integers(0, 5), max_size=3)),
+        st.sampled_from(("t", "t", "t", None)),
+    ),
+    max_size=40,
+)
+Row = dict[str, Any]
+
+
+def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, list[Any]]]:
+    """The rows of `chains`, and the ends, by one loop over the events in their order."""
+    rows, ends = [], {}
+    holders: dict[str, list[Row]] = {}
+    clocked: dict[str, Row] = {}
+    first: dict[str, int] = {}
+    for event in sorted(events, key=lambda event: (event["process"], event["seq"], event["at"])):
+        process, clock = event["process"], event["clock"]
+        before = holders.setdefault(process, [])
+        last = before[-1] if before else None
+        twice = last is not None and last["seq"] == event["seq"]
+        own = None if clock is None else clock.get(process, 0)
+        earlier = clocked.get(process)
+        prefix = f"{event['trace']}/" if several and event["trace"] is not None else ""
+        row = {
+            **{name: event[name] for name in ("process", "seq", "kind", "message", "file", "line", "at")},
+            "id": event["name"] or f"{prefix}{process}:{event['seq']}",
+            "to": None,
+            "chosen": False,
+            "twice": twice,
+            "before": last and last["seq"],
+            "prior": last and last["id"],
+            "clock": None if clock is None else [*clock.items()],
+            "own": own,
+            "prior_own": last and last["own"],
+            "ownless": clock is not None and process not in clock,
+            "earlier_seq": earlier and earlier["seq"],
+            "earlier_clock": earlier and earlier["clock"],
+        }
+        rows.append(row)
+        end = ends.setdefault(process, [0, "", 0, 0])
+        said = [*(event[name] for name in ("kind", "message", "name")), row["clock"]]
+        if twice:
+            assert last is not None
+            end[3] += last["at"] == first[process] and last["said"] != said
+        else:
+            before.append({**row, "said": said})
+            end[:3] = row["seq"], row["id"], end[2] + 1
+            if clock is not None:
+                clocked[process] = row
+        first[process] = min(first.get(process, event["at"]), event["at"])
+    return rows, ends
+
+
+def in_tasks(batches: list[pa.RecordBatch], parts: int) -> Iterator[list[pa.RecordBatch]]:
+    """The packets of each part, in the order in which Spark gives them to its task."""
+    made = [packet for batch in batches for packet in sent(iter([batch]), "t", parts)]
+    rows = [row for batch in made for row in batch.to_pylist()]
+    for part in range(parts):
+        mine = sorted(
+            (row for row in rows if row["part"] == part),
+            key=lambda row: (row["text"].encode(), row["number"]),
+        )
+        yield [pa.RecordBatch.from_pylist([row], schema=packets._SCHEMA) for row in mine]
+
+
+@given(EVENTS, st.integers(1, 4), st.integers(1, 5), st.integers(1, 12), st.booleans())
+def test_what_is_in_order_does_not_depend_on_packets(
+    events: list[Any], parts: int, rows: int, size: int, several: bool
+) -> None:
+    made = [
+        {
+            **{"process": process, "seq": seq, "kind": kind, "name": name, "clock": clock, "trace": trace},
+            **{"message": f"m{at}" if kind == "send" else None, "file": "log", "line": at + 1, "at": at},
+        }
+        for at, (process, seq, kind, name, clock, trace) in enumerate(events)
+    ]
+    schema = arrow_schema(COLUMNS)
+    stated = [{**row, "clock": None if row["clock"] is None else [*row["clock"].items()]} for row in made]
+    batches = [
+        pa.RecordBatch.from_pylist(stated[at : at + size], schema=schema) for at in range(0, len(made), size)
+    ]
+    columns = f"{CHAINS}, {CLOCKS}"
+    found: list[Row] = []
+    ends: dict[str, list[Any]] = {}
+    with patch.object(packets, "ROWS", rows), patch.object(packets, "HELD", rows):
+        for task in in_tasks(batches, parts):
+            for table, batch in in_order(iter(task), several, columns):
+                if table == "chains":
+                    assert batch.schema.names == arrow_names(columns)
+                    found += batch.to_pylist()
+                    continue
+                assert batch.schema == arrow_schema(ENDS)
+                for process, seq, name, count, again in (row.values() for row in batch.to_pylist()):
+                    end = ends.setdefault(process, [0, "", 0, 0])
+                    end[:] = [*max(end[:2], [seq, name]), end[2] + count, end[3] + again]
+    mine = [row for row in made if row["trace"] == "t"]
+    rows_, ends_ = expected(mine, several)
+    assert sorted(found, key=lambda row: (row["process"], row["seq"], row["at"])) == rows_
+    assert ends == ends_
+
+
+@given(st.lists(st.text(max_size=5)), st.integers(1, 9), st.integers(0, 3))
+def test_texts_are_spread_alike_wherever_they_stand(texts: list[str], parts: int, skipped: int) -> None:
+    column = pa.array(texts, pa.string())
+    found = spread(column, parts).tolist()
+    assert all(0 <= part < parts for part in found)
+    assert spread(column.slice(skipped), parts).tolist() == found[skipped:]
+    assert [spread(pa.array([text]), parts).tolist() for text in texts] == [[part] for part in found]
+
+
+def test_texts_are_spread_evenly() -> None:
+    for texts in ([f"m{number}" for number in range(8000)], [f"p{number:05}" for number in range(8000)]):
+        counts = [0] * 8
+        for part in spread(pa.array(texts), 8).tolist():
+            counts[part] += 1
+        assert max(counts) < 1300
