@@ -239,6 +239,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if argv is None:  # the program ends: nobody need look for garbage in what is left
             gc.freeze()
+        else:
+            gc.unfreeze()  # what the command kept
         gc.set_threshold(*usual)
         options.forget_logs()  # whoever reads a log after this, in the same process, says how
     return code

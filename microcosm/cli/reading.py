@@ -15,6 +15,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.names import NAME, quote
 from microcosm.text.words import STRING, unquote
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -151,7 +152,8 @@ def load(paths: Sequence[str], rules: str | None, *, strict: bool = False) -> Mi
     Raises `TextError`, `InconsistentGivens`, and `Undefined` where `strict` refuses it.
     """
     book = rulebook(rules)
-    return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
+    with kept():
+        return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
 
 
 def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:

@@ -73,7 +73,7 @@ class Engine:
         with gc_paused() if large else nullcontext():
             self.ground = ground = Ground(givens)
             self.universe = universe = ground.universe
-            self._position, self._vacant = universe.position, universe.vacant
+            self._position, self._vacant = universe.found, universe.vacant
             # Only labels ask whose an event is.
             many = len(universe.names) > tuning.ROWS_UP_TO
             self._processes = Processes(givens, universe) if many else None
@@ -94,9 +94,11 @@ class Engine:
 
         Cost: a look-up each; of the first outsider a memo of its own.
         """
-        universe = self.universe
-        position, vacant = universe.position, universe.vacant
+        universe, vacant, position = self.universe, self._vacant, self._position
         x, y = position.get(a, -1), position.get(b, -1)
+        if x < 0 or y < 0:
+            x, y = universe.find(a), universe.find(b)
+            self._position = universe.found  # it may be another one now
         if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
             return self.memo, x, y
         slots, domain = iter(range(universe.OUTSIDERS)), universe.named
@@ -115,7 +117,7 @@ class Engine:
 
     def mentions(self, event: str) -> bool:
         """Whether any given names an event. Cost: constant."""
-        at = self.universe.position.get(event, -1)
+        at = self.universe.find(event)
         return at >= 0 and bool(self.universe.named >> at & 1)
 
     def holds(self, judgement: Judgement, a: str, relation: Relation | None, b: str) -> bool:
@@ -157,7 +159,7 @@ class Engine:
         event that was never named. Cost: one saturation, then a few row operations an event; among more than
         `TABLE_AT_ONCE` events that of `Table.among`, an event, and memory for a few rows.
         """
-        at = [self.universe.position[name] for name in names]
+        at = [*map(self.universe.position.__getitem__, names)]
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
@@ -187,7 +189,7 @@ class Engine:
 
         Raises, costs as `rows`, and besides some 30 nanoseconds a verdict.
         """
-        at, size = [self.universe.position[name] for name in names], len(self.universe)
+        at, size = [*map(self.universe.position.__getitem__, names)], len(self.universe)
         for number, row in enumerate(self.rows(names), 1):
             before, after, concurrent, related, unknown, _ = row.values()
             codes = overlaid((before | concurrent | unknown, after | concurrent, related | unknown), size)

@@ -11,12 +11,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain as joined
-from itertools import compress, count, repeat
+from itertools import compress, count, islice, repeat
 from operator import attrgetter, lt
 from typing import NamedTuple
 
+from microcosm import tuning
 from microcosm.engine.relations import GivenRelation, KeysOf, PairRelation, RowRelation, Sharing
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.facts import COMPLETE, STAMPED_OUT
@@ -37,12 +39,12 @@ Placed = tuple[list[str], Sequence[int]]
 
 
 class NumberedEvents(NamedTuple):
-    """The position of each named event, in their order, and what is stated of them by their positions.
+    """The named events in the order of their positions, and what is stated of them by their positions.
 
     `placed` are the names as the givens list them, where that is another order.
     """
 
-    position: dict[str, int]
+    names: list[str]
     stated: dict[Relation, Columns]
     placed: Placed = ([], [])
 
@@ -58,24 +60,20 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     >>> givens = Givens()
     >>> givens.add(Correspondence("b", Relation.BEFORE, "c"))
     >>> givens.add(Correspondence("a", Relation.BEFORE, "b"))
-    >>> found = numbered(givens); found.position, [*map(list, found.stated[Relation.BEFORE])]
-    ({'a': 0, 'b': 1, 'c': 2}, [[1, 0], [2, 1]])
+    >>> found = numbered(givens); found.names, [*map(list, found.stated[Relation.BEFORE])]
+    (['a', 'b', 'c'], [[1, 0], [2, 1]])
     """
     order: Sequence[int]
     stated: dict[Relation, Columns]
     links = givens.links
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
-        columns = array("q", map(first.__add__, links.lefts)), array("q", map(first.__add__, links.rights))
         names = givens.listed()
-        order, stated = _causal(len(names), *columns, first), {Relation.BEFORE: columns}
-        if order == range(first, first + len(names)):
-            return NumberedEvents(dict(zip(names, order, strict=True)), stated)
-        return _in_order(names, order, stated, first)
+        order = _causal(len(names), links.lefts, links.rights)
+        return _in_order(names, order, {Relation.BEFORE: (links.lefts, links.rights)}, first)
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
-        along = map(givens.clocks.names.__getitem__, givens.clocks.along())
-        return NumberedEvents(dict(zip(along, count(first), strict=False)), {})
-    position = givens.numbers(first)
+        return NumberedEvents([*map(givens.clocks.names.__getitem__, givens.clocks.along())], {})
+    position = givens.numbers()
     stated = {}
     if links is not None:
         place = [*map(position.__getitem__, links.names)].__getitem__
@@ -89,45 +87,41 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         chained = [*map(position.__getitem__, givens.internal)]
         before = stated.get(Relation.BEFORE, ((), ()))
         pairs = [*before[0], *chained[:-1]], [*before[1], *chained[1:]]
-        order = _causal(len(position), *pairs, first)
-    if order == range(first, first + len(position)):
-        return NumberedEvents(position, stated)
+        order = _causal(len(position), *pairs)
     return _in_order([*position], order, stated, first)
 
 
 def _in_order(
     names: list[str], order: Sequence[int], stated: dict[Relation, Columns], first: int
 ) -> NumberedEvents:
-    """The events `names` and what is `stated` of them, renumbered from `first` in the given order."""
-    places = _places(order, first)
-    place = places.__getitem__
+    """The events `names` and what is `stated` of them by their places there, numbered from `first` along an
+    order of these places.
+    """
+    placed: Placed = [], []
+    if order == range(len(names)):
+        place = first.__add__
+    else:
+        places = array("q", bytes(8 * len(order)))  # close together: they are looked up here and there
+        deque(map(places.__setitem__, order, count(first)), maxlen=0)
+        place, placed = places.__getitem__, (names, places)
+        names = [*map(names.__getitem__, order)]
     moved: dict[Relation, Columns] = {
         relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
         for relation, (lefts, rights) in stated.items()
     }
-    ordered = map([*repeat("", first), *names].__getitem__, order)
-    return NumberedEvents(dict(zip(ordered, count(first), strict=False)), moved, (names, places[first:]))
+    return NumberedEvents(names, moved, placed)
 
 
-def _places(order: Sequence[int], first: int) -> array[int]:
-    """Where each position stands in an order; close together, for they are looked up here and there."""
-    places = array("q", bytes(8 * (first + len(order))))
-    for place, at in enumerate(order, first):
-        places[at] = place
-    return places
-
-
-def _causal(size: int, lefts: Sequence[int], rights: Sequence[int], first: int) -> Sequence[int]:
-    """An order of `size` positions from `first` in which few pairs lead downwards; none where that can be."""
-    end = first + size
-    as_stated = range(first, end)
+def _causal(size: int, lefts: Sequence[int], rights: Sequence[int]) -> Sequence[int]:
+    """An order of so many places in which few pairs lead downwards; none where that can be."""
+    as_stated = range(size)
     if all(map(lt, lefts, rights)):
         return as_stated
-    said = array("q", [-1]) * end  # where it is first said that something is before
+    said = array("q", [-1]) * size  # where it is first said that something is before
     deque(map(said.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
     if all(map(lt, map(said.__getitem__, lefts), map(said.__getitem__, rights))):
         return [*(at for at in as_stated if said[at] < 0), *dict.fromkeys(rights)]
-    return causal_order(end, lefts, rights)[first:] or as_stated
+    return causal_order(size, lefts, rights) or as_stated
 
 
 class Universe:
@@ -137,18 +131,50 @@ class Universe:
 
     `named` is the set of all positions in use, `members` those of the events in M. The first two positions
     are for `OUTSIDERS`: events that a question names and no given does. `vacant` are the positions that were
-    named once and are not now. Cost: a look-up a name.
+    named once and are not now. Cost: a look-up a name; of very many names the first ones that are asked for
+    are looked for in a pass each, a tenth of the price of a dictionary of all.
+
+    >>> universe = Universe(["a", "b"]); universe.find("b"), universe.find("c"), universe.position
+    (3, -1, {'a': 2, 'b': 3})
     """
 
     OUTSIDERS = 2
 
-    def __init__(self, position: dict[str, int], placed: Placed = ([], [])) -> None:
-        self.names = ["", "", *position]
-        self.position = position
+    def __init__(self, names: Sequence[str], placed: Placed = ([], [])) -> None:
+        self.names = ["", "", *names]
+        few = len(names) <= tuning.COLUMNS_FROM
+        self.found: dict[str, int] = dict(zip(names, count(self.OUTSIDERS), strict=False)) if few else {}
+        """The positions of the names that were asked for so far, or of all."""
+        self._passes = tuning.PASSES
         self._placed = placed
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
         self.members = 0
         self.vacant: set[int] = set()
+
+    @classmethod
+    def of(cls, givens: Givens) -> Universe:
+        """The positions of the named events, as `numbered`."""
+        found = numbered(givens, cls.OUTSIDERS)
+        return cls(found.names, found.placed)
+
+    @property
+    def position(self) -> dict[str, int]:
+        """The position of every name, in their order. Cost: linear, the first time."""
+        if len(self.found) < len(self.names) - self.OUTSIDERS:
+            names = islice(self.names, self.OUTSIDERS, None)
+            self.found = dict(zip(names, count(self.OUTSIDERS), strict=False))
+        return self.found
+
+    def find(self, name: str) -> int:
+        """The position of a name, -1 where it has none. Cost: a look-up, or a pass."""
+        at = self.found.get(name)
+        if at is None and self._passes and len(self.found) < len(self.names) - self.OUTSIDERS:
+            self._passes -= 1
+            with suppress(ValueError):
+                at = self.found[name] = self.names.index(name, self.OUTSIDERS)
+        elif at is None:
+            at = self.position.get(name)
+        return -1 if at is None else at
 
     def at(self, name: str) -> int:
         """The position of a name, a new one if need be."""
@@ -194,8 +220,8 @@ class Ground:
     def __init__(self, givens: Givens) -> None:
         found = numbered(givens, Universe.OUTSIDERS)
         self._givens = givens
-        self.universe = universe = Universe(found.position, found.placed)
-        position = universe.position
+        self.universe = universe = Universe(found.names, found.placed)
+        position = universe.position if givens.clocks or givens.internal or givens.tokens else {}
         clocks = clock_rows(givens.clocks, position) if givens.clocks else None
         self.clocks = clocks or NO_CLOCKS
         chain = [position[event] for event in givens.internal]
@@ -211,7 +237,7 @@ class Ground:
         self.unstated = frozenset([r for r, more in others.items() if not (self._stated[r][0] or more)])
         """Those of `||` and `<>` that nothing was given of at first: most logs state `<` only."""
         links = givens.links  # in which each of its names is
-        all_linked = links is not None and len(links.names) == len(position)
+        all_linked = links is not None and len(links.names) == len(found.names)
         universe.members = universe.named if all_linked else self._in_m | self._row_of_stated()
         self._subsets: dict[str, int] = {}
         self._pairs: dict[str, RowRelation] = {}
@@ -219,8 +245,10 @@ class Ground:
     @cached_property
     def stamps(self) -> StampOrder:
         """What the stamps rule out."""
-        position = self.universe.position
-        return StampOrder({position[event]: stamp for event, stamp in self._givens.stamps.items()})
+        stamps = self._givens.stamps
+        return StampOrder(
+            dict(zip(self.universe.places(stamps), stamps.values(), strict=True)) if stamps else {}
+        )
 
     @cached_property
     def _base(self) -> BaseTables:
@@ -307,7 +335,7 @@ class Ground:
         deque(
             map(named.__setitem__, joined.from_iterable(joined.from_iterable(external)), repeat(1)), maxlen=0
         )
-        everything = named.count(1) == len(self.universe.position)
+        everything = named.count(1) == len(named) - Universe.OUTSIDERS
         return self.universe.named if everything else row_of(compress(count(), named))
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
@@ -339,7 +367,7 @@ class Processes:
     Cost: linear to make; a look-up a position.
 
     >>> from microcosm.givens.columns import Message
-    >>> universe = Universe({"phone:12": 2, "shop/phone:7": 3, "upload": 4, "a:b": 5, "sent": 6})
+    >>> universe = Universe(["phone:12", "shop/phone:7", "upload", "a:b", "sent"])
     >>> processes = Processes(Givens(messages=[Message("send", "sent", "m1", "phone")]), universe)
     >>> [processes(at) for at in universe.position.values()]
     ['phone', 'shop/phone', None, None, 'phone']
@@ -352,9 +380,9 @@ class Processes:
         self._stated: list[Hashable] = [None] * len(universe)
         for events, processes in givens.whose():
             self._state(events, processes)
-        clocks = givens.clocks
-        whose = clocks.whose() if isinstance(clocks, ClockColumns) else map(_whose, clocks.values())
-        self._state(clocks, whose)
+        if clocks := givens.clocks:
+            whose = clocks.whose() if isinstance(clocks, ClockColumns) else map(_whose, clocks.values())
+            self._state(clocks, whose)
         self.add(givens.internal)
 
     def add(self, events: Iterable[str]) -> None:

@@ -55,13 +55,16 @@ class MessageColumns:
     process: Sequence[str]
     apart: Sequence[int]
 
+    def __len__(self) -> int:
+        return sum(map(bool, map(self.kind.__getitem__, self.order)))
+
     def events(self) -> Iterator[str]:
         """The events that sent or received, once for each time."""
-        return map(self.event.__getitem__, self._rows())
+        return map(self.event.__getitem__, self.rows())
 
     def processes(self) -> Iterator[str]:
         """Whose these are."""
-        return map(self.process.__getitem__, self._rows())
+        return map(self.process.__getitem__, self.rows())
 
     def messages(self) -> list[Message]:
         """One by one. Cost: linear, in one pass over each column."""
@@ -69,12 +72,13 @@ class MessageColumns:
 
     def columns(self) -> tuple[Sequence[str], ...]:
         """The kind, the event, the message and the process of each message. Cost: linear."""
-        rows = [*self._rows()]
+        rows = [*self.rows()]
         names = (self.event, self.message, self.process)
         event, message, process = ([*map(column.__getitem__, rows)] for column in names)
         return [*map(self.kind.__getitem__, rows)], event, message, process
 
-    def _rows(self) -> Iterator[int]:
+    def rows(self) -> Iterator[int]:
+        """The rows that are messages, in the order in which they are told."""
         return compress(self.order, map(self.kind.__getitem__, self.order))
 
 
@@ -121,20 +125,24 @@ class MessageBuilder:
         The latter is None where not all are told of. Cost: linear.
         """
         kinds, events, messages, processes = self._columns
-        names = [*linked]
-        numbers = array("q")
+        names, due = [*linked], 0
+        many, apart = len(names), list[int]()
+        whose: list[str | None] = [None] * (many + 1)  # the last is that of any other name
         for at in range(0, len(events), _TOGETHER):
-            part = events[at : at + _TOGETHER]
-            due = numbers[-1] + 1 if numbers else 0
-            if names[due : due + len(part)] == part:  # told in the order of the links
-                numbers.extend(range(due, due + len(part)))
+            rows = slice(at, at + _TOGETHER)
+            part = events[rows]
+            to = due + len(part)
+            if names[due:to] == part:  # told in the order of the links
+                events[rows], whose[due:to], due = names[due:to], processes[rows], to  # one string a name
+                continue
+            numbers = [*map(linked.get, part, repeat(many))]
+            deque(map(whose.__setitem__, numbers, processes[rows]), maxlen=0)
+            if many in numbers:
+                apart += compress(count(at), map(many.__eq__, numbers))
             else:
-                numbers.extend(map(linked.get, part, repeat(len(names))))
-        whose: list[str | None] = [None] * (len(names) + 1)
-        deque(map(whose.__setitem__, numbers, processes), maxlen=0)
-        apart = [] if whose.pop() is None else [*compress(count(), map(eq, numbers, repeat(len(names))))]
-        if not apart:
-            events = [*map(names.__getitem__, numbers)]  # one string a name
+                events[rows] = map(names.__getitem__, numbers)
+            due = numbers[-1] + 1
+        del whose[many]
         told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
         owners = [process for process in whose if process is not None]
         return told, owners if len(owners) == len(names) else None

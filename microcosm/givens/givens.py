@@ -93,6 +93,11 @@ class Givens:
         return len(self.external) if self.links is None else len(self.links)
 
     @property
+    def exchanged(self) -> int:
+        """How many messages there are, each for its sending and for each reception."""
+        return len(self.messages) if self.told is None else len(self.told)
+
+    @property
     def rightly_clocked(self) -> bool:
         """Whether nothing is given but clocks that are right: these say a world, and no other."""
         if not isinstance(self.clocks, ClockColumns):
@@ -167,13 +172,13 @@ class Givens:
         """Every event that any given names, members first, once each."""
         return iter(self.numbers())
 
-    def numbers(self, first: int = 0) -> dict[str, int]:
-        """The number of each named event, from `first`, in the order of `named`."""
-        found = dict(zip(self._members(), count(first), strict=False))
+    def numbers(self) -> dict[str, int]:
+        """The number of each named event, from 0, in the order of `named`."""
+        found = dict(zip(self._members(), count(), strict=False))
         refuted = chain.from_iterable(map(_ends, self.refuted.values()))
         apart = chain(refuted, self.stamps, self._apart(), *self.processes.values())
         others = dict.fromkeys(filterfalse(found.__contains__, apart))
-        found.update(zip(others, count(first + len(found)), strict=False))
+        found.update(zip(others, count(len(found)), strict=False))
         return found
 
     def listed(self) -> list[str]:

@@ -6,8 +6,10 @@ Orderings Beyond Causality, Definition 2, with one thing beyond it: a message ma
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from microcosm.errors import MicrocosmError
 
@@ -113,52 +115,53 @@ class Computation:
 
 
 def build(
-    events: Mapping[str, Sequence[tuple[str, str]]], names: Mapping[str, Sequence[str]] | None = None
+    events: Mapping[str, Sequence[tuple[str, str]]],
+    names: Mapping[str, Sequence[str]] | None = None,
+    acyclic: bool = False,
 ) -> Computation:
     """The computation of each peer's `("send" | "receive", message)` in order.
 
-    `names` are those of the events, `peer:position` where they are not given. Raises
-    `NoComputation` for a message sent twice, received twice by a peer, never sent, sent to its own
-    sender, and for a cycle. Cost: linear.
+    `names` are those of the events, `peer:position` where they are not given; `acyclic` says that no message
+    is received before it is sent. Raises `NoComputation` for a message sent twice, received twice by a peer,
+    never sent, sent to its own sender, and for a cycle. Cost: linear.
     """
     chains: list[list[int]] = []
     peer: list[int] = []
     index: list[int] = []
     message: list[int] = []
-    numbers: dict[str, int] = {}
-    send: list[int] = []
-    receptions: list[list[int]] = []
+    are_sends: list[bool] = []
     labels: list[str] = []
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
     for p, (process, chain) in enumerate(events.items()):
-        chains.append(list(range(len(peer), len(peer) + len(chain))))
-        for at, (kind, name) in enumerate(chain):
-            event = len(peer)
-            m = numbers.setdefault(name, len(numbers))
-            if m == len(send):
-                send.append(-1)
-                receptions.append([])
-            if kind == "send":
-                if send[m] >= 0:
-                    raise NoComputation(f"message {name} is sent twice")
-                send[m] = event
-            else:
-                receptions[m].append(event)
-            peer.append(p)
-            index.append(at)
-            message.append(m)
-            labels.append(names[process][at] if names is not None else f"{process}:{at + 1}")
-    for name, m in numbers.items():
-        receivers = [peer[event] for event in receptions[m]]
-        if send[m] < 0:
+        first, many = len(peer), len(chain)
+        chains.append([*range(first, first + many)])
+        peer += [p] * many
+        index += range(many)
+        message += [numbers[name] for _, name in chain]
+        are_sends += [kind == "send" for kind, _ in chain]
+        labels += [f"{process}:{at}" for at in range(1, many + 1)] if names is None else names[process]
+    send = [-1] * len(numbers)
+    receptions: list[list[int]] = [[] for _ in numbers]
+    messages = (*numbers,)
+    for event, (m, is_send) in enumerate(zip(message, are_sends, strict=True)):
+        if not is_send:
+            receptions[m].append(event)
+        elif send[m] >= 0:
+            raise NoComputation(f"message {messages[m]} is sent twice")
+        else:
+            send[m] = event
+    for name, sent, received in zip(messages, send, receptions, strict=True):
+        receivers = {peer[event] for event in received}
+        if sent < 0:
             raise NoComputation(f"message {name} is received and never sent")
-        if peer[send[m]] in receivers:
+        if peer[sent] in receivers:
             raise NoComputation(f"message {name} is sent to its own sender")
-        if len(set(receivers)) < len(receivers):
+        if len(receivers) < len(received):
             raise NoComputation(f"message {name} is received twice by one peer")
     found = Computation(
-        tuple(events), tuple(numbers), tuple(labels), chains, peer, index, message, send, receptions
+        tuple(events), messages, tuple(labels), chains, peer, index, message, send, receptions
     )
-    if linear_extension(found) is None:
+    if not acyclic and linear_extension(found) is None:
         raise NoComputation("a message is received before it is sent")
     return found
 

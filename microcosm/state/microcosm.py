@@ -242,7 +242,7 @@ class Microcosm:
     def has_member(self, event: str) -> bool:
         """Whether an event is in M: internal, or in an external correspondence (clock, token)."""
         universe = self._engine.universe
-        return bool(universe.members >> universe.position.get(event, 0) & 1)
+        return bool(universe.members >> max(0, universe.find(event)) & 1)
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one; none among very many events. Cost: linear."""

@@ -190,7 +190,10 @@ def test_the_overview_of_all_commands_loads_none_of_them() -> None:
     assert all(f"\n  {name} " in ran.stdout for name in COMMANDS)
 
 
-@pytest.mark.parametrize(("argument", "frozen"), [("", True), ("['--version']", False)])
+@pytest.mark.parametrize(
+    ("argument", "frozen"),
+    [("", True), ("['--version']", False), ("['repl', '--script', '/dev/null']", False)],
+)
 def test_only_a_process_of_its_own_ends_without_looking_for_cycles(argument: str, frozen: bool) -> None:
     code = (
         "import atexit, gc, sys\nfrom microcosm.cli.app import main\n"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm import tuning
 from microcosm.engine.ground import Universe, numbered
 from microcosm.givens.columns import OrderBuilder
 from microcosm.givens.givens import Givens
@@ -31,9 +32,8 @@ def test_events_are_numbered_along_the_order(
             givens.add(Correspondence(a, Relation.BEFORE, b))
     names = givens.listed()
     found = numbered(givens, first)
-    position = found.position
-    assert [*position.values()] == [*range(first, first + len(names))]
-    assert position.keys() == set(names)
+    position = {name: at for at, name in enumerate(found.names, first)}
+    assert sorted(found.names) == sorted(names)
     lefts, rights = found.stated[Relation.BEFORE]
     edges = [(position[a], position[b]) for a, b in stated]
     assert [*zip(lefts, rights, strict=True)] == edges
@@ -51,10 +51,28 @@ def test_names_are_placed_in_any_order(stated: list[tuple[str, str]]) -> None:
     for a, b in stated:
         givens.add(Correspondence(a, Relation.BEFORE, b))
     found = numbered(givens, Universe.OUTSIDERS)
-    universe = Universe(found.position, found.placed)
+    universe = Universe(found.names, found.placed)
+    position = {name: at for at, name in enumerate(found.names, Universe.OUTSIDERS)}
     names = [*givens.numbers()]
-    for asked in (names, names[:2], names[::-1], [*found.position], []):
-        expected = [found.position[name] for name in asked]
+    for asked in (names, names[:2], names[::-1], found.names, []):
+        expected = [position[name] for name in asked]
         assert [*universe.places(asked)] == [*universe.places(iter(asked))] == expected
     universe.at("z")
-    assert [*universe.places([*found.position])] == [*found.position.values()]
+    assert [*universe.places(found.names)] == [*position.values()]
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.lists(st.sampled_from("abcdefghz") | st.none()))
+def test_a_name_is_found_by_passes_or_by_all_positions(names: list[str], asked: list[str | None]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tuning, "COLUMNS_FROM", 0)
+        universe = Universe(names)
+    position = {name: at for at, name in enumerate(names, Universe.OUTSIDERS)}
+    for name in asked:
+        universe.names[0] = "z"  # an outsider, whose place is nobody's
+        if name is None:
+            assert universe.position == position
+            assert [*universe.position] == names
+        else:
+            assert universe.find(name) == position.get(name, -1)
+    assert universe.at("z") == len(names) + Universe.OUTSIDERS == universe.find("z")
+    assert universe.position == {**position, "z": len(names) + Universe.OUTSIDERS}

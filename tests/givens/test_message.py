@@ -7,12 +7,14 @@ import pickle
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm.engine.ground import Processes, Universe
-from microcosm.givens.columns import Message, MessageColumns, OrderBuilder
+from microcosm.givens import columns
+from microcosm.givens.columns import Message, MessageBuilder, MessageColumns, OrderBuilder
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.report import Report
@@ -51,7 +53,7 @@ def twins(draw: st.DrawFn) -> tuple[Givens, Givens]:
 
 
 def processes(givens: Givens) -> dict[str, object]:
-    universe = Universe(givens.numbers(Universe.OUTSIDERS))
+    universe = Universe([*givens.named()])
     of = Processes(givens, universe)
     return {event: of(at) for event, at in universe.position.items()}
 
@@ -86,6 +88,26 @@ def test_whose_event_it_is_is_known_from_columns(twins: tuple[Givens, Givens]) -
 def test_columns_are_copied_and_pickled(twins: tuple[Givens, Givens]) -> None:
     for copied in (copy.deepcopy, lambda givens: pickle.loads(pickle.dumps(givens))):
         assert copied(twins[0]) == twins[1]
+
+
+@given(
+    st.lists(rows.filter(bool).map(lambda many: many * 3) | rows), st.permutations("abcd"), st.integers(1, 9)
+)
+def test_messages_of_linked_events_are_known_by_their_numbers(
+    runs: list[list[Row]], names: list[str], together: int
+) -> None:
+    told, linked = MessageBuilder(), {name: at for at, name in enumerate(names)}
+    for run in runs:
+        told.extend([*zip(*run, strict=True)] or [()] * 4)
+    flat = [row for run in runs for row in run]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(columns, "_TOGETHER", together)
+        found, owners = told.told(linked)
+    whose = {event: process for _, event, _, process in flat}
+    assert found.messages() == [Message(kind, *rest) for kind, *rest in flat if kind]
+    assert len(found) == len(found.messages())
+    assert [*found.apart] == [at for at, row in enumerate(flat) if row[1] not in linked]
+    assert owners == ([whose[name] for name in names] if whose.keys() >= linked.keys() else None)
 
 
 def test_a_question_to_a_log_makes_no_objects(tmp_path: Path) -> None:

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
-from microcosm.cli.commands.order_input import communication
+from microcosm.cli.commands.order_input import communication, plain_communication
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.orderings.verdicts import classify
+from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
+from microcosm.traces.report import Report
 from tests.orderings.test_enumeration import drawn
 from tests.thorough import draws
 from tests.traces.logs import read_text
+from tests.traces.test_columns import ORIGINS, Step, log, steps
+from tests.traces.test_columns import written as file_of
 
 
 def written(rng: Random) -> str:
@@ -127,3 +135,39 @@ def test_what_a_log_keeps_contradicts_nothing_in_its_microcosm() -> None:
 def test_what_hundreds_of_logs_keep_contradicts_nothing_in_their_microcosms() -> None:
     for seed in range(40, 40 + draws(25, 300)):
         compared(seed)
+
+
+def both_ways(path: Path) -> bool:
+    """Whether a log can be read in columns; then it says the same as event by event."""
+    quick, careful = Report(), Report()
+    found = plain_communication(str(path), quick)
+    if found is not None:
+        assert found == communication(formats.read([path], report=careful), str(path), "application", careful)
+        assert quick.findings == careful.findings
+        assert quick.counts == careful.counts
+    else:
+        assert not quick.counts
+    return found is not None
+
+
+@given(steps, st.integers(1, 4), st.sets(st.integers(0, 30)), st.lists(ORIGINS, max_size=30))
+def test_a_plain_log_says_the_same_in_columns(
+    happened: list[Step], processes: int, lost: set[int], origins: list[tuple[str, int] | None]
+) -> None:
+    lines = log(happened, processes)
+    for at, line in enumerate(lines):
+        if line["kind"] == "internal" and at in lost:
+            line.update(kind="send", message=f"lost{at}")
+    for line, origin in zip(lines, origins, strict=False):
+        if origin is not None:
+            line["origin"] = origin
+    with TemporaryDirectory() as folder:
+        assert both_ways(file_of(Path(folder), lines)) == any("message" in line for line in lines)
+
+
+def test_any_log_says_the_same_in_columns_or_is_read_event_by_event(tmp_path: Path) -> None:
+    path, plain = tmp_path / "log.jsonl", 0
+    for seed in range(200):
+        path.write_text(written(Random(seed)), "utf-8")
+        plain += both_ways(path)
+    assert 10 < plain < 190

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output, progress
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -222,6 +224,8 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
     from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
     from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import show_proof
+    from microcosm.engine.ground import Universe
+    from microcosm.engine.lowering import closes_givens
     from microcosm.logic.derivation import proof_object
     from microcosm.queries.conflict import conflict
     from microcosm.queries.possible import Worlds, shown_by
@@ -229,13 +233,16 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
 
     file = source.name
     try:
-        givens = reading.given_in(source, strict=strict)
         shown: exits.InconsistentGivens | None = None
-        fits = False
-        try:
-            fits = shown_by(givens, reading.microcosm_of(givens, book)._engine.universe.places)
-        except exits.InconsistentGivens as error:
-            shown = error
+        with kept():
+            givens = reading.given_in(source, strict=strict)
+            line = cache(lambda: Universe.of(givens))
+            fits = shown_by(givens, lambda names: line().places(names))
+        if not (fits and closes_givens(book)):  # else there is a world, and the rules say no more
+            try:
+                reading.microcosm_of(givens, book)
+            except exits.InconsistentGivens as error:
+                shown, fits = error, False
         with progress.told(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))

@@ -98,13 +98,12 @@ def order(
       microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
       tail -f run.jsonl | microcosm order - --stream
     """
-    from microcosm.cli.commands.order_input import communication
     from microcosm.cli.reading import standard_input_once
     from microcosm.cli.show.orderings import explained, headline, panels, show
     from microcosm.cli.show.orderings import svg as picture
     from microcosm.orderings.ordering import Ordering
     from microcosm.orderings.verdicts import classify
-    from microcosm.tuning import gc_paused
+    from microcosm.tuning import kept
 
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
@@ -127,13 +126,12 @@ def order(
     logs = logs_of(traces, strict, together, **how)
     if svg is not None and len(logs) > 1:
         raise exits.UsageError("--svg is for one log at a time")
+    if svg is not None:
+        logs = [log.read() for log in logs]
     answers: dict[str, dict[str, object]] = {}
     for log in logs:
-        with gc_paused():
-            events = [*log.events] if svg is not None else log.events
-            computation, execution = communication(
-                events, log.files[0], level, log.report, ordered=log.in_order
-            )
+        with kept():
+            computation, execution = log.communication(level)
             told_rest(log.report)
             verdicts = classify(computation, execution)
         rows = {one: known(verdict, incomplete) for one, verdict in verdicts.items()}
@@ -142,9 +140,9 @@ def order(
             one = Ordering(explain)
             witnesses = panels(computation, execution, one, verdicts[one], rows[one])
             if svg is not None:
-                words = {event.id: event.label for event in events if event.label}
+                words = {event.id: event.label for event in log.events if event.label}
                 holes = {(one.file, one.line): one.message for one in log.report.findings if one.kind in GAPS}
-                at_holes = ((event.id, (event.file, event.line)) for event in events)
+                at_holes = ((event.id, (event.file, event.line)) for event in log.events)
                 missing = {name: holes[place] for name, place in at_holes if place in holes}
                 with files.writing(svg) as drawing:
                     drawing.write(picture(headline(one, rows[one]), witnesses, words, missing))

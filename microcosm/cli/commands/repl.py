@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -56,15 +55,14 @@ def repl(
     from microcosm.cli.session.opening import How, opened
     from microcosm.cli.session.session import Session
     from microcosm.files import STDIN, read_bytes
-    from microcosm.tuning import gc_paused
+    from microcosm.tuning import kept
 
     paths = file or []
     how = How(rulebook(rules), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
-    with gc_paused():
+    with kept():
         session = Session(opened(paths, how), how, COMMANDS)
     output.tell_warnings()
-    gc.freeze()  # it stays as long as the session: no search for garbage need go through it
     if STDIN in paths and lines is None:
         _ask_the_terminal()
     if json:

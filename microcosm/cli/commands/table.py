@@ -21,6 +21,7 @@ from microcosm.cli.show.tables import (
     stream_pairs,
 )
 from microcosm.cli.show.verdict import by_complete, words_of
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.cli.show.tables import Verdict
@@ -79,7 +80,8 @@ def table(
     for number, source in enumerate(sources):
         file = source.name
         try:
-            known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
+            with kept():
+                known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
         except exits.EXPECTED as error:
             code = exits.failure(error, "microcosm table")
             continue

@@ -97,7 +97,5 @@ def _nothing() -> Givens:
 
 def _stated(givens: Givens) -> int:
     """How many statements there are, the internal chain counting as one."""
-    parts = (
-        givens.refuted, givens.stamps, givens.clocks, givens.messages, givens.processes, givens.tokens
-    )  # fmt: skip
-    return givens.externals + sum(len(part) for part in parts) + bool(givens.internal)
+    parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
+    return givens.externals + givens.exchanged + sum(len(part) for part in parts) + bool(givens.internal)
