@@ -206,10 +206,15 @@ class Files:
 
     def identity(self) -> tuple[tuple[int, int] | None, ...]:
         """Which files lie there now: device and number of each, None where it is gone. Cost: microseconds."""
-        return tuple(
-            status and (status.st_dev, status.st_ino)
-            for status in map(_status, (self.database, self.wal, self.head))
-        )
+        found: list[tuple[int, int] | None] = []
+        for path in (self.database, self.wal, self.head):
+            try:
+                status = os.stat(path)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+        return tuple(found)
 
     def new(self) -> Files:
         """Files to build a journal in before it takes the place of this one; there is none of them yet."""
@@ -278,21 +283,16 @@ class FilesInPlace:
     def missing(self) -> bool:
         """Whether one of them was deleted, moved or replaced. Cost: one look at the folder, some 2 us."""
         now = time.time_ns()
-        status = _status(self._files.database.parent)
-        folder = status and (status.st_dev, status.st_ino, status.st_ctime_ns)
-        if folder and folder == self._settled:
+        try:
+            status = os.stat(self._files.database.parent)
+        except OSError:
+            return True
+        folder = status.st_dev, status.st_ino, status.st_ctime_ns
+        if folder == self._settled:
             return False
-        if status and folder:
-            tick = self.TICK if status.st_ctime_ns % 1_000_000_000 else self.COARSE_TICK
-            self._settled = folder if now - status.st_ctime_ns > tick else ()
+        tick = self.TICK if status.st_ctime_ns % 1_000_000_000 else self.COARSE_TICK
+        self._settled = folder if now - status.st_ctime_ns > tick else ()
         return self._files.identity() != self._opened
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except OSError:
-        return None
 
 
 def _marked(database: Path) -> bool:
