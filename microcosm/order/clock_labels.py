@@ -13,9 +13,8 @@ from itertools import count, islice
 from operator import le
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.clock_columns import ClockColumns
+from microcosm.givens.clock_columns import ClockColumns, covering, guards
 from microcosm.givens.relation import Relation
-from microcosm.givens.vector import covering, guards
 from microcosm.order.bits import from_positions
 from microcosm.order.chain_cover import UNPLACED, ChainCover
 from microcosm.order.clock_order import ClockRows

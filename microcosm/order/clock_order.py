@@ -15,8 +15,8 @@ from itertools import accumulate, count
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, between
+from microcosm.givens.clock_columns import COMPONENT, FIELD
 from microcosm.givens.relation import Relation
-from microcosm.givens.vector import COMPONENT, FIELD
 from microcosm.order.bits import from_positions, row_of
 from microcosm.order.chain_cover import ChainCover
 from microcosm.order.labels import Labels
