@@ -8,8 +8,7 @@ The kernel's own, which nothing that finds proofs uses:
 
     kernel.check           the laws by which a step is valid, and the walk over all steps
     kernel.node            what a node of JSON says, and what is wrong with its form
-    kernel.pattern         rules as patterns of steps
-    kernel.plan            rules as plans of a search
+    kernel.plan            rules as plans of a search, and as patterns of steps
     kernel.search          the search that decides what is denied, and premises without a node
     kernel.givens          the givens of one event, row by row
 

@@ -18,7 +18,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered
 from microcosm.order.chain_cover import ChainCover, ProcessOf, Wide
-from microcosm.order.clock_labels import clock_rows
+from microcosm.order.clock_order import clock_rows
 from microcosm.order.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
