@@ -36,7 +36,7 @@ from microcosm.questions.language import (
     within,
 )
 from microcosm.text.regex import read_regex
-from microcosm.text.words import shown
+from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
