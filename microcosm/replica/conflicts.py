@@ -331,7 +331,7 @@ class Edge(NamedTuple):
 
 
 class OrderGraph:
-    """The orders that chains, and correspondences in normal form (`<`, `||`, `<>`, `!<`), state; maybe cyclic."""
+    """The orders of chains and of correspondences in normal form (`<`, `||`, `<>`, `!<`), maybe cyclic."""
 
     def __init__(self, chains: Iterable[Sequence[str]], facts: Sequence[Correspondence]) -> None:
         self._chains = list(chains)

@@ -10,8 +10,7 @@ from microcosm.replica.exchange_messages import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import Process
+from microcosm.replica.network.process import Fence, Process
 from microcosm.replica.network.shared import Stating
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory

@@ -144,7 +144,7 @@ def restore(
     from microcosm.cli.replica.network import network_of
     from microcosm.replica.journal.reader import Reader
     from microcosm.replica.journal.upkeep import backup as copy
-    from microcosm.replica.network.abandoned import lost
+    from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:

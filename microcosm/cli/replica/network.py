@@ -108,7 +108,7 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.abandoned import gone, taken
+    from microcosm.replica.network.status import gone, taken
 
     with network_of(path) as (replica, durable):
         where = gone(replica, durable.process).get(name)
@@ -135,8 +135,8 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged. `mine`: see `settle_divergences`."""
-    from microcosm.replica.network.abandoned import gone, taken
     from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.status import gone, taken
 
     stating = Stating(replica, durable)
     stating.follow()
@@ -205,9 +205,9 @@ def compact(path: Path, json: options.Json = False) -> int:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.abandoned import LettingGo
     from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.shared import NetworkStore
+    from microcosm.replica.network.status import LettingGo
     from microcosm.replica.network.write_ahead import STATE
 
     with opened(path) as replica:

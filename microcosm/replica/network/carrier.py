@@ -18,13 +18,13 @@ from microcosm.replica.exchange_messages import VERSIONS
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
-from microcosm.replica.network.abandoned import LettingGo
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.network.shared import Nesting, NetworkStore, Records, ReplicaStore, Stating, Suspects
+from microcosm.replica.network.status import LettingGo
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.write_ahead import STATE, run_in_thread
