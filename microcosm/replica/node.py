@@ -28,12 +28,11 @@ from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, read_keys, require_ciphers
-from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Store
+from microcosm.replica.store import ReplicaStore, Store
 
 Answer = TypeVar("Answer")
 

@@ -17,8 +17,8 @@ from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
 from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
-from microcosm.replica.network.shared import BUCKETS, Commits
 from microcosm.replica.replica import Replica
+from microcosm.replica.store import BUCKETS, Commits
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:
