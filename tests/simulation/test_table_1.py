@@ -13,9 +13,9 @@ import pytest
 
 from microcosm.protocol.acknowledged import MF, Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
+from microcosm.protocol.comparators import KS, RST, Newtop
 from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.packets import Ack, Packet, Permit, YouCanTell
-from microcosm.protocol.timestamped import KS, RST, Newtop
 from microcosm.simulation.events import carries_message
 from microcosm.simulation.measure import RTTS, SIZES, CostRow, table
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run

@@ -14,7 +14,7 @@ from typing import Any
 
 from microcosm.protocol.hybrid.basic import HybridQueue
 from microcosm.protocol.hybrid.sliding import SlidingArray
-from microcosm.protocol.hybrid.sps import HybridOptimal
+from microcosm.protocol.hybrid.unicast import HybridOptimal
 from microcosm.protocol.machine import STRANGER, WINDOW
 from microcosm.protocol.packets import HybridMessage, Permit
 
