@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from microcosm.cli import exits, options, output
 from microcosm.errors import Contradiction, TextError, Undefined
-from microcosm.text.words import unfit
+from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
