@@ -7,8 +7,9 @@ delivered (Definition 4.3).
 The SPS-optimal one is `HybridSPS` (Algorithm 2; E1 to E9, E12 to E14). A message to j goes to the network as
 soon as nothing is missing that processes other than j sent before it (Definition 4.1); it is flagged, and its
 permit waits, only for messages to processes other than j. When a message goes out is decided in
-`HybridOptimal`, which the multicast shares, and when its permit does in `HybridSPS`. A permit for the message at index k is due when all before k are acknowledged, or all of them to
-others than its receiver, which then is that of the first one, and k is before u2.
+`HybridOptimal`, which the multicast shares, and when its permit does in `HybridSPS`. A permit for the message
+at index k is due when all before k are acknowledged, or all of them to others than its receiver, which then
+is that of the first one, and k is before u2.
 """
 
 from __future__ import annotations
