@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
@@ -248,23 +249,35 @@ Records = Sequence[tuple[str, bytes]]
 class Commit:
     """Records that somebody wants to have committed, and what became of that."""
 
-    __slots__ = ("done", "error", "leads", "number", "records", "wake")
+    __slots__ = ("done", "error", "following", "gone", "leads", "number", "records", "wake")
 
     def __init__(self, records: Records) -> None:
         self.records = records
         self.done = False
         self.leads = False
         """Whether it is its turn to write, for all who wait."""
+        self.gone = False
+        """Whether who wanted it does not wait for it any more."""
         self.number = 0
         self.error: BaseException | None = None
+        self.following: Commit | None = None
+        """Whom to wake, once it is done."""
         self.wake = threading.Lock()
         """Held until it is done, or leads."""
         self.wake.acquire()
+
+    def wake_following(self) -> None:
+        """Wake the next one that is done."""
+        if self.following is not None:
+            self.following.wake.release()
 
 
 class GroupCommit:
     """Those who wait for a commit. `append` writes records in one transaction, and returns the number of the
     last record before them; it is called by who has the `turn`.
+
+    Who is woken, with its records written, wakes the next one: were all of them woken at once, they would
+    stand in line for the interpreter.
     """
 
     def __init__(self, turn: threading.RLock, append: Callable[[Records], int]) -> None:
@@ -293,7 +306,9 @@ class GroupCommit:
             if not mine.done:
                 self._write()
         finally:
-            if not mine.done:  # interrupted
+            if mine.done:
+                mine.wake_following()
+            else:  # interrupted
                 self._withdraw(mine)
         if mine.error is not None:
             raise mine.error
@@ -314,14 +329,17 @@ class GroupCommit:
                 number = self._append([record for each in batch for record in each.records])
             except BaseException as stopped:
                 error = stopped
-        for each in batch:
-            number += len(each.records)
-            each.number, each.error, each.done = number, error, True
         with self.queue:
+            others = [each for each in batch if not (each.leads or each.gone)]
+            for each, following in pairwise(others):
+                each.following = following
+            for each in batch:
+                number += len(each.records)
+                each.number, each.error, each.done = number, error, True
             self._crowd = len(batch) + len(self.waiting)
             self._patience = min(0.25 * (perf_counter() - began), 0.01)
             self._pass_on()
-        for each in batch:
+        for each in others[:1]:
             each.wake.release()
 
     def _pass_on(self) -> None:
@@ -334,7 +352,10 @@ class GroupCommit:
     def _withdraw(self, mine: Commit) -> None:
         """Wait no more."""
         with self.queue:
-            if mine in self.waiting:
+            mine.gone = True
+            if mine.done:
+                mine.wake_following()
+            elif mine in self.waiting:
                 self.waiting.remove(mine)
                 if mine.leads:
                     self._pass_on()
