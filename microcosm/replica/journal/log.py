@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -34,7 +34,7 @@ from microcosm.replica.journal.examine import backup, disagreement, examine, loo
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
-from microcosm.replica.store import LogRecord
+from microcosm.replica.store import LogRecord, Records
 
 Mode = Literal["full", "normal", "off"]
 """`full`: what is acknowledged outlasts a loss of power. `normal`: a crash of the process; a loss of power
@@ -146,15 +146,14 @@ class Journal:
         """How long they took, syncs included."""
         return self._writer.seconds
 
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 
         Raises `JournalError` where they could not be written: then none of them is, unless the error says
         that the journal stopped, when only opening it again tells. Cost: two syncs, shared with who waits as
         well.
         """
-        for kind, payload in records:
-            _check_record(kind, payload)
+        _check_records(records)
         if self._grouping == threading.get_ident():
             assert self._group is not None
             self._group += records
@@ -192,7 +191,7 @@ class Journal:
 
     def compact(self, through: int, content: bytes) -> None:
         """Let `content` stand for the records up to `through`; durable on return, even in a `group`."""
-        _check_record("snapshot", content)
+        _check_records([("snapshot", content)])
         with self._turn:
             self._check_open()
             self._writer.compact(through, content)
@@ -213,7 +212,7 @@ class Journal:
                 self._writer.close()
             self._lock.release()
 
-    def _append(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def _append(self, records: Records) -> int:
         """Append records; the number of the last before them. The caller has the turn."""
         self._check_open()
         before = self._writer.state.last.number
@@ -236,14 +235,12 @@ class Journal:
             assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
 
 
-def _check_record(kind: str, payload: bytes) -> None:
-    if not isinstance(kind, str) or not isinstance(payload, bytes):
-        raise TypeError("a record is a kind (str) and a payload (bytes)")
-    if len(payload) > LARGEST:
-        raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
-
-
-Records = Sequence[tuple[str, bytes]]
+def _check_records(records: Records) -> None:
+    for kind, payload in records:
+        if not isinstance(kind, str) or not isinstance(payload, bytes):
+            raise TypeError("a record is a kind (str) and a payload (bytes)")
+        if len(payload) > LARGEST:
+            raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
 
 
 class Commit:

@@ -11,6 +11,7 @@ import pytest
 
 from microcosm.errors import JournalError, LockedJournal
 from microcosm.replica.journal import log as journal_log
+from microcosm.replica.store import Records
 from tests.replica.journal.journals import FAST, journal, killed
 
 
@@ -170,7 +171,7 @@ def test_who_leaves_while_it_is_written_for_breaks_no_chain(
                 pass
 
         class Leaving(journal_log.Commit):
-            def __init__(self, records: journal_log.Records) -> None:
+            def __init__(self, records: Records) -> None:
                 super().__init__(records)
                 if records[0][1] in (b"2", b"5"):
                     self.wake = Left()  # type: ignore[assignment]
@@ -178,7 +179,7 @@ def test_who_leaves_while_it_is_written_for_breaks_no_chain(
 
         append = opened._writer.append
 
-        def appended(records: journal_log.Records) -> None:
+        def appended(records: Records) -> None:
             if records:
                 written.set()
                 while not set(said) >= {2, 5}:
