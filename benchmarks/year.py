@@ -4,8 +4,8 @@ One replica in a journal of its own, in a process of its own: 400,000 events, co
 each hundred there are ten events of another device, the last of them before the first of the hundred. A
 million take ten minutes: `python -m benchmarks.year 1000000 10000`. The other device fills its window in the
 first quarter, so what is kept doubles until then, and with it what it costs to forget; then all is flat.
-*Median* is the time of the clock for that quarter, syncs included; *ratio* is the size of the journal's files,
-or the greatest memory of the process so far, to that after a quarter of the events.
+*Median* is the time of the clock for that quarter, syncs included; *ratio* is the size of the journal's
+files, or the greatest memory of the process so far, to that after a quarter of the events.
 """
 
 from __future__ import annotations
