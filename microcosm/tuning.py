@@ -208,6 +208,10 @@ FOLLOWED_FAR = 1 << 12
 VAIN_KEPT = 8
 """So many pairs of sets that hold in no pair are remembered. Benchmark: `increments`."""
 
+BARRING_KEPT = 64
+"""So many events are remembered that bar whatever both ends of a goal lead to, where they are before both.
+Benchmark: `labels`."""
+
 PAIRS_LOOKED_AFTER = 16
 """So many sets of pairs are looked after in one look ahead, no more. Benchmark: `increments`."""
 

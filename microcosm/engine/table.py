@@ -141,6 +141,8 @@ class Table:
             return False
         search = self._search
         if search is not None:
+            if search.surely_vain(a, b):
+                return False
             events = self.tables.scope.domain.bit_length()
             limit = self._worth(events)
             if search.searches <= events or limit is inf:
