@@ -46,7 +46,7 @@ class Pending:
         self._inward: list[int] = []  # and of those that lead on to it
         self._uppers = _Counted()
         self._lowers = _Counted()
-        self._late: list[tuple[int, int]] = []  # what the lower ones are to be made of that nobody asked for yet
+        self._late: list[tuple[int, int]] = []  # what lower ones are made of that nobody asked for yet
         self._starts: dict[int, int] = {}  # what `_from` found, and `_into`, since the last link came
         self._ends: dict[int, int] = {}
 
