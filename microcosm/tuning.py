@@ -115,6 +115,10 @@ LINKS_WAITING = 500
 """When more links wait than these and one for each 128 positions, they are taken in. Benchmark:
 `increments`."""
 
+POSITIONS_AN_EDGE = 0.4
+"""When searches have met so many positions for each edge, of longer rows more, that took as long as all rows
+do. Benchmark: `closure`."""
+
 ROWS_SATURATED = 1 << 16
 """Beyond so many positions rows are never all computed unasked: they would take n²/8 bytes, half a gigabyte
 here. Benchmark: `closure`."""

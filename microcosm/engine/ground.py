@@ -103,7 +103,7 @@ def _in_order(
     if order == range(len(names)):
         place = first.__add__
     else:
-        places = column(bytes(len(order)))  # looked up here and there
+        places = column([0]) * len(order)  # looked up here and there
         deque(map(places.__setitem__, order, count(first)), maxlen=0)
         place, placed = places.__getitem__, (names, places)
         names = [*map(names.__getitem__, order)]

@@ -359,7 +359,7 @@ class Rows:
         row = found.get(start, self._held[direction].get(start))
         if row is not None:
             return row
-        if self._searched > self._edges * (1 + self.size / 16384):
+        if self._searched > self._edges * (1 + self.size / 16384) * tuning.POSITIONS_AN_EDGE:
             if not self._sparse():  # searches have cost about as much as computing all rows will
                 if start in self._expected:
                     return self._hold(direction)[start]
