@@ -24,9 +24,9 @@ from microcosm.files import AnyPath, display_name, write_text
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
-from microcosm.page.minify.shorten import shortened
 from microcosm.page.packing import Column
 from microcosm.page.replicas import Replicas, replicas
+from microcosm.page.shorten import shortened
 from microcosm.page.sources import log_columns
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from microcosm.page.minify.scopes import Bracketed
 from microcosm.page.minify.tokens import Lexeme
+from microcosm.page.scopes import Bracketed
 
 
 def apart(tokens: Sequence[Lexeme]) -> list[Lexeme]:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from microcosm.page.minify.objects import apart, constants, inlined
-from microcosm.page.minify.scopes import Bracketed, renamed
 from microcosm.page.minify.tokens import Lexeme, tokens
+from microcosm.page.scopes import Bracketed, renamed
 
 _letter = re.compile(r"[\w$]")
 
