@@ -168,8 +168,8 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` to begin with, `proofs`. Raises
-        `TooLarge`, `UnknownEvent`.
+        `how` are the options of `microcosm.page.write.modelled`: `title`, `pairs` to begin with, `proofs`.
+        Raises `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
 

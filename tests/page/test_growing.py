@@ -40,7 +40,7 @@ FORMS = {
 def _few_are_many() -> Any:
     """So that a page of few events has no more in it than one of many."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("knowledge.TABLED", "write.LEFT", "growing.TABLED", "sources.MOST", "growing.MOST"):
+        for name in ("knowledge.TABLED", "write.LEFT", "growing.TABLED", "write.LINES", "growing.LINES"):
             patch.setattr(f"microcosm.page.{name}", 20)
         yield
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.page.minify import scopes
+from microcosm.page import scopes
 from microcosm.page.shorten import shortened
 from microcosm.page.write import scripts, sources
 
