@@ -43,7 +43,7 @@ OVERVIEW = {
         "table": Entry("commands.table", "The verdicts on all pairs of events."),
         "verify": Entry("commands.verify", "Check a proof, or a whole answer, with the kernel."),
         "check": Entry("commands.offline", "Whether all that is given can be true together."),
-        "repl": Entry("commands.repl", "Ask and change a microcosm in a session."),
+        "repl": Entry("session.repl", "Ask and change a microcosm in a session."),
     },
     "Questions about a whole log": {
         "find": Entry("commands.questions", "Find the events, or tuples of them, that match."),

@@ -14,7 +14,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.cli import output
-from microcosm.cli.commands import repl
+from microcosm.cli.session import repl
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.session import Session

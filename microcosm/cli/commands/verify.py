@@ -137,7 +137,7 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
     for derivation in claims.derivations if fault is None else ():
         fault = fault or kernel.check(givens, book, derivation)
     if fault is None and isinstance(stated, dict) and claims.kind != "derivation":
-        from microcosm.cli.commands import rederived
+        from microcosm.cli.commands import claims as rederived
 
         fault = rederived.fault(claims.kind, stated, givens, book, stop)
     return fault
