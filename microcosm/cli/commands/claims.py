@@ -1,17 +1,18 @@
-"""What an answer says beside its derivations, worked out anew for `verify`.
+"""What an answer handed to `verify` claims, whether its fields agree, and what of it is so.
 
-A world that is shown, or found for what is called exact, is checked against every given. What an answer
-leaves out without a proof is refuted anew, and the kernel checks the refutation. A conflict is parsed, looked
-up in the givens, and shown to be contradictory and minimal. So nothing here rests on the answer's word, and
-nothing is accepted on the word of a search. Cost: what answering cost, a search by cases at worst.
+Its derivations are for the kernel. What an answer says beside them is worked out anew: a world that is shown,
+or found for what is called exact, is checked against every given. What an answer leaves out without a proof
+is refuted anew, and the kernel checks the refutation. A conflict is parsed, looked up in the givens, and
+shown to be contradictory and minimal. So nothing here rests on the answer's word, and nothing is accepted on
+the word of a search. Cost: what answering cost, a search by cases at worst.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from microcosm.cli.commands.proof_input import MEANS, SIGNS
+from microcosm.cli import output
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.facts import GivenFacts
@@ -31,38 +32,233 @@ from microcosm.worlds.constraints import constraints_of
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
-_REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
+ONLINE = {"pair", "verdict", "derivation"}
+OFFLINE = {"pair", "verdict", "refuted", "possible", "exact", "derivations"}
+NONE_FITS = {*OFFLINE, "consistent", "derivation"}
+CHECK = {"consistent", "derivation"}
+POSSIBLE = {"pair", "possible", "worlds", "exact"}
+"""The fields that an answer of each kind has."""
+
+_MORE = {
+    "online": {"events", "schema", "lemmas", "unknown_events", "concluded"},
+    "offline": {"events", "schema", "certificate", "unknown_events"},
+    "check": {"events", "schema", "lemmas", "conflict"},
+    "possible": {"events", "schema", "conflict", "unknown_events", "ignored"},
+}
+"""The fields that it may have."""
+
+SIGNS = ("<", ">", "||", "<>")
+
+MEANS = {"<": ("<",), ">": (">",), "||": ("||",), "<>": ("<", ">")}
+"""The relations of worlds that each relation stands for."""
+
+NOTHING = "the answer has no derivation: there is nothing to verify"
 
 
-def fault(
-    kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None = None
-) -> str | None:
-    """What of an answer of this kind, whose derivations are valid, is not so; None where all of it is.
+class NotSo(MicrocosmError):
+    """Something that an answer says is not so."""
+
+
+def _require(holds: bool, fault: str) -> None:
+    if not holds:
+        raise NotSo(fault)
+
+
+def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
+    """What is wrong with a derivation or an answer; None where every step and every field holds.
 
     Where `stop` came before it was known, it is said to be not so, or `Stopped` or `Undecided` is raised.
     """
-    if (stated.get("events") or None) != (_events(stated, givens) or None):
-        return "`events` is not what the log says of the events of this answer"
+    if isinstance(stated, dict) and "questions" in stated:
+        from functools import partial
+
+        from microcosm.questions import recheck
+        from microcosm.state.evolve import built
+
+        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
+    try:
+        if not isinstance(stated, dict) or "rule" in stated or not _ANSWERS & stated.keys():
+            return kernel.check(givens, book, stated)
+        kind = _kind(stated)
+        for derivation in _claimed(stated, kind):
+            if (why := kernel.check(givens, book, derivation)) is not None:
+                return why
+        _look_beside(kind, stated, givens, book, stop)
+    except NotSo as error:
+        return str(error)
+    return None
+
+
+_ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}
+"""Fields that answers have and derivations have not."""
+
+
+def _kind(stated: dict[str, Any]) -> str:
+    """Which command's answer it is, by the fields that it has. Raises `NotSo` where one too many or few."""
+    if "derivations" in stated:
+        kind, fields = "offline", NONE_FITS if "consistent" in stated else OFFLINE
+    elif "worlds" in stated:
+        kind, fields = "possible", POSSIBLE
+    elif "consistent" in stated:
+        kind, fields = "check", CHECK
+    else:
+        kind, fields = "online", ONLINE
+        said = "nothing in such an answer comes with a derivation or a world to verify"
+        _require("derivation" in stated, said)
+    if unknown := sorted(set(stated) - fields - _MORE[kind]):
+        raise NotSo(f"the answer has a field {unknown[0]!r} that no such answer has")
+    if missing := sorted(fields - set(stated)):
+        raise NotSo(f"the answer has no field {missing[0]!r}")
+    _require(
+        stated.get("schema", output.SCHEMA) == output.SCHEMA, f"the answer's schema is not {output.SCHEMA}"
+    )
+    return kind
+
+
+# -- whether the answer agrees with itself ------------------------------------------------------------------
+
+
+def _claimed(stated: dict[str, Any], kind: str) -> list[object]:
+    """The derivations that the kernel has to accept. Raises `NotSo` where the answer contradicts itself."""
+    if kind == "check":
+        return _contradiction(stated)
+    match stated["pair"]:
+        case [str(left), str(right)] if left != right:
+            claimed = {"online": _online, "offline": _offline, "possible": _possible}
+            return claimed[kind](stated, left, right)
+    raise NotSo("the answer's pair is not two events")
+
+
+def _online(stated: dict[str, Any], left: str, right: str) -> list[object]:
+    derivation, verdict = _with_lemmas(stated), stated["verdict"]
+    _require(
+        verdict in (*SIGNS, "?"),
+        "the answer's verdict is no relation that online decision making concludes",
+    )
+    told_by_complete = verdict == "||" and _concludes(derivation, "offline", left, verdict, right)
+    _require(
+        told_by_complete or _concludes(derivation, "online", left, verdict, right),
+        "the derivation does not conclude what the answer says of its pair",
+    )
+    return [derivation]
+
+
+def _offline(stated: dict[str, Any], left: str, right: str) -> list[object]:
+    derivations, verdict, refuted = stated["derivations"], stated["verdict"], stated["refuted"]
+    if "consistent" in stated:  # no world fits, so it says nothing of its pair
+        nothing = [verdict, refuted, stated["possible"], derivations] == [None, [], [], {}]
+        said = "where no world fits, there is no verdict on any pair"
+        _require(nothing and stated["exact"] is True, said)
+        return _contradiction(stated)
+    _require(isinstance(derivations, dict) and bool(derivations), NOTHING)
+    known = isinstance(refuted, list) and all(sign in SIGNS for sign in refuted)
+    _require(known, "`refuted` lists relations among < > || <>")
+    _require(
+        verdict is None or verdict in SIGNS,
+        "the answer's verdict is no relation that offline decision making concludes",
+    )
+    said_signs = {f"!{sign}" for sign in refuted} | ({verdict} if verdict is not None else set())
+    _require(
+        said_signs == derivations.keys() and len(set(refuted)) == len(refuted),
+        "the answer's derivations are not those of its verdict and of what it refutes",
+    )
+    _require(
+        stated["possible"] == [sign for sign in SIGNS[:3] if sign not in refuted],
+        "`possible` is not what is left of < > || when `refuted` is taken away",
+    )
+    _require(isinstance(stated["exact"], bool), "`exact` is true or false")
+    for sign, derivation in derivations.items():
+        _require(derivation is not None, f"there is no derivation of {sign} to verify: a solver decided it")
+        _require(
+            _concludes(derivation, "offline", left, sign, right),
+            f"the derivation of {sign} does not conclude what the answer says of its pair",
+        )
+    _require("certificate" not in stated, "a certificate is of what has no derivation")
+    return [*derivations.values()]
+
+
+def _possible(stated: dict[str, Any], left: str, right: str) -> list[object]:
+    worlds, possible = stated["worlds"], stated["possible"]
+    in_order = isinstance(possible, list) and possible == [sign for sign in SIGNS[:3] if sign in possible]
+    _require(in_order, "`possible` lists relations among < > ||, in this order")
+    shown = isinstance(worlds, dict) and worlds.keys() <= set(possible)
+    _require(shown, "`worlds` has worlds of what is possible")
+    _require(isinstance(stated["exact"], bool), "`exact` is true or false")
+    _require(
+        not stated["exact"] or worlds.keys() == set(possible),
+        "`exact` is true, and something possible has no world",
+    )
+    _require(
+        ("conflict" in stated) != bool(possible),
+        "a `conflict` is told where nothing is possible, and nowhere else",
+    )
+    return []
+
+
+def _contradiction(stated: dict[str, Any]) -> list[object]:
+    derivation = _with_lemmas(stated)
+    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
+    _require(
+        stated["consistent"] is False and isinstance(said, dict),
+        "the answer does not say that the microcosm is inconsistent",
+    )
+    assert isinstance(said, dict)
+    _require(said.get("relation") == "contradiction", "the derivation does not conclude a contradiction")
+    return [derivation]
+
+
+def _with_lemmas(stated: dict[str, Any]) -> object:
+    """The derivation of an answer, with the lemmas that stand beside it. Raises `NotSo` where it has none."""
+    derivation = stated["derivation"]
+    _require(derivation is not None, NOTHING)
+    if isinstance(derivation, dict) and "lemmas" in stated:
+        return {**derivation, "lemmas": stated["lemmas"]}
+    return derivation
+
+
+def _concludes(derivation: object, judgement: str, left: str, sign: str, right: str) -> bool:
+    """Whether a derivation concludes `left sign right`."""
+    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
+    if sign in (">", "!>"):
+        left, sign, right = right, sign.replace(">", "<"), left
+    return said == {"judgement": judgement, "left": left, "relation": sign, "right": right}
+
+
+# -- what it says beside its derivations --------------------------------------------------------------------
+
+_REFUTES = {"<": "!<", ">": "!>", "||": "!||"}
+
+
+def _look_beside(
+    kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None
+) -> None:
+    """Raise `NotSo` where something is not so in an answer of this kind whose derivations are valid."""
+    _require(
+        (stated.get("events") or None) == (_events(stated, givens) or None),
+        "`events` is not what the log says of the events of this answer",
+    )
     named = set(givens.named())
     pair = stated.get("pair", [])
     strangers = [event for event in pair if event not in named]
-    if stated.get("unknown_events", strangers) != strangers:
-        return "`unknown_events` is not what the microcosm does not name of the pair"
+    _require(
+        stated.get("unknown_events", strangers) == strangers,
+        "`unknown_events` is not what the microcosm does not name of the pair",
+    )
     if kind == "offline" and "consistent" not in stated and book.instances == read_rules().instances:
         # Under other rules a verdict may refute nothing, and a relation that is left not be the verdict.
-        meant = MEANS.get(stated["verdict"], SIGNS)
-        if not {*stated["possible"]} <= {*meant}:
-            return "what is possible is not what the verdict says"
-        if stated["verdict"] is None and len(stated["possible"]) < 2:
-            return "the answer has no verdict, though what it refutes leaves one relation at most"
+        meant, possible = {*MEANS.get(stated["verdict"], SIGNS)}, stated["possible"]
+        _require({*possible} <= meant, "what is possible is not what the verdict says")
+        _require(
+            stated["verdict"] is not None or len(possible) > 1,
+            "the answer has no verdict, though what it refutes leaves one relation at most",
+        )
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
-            return _inexact(stated["possible"], pair, givens, stop)
+            _look_for_worlds(stated["possible"], pair, givens, stop)
         case "check":
-            return _conflict(stated.get("conflict"), givens, stop)
+            _look_at_conflict(stated.get("conflict"), givens, stop)
         case "possible":
-            return _possible(stated, pair, givens, stop)
-    return None
+            _look_at_worlds(stated, pair, givens, stop)
 
 
 def _events(stated: dict[str, Any], givens: Givens) -> object:
@@ -73,19 +269,22 @@ def _events(stated: dict[str, Any], givens: Givens) -> object:
     return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
-def _inexact(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
-    """Why it is not known that some world has each of the relations."""
+def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
+    """Find a world for each of the relations. Raises `NotSo`."""
     from microcosm.queries.possible import Worlds
 
-    if unheeded := ignored(givens):
-        return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
+    _require_heeded(givens)
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)
     for sign in possible:
         world = found.worlds.get(Relation(sign))
-        if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:
-            return f"`exact` is true, and no world was found that has {sign}"
-    return None
+        fits = world is not None and _unfit(world.order, world.before, sign, pair, givens) is None
+        _require(fits, f"`exact` is true, and no world was found that has {sign}")
+
+
+def _require_heeded(givens: Givens) -> None:
+    unheeded = ", ".join(ignored(givens))
+    _require(not unheeded, f"`exact` is true, though worlds do not take into account: {unheeded}")
 
 
 def _unfit(
@@ -96,48 +295,51 @@ def _unfit(
     if sorted(order) != sorted(events):
         return "its order is not one of all events"
     at = {event: number for number, event in enumerate(events)}
-    world = Candidate([at[event] for event in order], [(at[a], at[b]) for a, b in before])
     known = constraints_of(givens, at, len(at))
     a, b = (at[event] for event in pair)
-    match sign:
-        case "||":
-            known.concurrent.append((a, b))
-        case _:
-            known.before.append((a, b) if sign == "<" else (b, a))
-    return fit.fault(known, world)
+    if sign == "||":
+        known.concurrent.append((a, b))
+    else:
+        known.before.append((a, b) if sign == "<" else (b, a))
+    return fit.fault(known, _numbered(order, before, at))
 
 
-def _possible(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
-    """What is not so in an answer of `possible`."""
-    possible = stated["possible"]
-    unheeded = list(ignored(givens))
-    if stated.get("ignored", unheeded) != unheeded:
-        return "`ignored` is not what worlds do not take into account"
+def _numbered(order: Sequence[str], before: Sequence[tuple[str, str]], at: Mapping[str, int]) -> Candidate:
+    return Candidate([at[event] for event in order], [(at[a], at[b]) for a, b in before])
+
+
+def _look_at_worlds(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
+    """Raise `NotSo` where something is not so in an answer of `possible`."""
+    possible, unheeded = stated["possible"], list(ignored(givens))
+    _require(
+        stated.get("ignored", unheeded) == unheeded, "`ignored` is not what worlds do not take into account"
+    )
     if not possible:
-        return _conflict(stated["conflict"], givens, stop) or _unproved(None, pair, givens, stop)
-    if unheeded and stated["exact"]:
-        return f"`exact` is true, though worlds do not take into account: {', '.join(unheeded)}"
+        _look_at_conflict(stated["conflict"], givens, stop)
+        _prove(None, pair, givens, stop)
+        return
+    if stated["exact"]:
+        _require_heeded(givens)
     for sign, shown in stated["worlds"].items():
         match shown:
             case [list(order), list(before)] if _are_names(order) and all(map(_is_pair, before)):
                 pairs = [(a, b) for a, b in before]
             case _:
-                return f"the world of {sign} is not an order of events and pairs of them"
+                raise NotSo(f"the world of {sign} is not an order of events and pairs of them")
         ends = {event for both in pairs for event in both}
-        if not ends <= set(order):
-            return f"the world of {sign} orders events that it has not"
-        if (why := _unfit(order, pairs, sign, pair, givens)) is not None:
-            return f"the world of {sign} does not fit: {why}"
-        if pairs != _reduced(order, pairs):
-            return f"the world of {sign} is not shown by its transitive reduction"
+        _require(ends <= set(order), f"the world of {sign} orders events that it has not")
+        why = _unfit(order, pairs, sign, pair, givens)
+        _require(why is None, f"the world of {sign} does not fit: {why}")
+        world = _numbered(order, pairs, {event: number for number, event in enumerate(order)})
+        reduced = sorted((order[a], order[b]) for a, b in world.reduction())
+        _require(pairs == reduced, f"the world of {sign} is not shown by its transitive reduction")
     for sign, refuted in _REFUTES.items():
-        if sign not in possible and (why := _unproved(refuted, pair, givens, stop)) is not None:
-            return why
-    return None
+        if sign not in possible:
+            _prove(refuted, pair, givens, stop)
 
 
-def _unproved(sign: str | None, pair: Sequence[str], givens: Givens, stop: Stop | None) -> str | None:
-    """Why it is not known that a relation is refuted; None for the sign: that no world fits at all."""
+def _prove(sign: str | None, pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
+    """Prove that a relation is refuted, or (None) that no world fits at all. Raises `NotSo`."""
     from microcosm.queries.offline import Inconsistent
     from microcosm.state.evolve import clash_node
     from microcosm.state.microcosm import Microcosm
@@ -155,28 +357,33 @@ def _unproved(sign: str | None, pair: Sequence[str], givens: Givens, stop: Stop 
         proof = error.derivation if sign is None else None
     what = "that no world fits" if sign is None else f"{sign}, which the answer leaves out,"
     if proof is None:
-        return f"there is no derivation of {what} to verify"
+        raise NotSo(f"there is no derivation of {what} to verify")
     why = kernel.check(givens, read_rules(), proof.to_json())
-    return None if why is None else f"the derivation of {what} is not valid: {why}"
+    _require(why is None, f"the derivation of {what} is not valid: {why}")
 
 
-def _conflict(stated: object, givens: Givens, stop: Stop | None) -> str | None:
-    """Why some statements are no minimal set of givens that contradict one another; null claims nothing."""
+def _look_at_conflict(stated: object, givens: Givens, stop: Stop | None) -> None:
+    """Raise `NotSo` where statements are no minimal set of givens that contradict one another.
+
+    Null claims nothing.
+    """
     if stated is None:
-        return None
+        return
     if not isinstance(stated, list) or not stated or not _are_names(stated):
-        return "`conflict` lists statements"
-    facts = GivenFacts(givens)
-    parts = [_given(text, facts) for text in stated]
-    if None in parts:
-        return f"`conflict` has what the microcosm is not given: `{stated[parts.index(None)]}`"
-    given = [part for part in parts if part is not None]
-    if (why := _unproved(None, (), _together(given, givens), stop)) is not None:
-        return f"of `conflict`: {why}"
+        raise NotSo("`conflict` lists statements")
+    facts, given = GivenFacts(givens), list[OneGiven]()
+    for text in stated:
+        if (part := _given(text, facts)) is None:
+            raise NotSo(f"`conflict` has what the microcosm is not given: `{text}`")
+        given.append(part)
+    try:
+        _prove(None, (), _together(given, givens), stop)
+    except NotSo as error:
+        raise NotSo(f"of `conflict`: {error}") from None
     for at, text in enumerate(stated):
-        if not _has_world(_together([*given[:at], *given[at + 1 :]], givens), stop):
-            return f"`conflict` is not minimal: the others contradict one another without `{text}`"
-    return None
+        less = _has_world(_together([*given[:at], *given[at + 1 :]], givens), stop)
+        said = f"`conflict` is not minimal: the others contradict one another without `{text}`"
+        _require(less, said)
 
 
 def _given(text: str, known: GivenFacts) -> OneGiven | None:
@@ -217,15 +424,7 @@ def _has_world(givens: Givens, stop: Stop | None) -> bool:
     if world is None:
         return False
     at = {event: number for number, event in enumerate(givens.named())}
-    shown = Candidate([at[event] for event in world.order], [(at[a], at[b]) for a, b in world.before])
-    return fit.fault(constraints_of(givens, at, len(at)), shown) is None
-
-
-def _reduced(order: Sequence[str], before: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The transitive reduction of what some pairs of events generate, sorted by name."""
-    at = {event: number for number, event in enumerate(order)}
-    world = Candidate(list(range(len(order))), [(at[a], at[b]) for a, b in before])
-    return sorted((order[a], order[b]) for a, b in world.reduction())
+    return fit.fault(constraints_of(givens, at, len(at)), _numbered(world.order, world.before, at)) is None
 
 
 def _are_names(value: Iterable[object]) -> bool:
