@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 OVERVIEW = {
     "Ask": {
-        "demo": Entry("commands.demo", "A tour in one screen."),
+        "demo": Entry("commands.help", "A tour in one screen."),
         "online": Entry("commands.online", "The verdict on two events, and its proof."),
         "offline": Entry("commands.offline", "What cannot be and what must be of two events."),
         "why": Entry("commands.online", "Why the verdict is what it is, in words and as a tree."),
@@ -53,30 +53,30 @@ OVERVIEW = {
     "Change and compare": {
         "evolve": Entry("commands.evolve", "Evolve a microcosm, step by step or not at all."),
         "merge": Entry("commands.evolve", "The union of what several microcosms know."),
-        "bisim": Entry("commands.bisim", "Whether two microcosms will ever deduce differently."),
-        "diff": Entry("commands.bisim", "What each of two microcosms knows that the other does not."),
+        "bisim": Entry("commands.evolve", "Whether two microcosms will ever deduce differently."),
+        "diff": Entry("commands.evolve", "What each of two microcosms knows that the other does not."),
     },
     "Logs": {
-        "events": Entry("commands.events", "The events of a log, with their words, in natural order."),
+        "events": Entry("commands.logs", "The events of a log, with their words, in natural order."),
         "extract": Entry("commands.logs", "The microcosm of a log."),
-        "collect": Entry("commands.collect", "Receive the spans of running programs, over OTLP."),
+        "collect": Entry("commands.logs", "Receive the spans of running programs, over OTLP."),
         "trace": Entry("commands.logs", "Convert a log to the own format, JSON lines or Parquet."),
     },
     "See": {
         "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
-        "view": Entry("commands.view", "The same page in a browser, with a session behind it."),
-        "draw": Entry("commands.draw", "A small drawing: SVG, DOT or Mermaid."),
+        "view": Entry("commands.page", "The same page in a browser, with a session behind it."),
+        "draw": Entry("commands.page", "A small drawing: SVG, DOT or Mermaid."),
     },
     "Orderings and protocols": {
         "order": Entry("commands.order", "Which message orderings a log keeps, and could have kept."),
         "simulate": Entry("commands.simulate", "Run a delivery protocol on a simulated network."),
-        "explore": Entry("commands.explore", "Follow every interleaving of a few messages."),
+        "explore": Entry("commands.simulate", "Follow every interleaving of a few messages."),
     },
     "Replicas, Spark and the rest": {
         "replica": Entry("replica.files", "A durable microcosm that exchanges what it knows."),
         "spark": Entry("commands.spark", "Many microcosms and traces at once, on Spark."),
         "rules": Entry("commands.rules", "The rules of the calculus: list, show, check them."),
-        "doctor": Entry("commands.demo", "What this installation can do."),
+        "doctor": Entry("commands.help", "What this installation can do."),
         "help": Entry("commands.help", "What a command does; all of it as a manual page."),
     },
 }

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.view"
+_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 Words: TypeAlias = Callable[[str], str]

@@ -38,8 +38,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     """`never …`, `every …`, `possibly …`, `definitely …`, `assert …`: whether it holds, with witnesses and
     what would settle it.
     """
-    from microcosm.cli.commands.questions import fields
-    from microcosm.cli.show.questions import report
+    from microcosm.cli.commands.questions import fields, report
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
@@ -55,7 +54,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
 
 def find(session: Session, sentence: Sentence) -> Answer:
     """`find SOUGHT`: the events that match, or the tuples for which it is true; apart, those open."""
-    from microcosm.cli.show.questions import found_lines, row
+    from microcosm.cli.commands.questions import found_lines, row
 
     known = session.known
     found = known.find(
