@@ -17,8 +17,7 @@ from typer.core import TyperGroup
 
 from microcosm import tuning
 from microcosm.cli import exits, options, output
-from microcosm.cli.completing import VARIABLE, answered
-from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
+from microcosm.cli.parsing import COMPLAINT, SETTINGS, VARIABLE, answered, as_written, complaint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import other_project
 

@@ -37,6 +37,7 @@ Traces = Annotated[
     list[str],
     typer.Argument(metavar="TRACE", help="Logs of executions, or folders of them; - is standard input."),
 ]
+Journal = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Rules = Annotated[
     str | None, typer.Option("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones.")

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session.following import Following, reread
-from microcosm.cli.session.opening import How
-from microcosm.cli.session.page_session import VERSIONS, SessionBehind
+from microcosm.cli.session.page_session import VERSIONS, Following, SessionBehind, reread
+from microcosm.cli.session.session import How
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
 from tests.page.talking import at_once, behind, written

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.session.following import Following, reread
-from microcosm.cli.session.opening import How
-from microcosm.cli.session.page_session import SessionBehind
+from microcosm.cli.session.page_session import Following, SessionBehind, reread
+from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
 from microcosm.page.turns import Turns

@@ -421,7 +421,7 @@ def test_two_replicas_are_shown_as_diff_ranks_their_news_and_asked_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from microcosm.cli.commands.page import _beside, sources_of
-    from microcosm.cli.session.opening import How
+    from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import read_rules
 
     phone, laptop = tmp_path / "phone.mc", tmp_path / "laptop.mc"

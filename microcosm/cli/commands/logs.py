@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.options import StrictLog
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def trace(
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     reading.standard_input_once(traces)
     report, paths = reading.report_of(strict), files.expanded(traces)
-    with progress.reading(paths, report):
+    with output.reading(paths, report):
         events = reading.events_of(paths, report, **options.of_logs())
         if to.endswith(".parquet"):
             with files.writing_bytes(to) as binary:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.tuning import kept
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def offline(
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
     try:
-        with progress.told("deciding", units="steps") as steps:
+        with output.progress("deciding", units="steps") as steps:
             found = known.offline(
                 left,
                 right,
@@ -171,7 +171,7 @@ def possible(
     known = reading.load(files, rules, strict=strict)
     left, right = reading.pair_of(known, left, right)
     stop = options.stop_after(limit)
-    with progress.told("searching", units="steps") as steps:
+    with output.progress("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
     if found.ignored:
@@ -243,7 +243,7 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
                 reading.microcosm_of(givens, book)
             except exits.InconsistentGivens as error:
                 shown, fits = error, False
-        with progress.told(f"checking {file}", units="steps") as steps:
+        with output.progress(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))
             found = None if fits else conflict(givens, stop)

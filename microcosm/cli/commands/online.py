@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     by_complete,
@@ -61,7 +61,7 @@ def online(
     left, right = reading.pair_of(known, left, right)
     if must_exist:
         known.require(left, right)
-    with progress.told("proving"):
+    with output.progress("proving"):
         verdict, offline = stands(known, left, right)
         proof = proof_of(known, left, right, offline=offline)
     note_unknown_events(known, left, right)
@@ -127,7 +127,7 @@ def why(
     verdict, offline = stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
-        with progress.told("proving"):
+        with output.progress("proving"):
             proof = proof_of(known, left, right, offline=offline)
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")

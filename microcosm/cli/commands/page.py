@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microcosm import files
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.cli.session.opening import How
     from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import RuleBook
     from microcosm.page.turns import Turns
     from microcosm.questions.language import Questions
@@ -99,7 +99,7 @@ def page(
     beside = None if two is None else read_source(two, book, strict)[0]
     pairs = [reading.pair_of(known, *asked) for asked in pair]
     try:
-        with progress.told("writing the page"):
+        with output.progress("writing the page"):
             head, columns = contents(
                 known,
                 title=title,
@@ -212,9 +212,8 @@ def view(
       microcosm view phone.mc laptop.mc
     """
     from microcosm.cli.reading import rulebook
-    from microcosm.cli.session.following import Following
-    from microcosm.cli.session.opening import How, opened
-    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.page_session import Following, SessionBehind
+    from microcosm.cli.session.session import How, opened
     from microcosm.page.turns import Turns
     from microcosm.traces.text.lines import only_whole_lines
 
@@ -233,7 +232,7 @@ def view(
             first = opened(file, how)
         behind = SessionBehind(first, how, read_only=read_only, questions=questions)
     output.tell_warnings()
-    with progress.told("drawing the page"):
+    with output.progress("drawing the page"):
         behind.contents()
     gc.freeze()
     turns, ending = Turns(limit), Event()
@@ -251,8 +250,8 @@ def _beside(
     one: Source, two: Source, how: How, read_only: bool, questions: Sequence[Questions]
 ) -> SessionBehind:
     """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
-    from microcosm.cli.session.opening import Opened
     from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import Opened
     from microcosm.page.replicas import replicas
 
     (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
@@ -264,8 +263,8 @@ def _beside(
 
 def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
     """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
-    from microcosm.cli.session.opening import How, Opened
     from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import How, Opened
     from microcosm.page.turns import Turns
 
     how = How(known.rules, known.strict, edit=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
     draw,
@@ -118,7 +118,7 @@ def _streamed(file: str, known: Microcosm) -> None:
 def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
-        with progress.written(len(events)) as told:
+        with output.writing(len(events)) as told:
             for row in _lines(known):
                 output.say_all(row, told.did)
     else:
@@ -259,7 +259,7 @@ def _left(
     elif every:
         name = {event: words(event) for event in events}
         sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
-        with progress.written(len(events)) as told:
+        with output.writing(len(events)) as told:
             for row in pair_texts(pairs.rows(), "{}, ", name, sign):
                 output.say_all(row, told.did)
     elif len(events) < 2:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.errors import MicrocosmError, TextError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def verify(
         if not _concludes_contradiction(stated) and not surely_consistent(givens, book):
             reading.microcosm_of(givens, book)  # of givens that exclude each other nothing else is said
         limited = Limited(options.stop_after(limit))
-        with progress.told("verifying", units="steps") as steps:
+        with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
             if json:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.replica import authors as replica_authors
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
@@ -20,17 +19,15 @@ keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-for part in (replica_knowledge, replica_status, replica_members, replica_authors):
+for part in (replica_knowledge, replica_status, replica_members):
     app.registered_commands += part.app.registered_commands
 app.add_typer(replica_members.member, name="member")
 app.add_typer(keys, name="key")
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
-
 
 @app.command("fsck")
 def fsck(
-    path: Path,
+    path: options.Journal,
     repair: Annotated[
         bool,
         typer.Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was."),
@@ -97,7 +94,7 @@ def _lines(found: FsckReport) -> list[str]:
 
 @app.command("backup")
 def backup(
-    path: Path,
+    path: options.Journal,
     out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
     json: options.Json = False,
     rules: options.Rules = None,
@@ -122,7 +119,7 @@ def backup(
     return exits.HOLDS
 
 
-File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+Keys = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 
 
 @app.command("restore")
@@ -167,7 +164,7 @@ def restore(
 
 
 @keys.command("new")
-def new(file: File, json: options.Json = False) -> int:
+def new(file: Keys, json: options.Json = False) -> int:
     """Make a key file for a group of replicas; bring it to each of them on a way that others cannot read.
 
     \b
@@ -191,7 +188,7 @@ def new(file: File, json: options.Json = False) -> int:
 
 @keys.command("rotate")
 def rotate(
-    file: File,
+    file: Keys,
     overlap: Annotated[
         float,
         typer.Option("--overlap", metavar="HOURS", min=0.01, help="How long the old key is still accepted."),

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
-
 
 @app.command("init")
 def init(
-    path: Path,
+    path: options.Journal,
     name: Annotated[str, typer.Option("--name", metavar="N", help="What the others call this replica.")],
     member: Annotated[
         list[str] | None,
@@ -40,7 +38,7 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-    from pathlib import Path as File
+    from pathlib import Path
 
     from microcosm.replica.ledger.signing import can_sign
     from microcosm.text.words import unfit
@@ -48,7 +46,7 @@ def init(
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:
         raise exits.UsageError(f"--name and --member: {fault}")
-    if File(path).exists():
+    if Path(path).exists():
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
@@ -67,7 +65,7 @@ def init(
 
 @app.command("query")
 def query(
-    path: Path,
+    path: options.Journal,
     left: options.First,
     right: options.Second,
     offline: Annotated[
@@ -140,7 +138,7 @@ def query(
 
 
 @app.command("import")
-def import_(path: Path, file: options.File, json: options.Json = False) -> int:
+def import_(path: options.Journal, file: options.File, json: options.Json = False) -> int:
     """Take over what a microcosm file states, all of it or nothing.
 
     Its internal events happen at the replica, those of them that it does not know, in order; its external and
@@ -175,7 +173,7 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
 
 
 @app.command("export")
-def export(path: Path, out: options.Out = None, json: options.Json = False) -> int:
+def export(path: options.Journal, out: options.Out = None, json: options.Json = False) -> int:
     """Write what a replica knows as a microcosm file; what is set aside is left out.
 
     \b

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
 
 
@@ -33,7 +32,7 @@ Author = Annotated[
 
 @member.command("add")
 def add(
-    path: Path,
+    path: options.Journal,
     name: Name,
     address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
     author: Author = None,
@@ -64,7 +63,7 @@ def add(
 
 
 @member.command("evict")
-def evict(path: Path, name: Name, json: options.Json = False) -> int:
+def evict(path: options.Journal, name: Name, json: options.Json = False) -> int:
     """Give a member up for good: nothing of its incarnation is accepted any more, nothing waits for it.
 
     The others follow as soon as they hear of it. It comes back as a new incarnation, which is added anew.
@@ -84,7 +83,7 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
 
 @member.command("replace")
 def replace(
-    path: Path,
+    path: options.Journal,
     name: Name,
     address: Annotated[
         str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
@@ -151,7 +150,7 @@ def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> li
 
 
 @app.command("renew")
-def renew(path: Path, author: Author = None, json: options.Json = False) -> int:
+def renew(path: options.Journal, author: Author = None, json: options.Json = False) -> int:
     """Begin a new incarnation: after an eviction, or where the journal is an old copy.
 
     What it knows stays. What it had sent and nobody acknowledged is lost, and the others must evict the old
@@ -178,22 +177,22 @@ def renew(path: Path, author: Author = None, json: options.Json = False) -> int:
 
 
 @app.command("compact")
-def compact(path: Path, json: options.Json = False) -> int:
+def compact(path: options.Journal, json: options.Json = False) -> int:
     """Put a snapshot in the place of all records, so that the journal is small and opens fast.
 
     \b
     Example:
       microcosm replica compact phone.journal
     """
-    from pathlib import Path as File
+    from pathlib import Path
 
     from microcosm.replica.network.write_ahead import STATE
 
-    before = File(path).stat().st_size if File(path).exists() else 0
+    before = Path(path).stat().st_size if Path(path).exists() else 0
     with network_of(path) as (replica, durable):
         replica.recorded(STATE, durable.export())
         replica.compact()
-    after = File(path).stat().st_size
+    after = Path(path).stat().st_size
     if json:
         output.emit({"file": path, "before": before, "after": after})
     else:
@@ -308,9 +307,8 @@ def serve(
     import asyncio
 
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.cli.replica.monitor import Doors
+    from microcosm.cli.replica.monitor import Doors, Log
     from microcosm.cli.replica.serving import Serving
-    from microcosm.cli.replica.warnings import Log
     from microcosm.errors import MicrocosmError
     from microcosm.replica.ledger.forgetting import Forgetting
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
@@ -52,8 +52,7 @@ def repl(
     """
     from microcosm.cli.reading import rulebook
     from microcosm.cli.session.commands import COMMANDS
-    from microcosm.cli.session.opening import How, opened
-    from microcosm.cli.session.session import Session
+    from microcosm.cli.session.session import How, Session, opened
     from microcosm.files import STDIN, read_bytes
     from microcosm.tuning import kept
 
@@ -107,7 +106,7 @@ def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
 
 def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
     """Answer a line; what it counts for the exit code, and whether it ends the session."""
-    with progress.told("answering", units="steps") as session.work:
+    with output.progress("answering", units="steps") as session.work:
         answer = session.answer(line)
         if answer is None or answer.ends:
             return exits.HOLDS, answer is not None
