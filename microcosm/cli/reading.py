@@ -14,7 +14,7 @@ from microcosm.errors import Contradiction
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text.names import NAME, quote
-from microcosm.text.words import STRING, unquote
+from microcosm.text.statement import STRING, unquote
 from microcosm.tuning import kept
 
 if TYPE_CHECKING:

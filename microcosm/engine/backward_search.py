@@ -16,10 +16,9 @@ from collections.abc import Sequence
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT
-from microcosm.engine.join import Join, RelationScope
+from microcosm.engine.join import Join, Pointwise, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.reachability import Reachability
-from microcosm.engine.views import Pointwise
 from microcosm.order.bits import bits, lowest
 
 Ends = tuple[int, int]

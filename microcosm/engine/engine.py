@@ -16,9 +16,8 @@ from typing import NamedTuple
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource
 from microcosm.engine.ground import Ground, Processes, Universe
-from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, Program, compile_rules, initial
+from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, PlanShape, Program, compile_rules, initial
 from microcosm.engine.memo import Memo, Orders
-from microcosm.engine.plan import PlanShape
 from microcosm.engine.relations import RowRelation, all_rows
 from microcosm.engine.table import Table
 from microcosm.errors import MicrocosmError

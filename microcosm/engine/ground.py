@@ -25,8 +25,7 @@ from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
-from microcosm.order.clock_labels import clock_rows
-from microcosm.order.clock_order import ClockRows
+from microcosm.order.clock_order import ClockRows, clock_rows
 from microcosm.order.happens_before import causal_order
 from microcosm.order.order import BaseTables, base_facts
 from microcosm.order.stamps import StampOrder

@@ -3,16 +3,18 @@
 With some variables bound, what is left of a body is a graph over the unbound ones. A tree is solved by
 passing candidate sets from the leaves to the root: one OR of rows an edge, stopping as soon as every
 target is reached. A cycle is cut by binding one of its variables, value by value. That covers
-compositions, longer chains and any other body alike.
+compositions, longer chains and any other body alike. What a body says of its two ends alone is a mask
+(`Pointwise`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import and_, xor
 from typing import Protocol
 
-from microcosm.engine.body import Body, LiteralSource, PairLiteral
-from microcosm.engine.relations import RowRelation
+from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
+from microcosm.engine.relations import RowOf, RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
@@ -44,6 +46,86 @@ Meets = Callable[[int, int], int]
 
 Literals = list[tuple[Rows, Meets | None, bool]]
 """Of each pair literal between two variables: rows from the one, what it meets from the other, the sign."""
+
+
+class Pointwise:
+    """Premises about the two events of a conclusion alone, as masks on a row, a column or a pair.
+
+    Cost: a row operation, or for a pair a test, for each premise.
+    """
+
+    def __init__(
+        self, ones: Iterable[EventLiteral], pairs: Iterable[PairLiteral], scope: RelationScope
+    ) -> None:
+        self._scope = scope
+        ones = list(ones)
+        self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
+        self._forward: list[tuple[RowOf, bool]] = []
+        self._backward: list[tuple[RowOf, bool]] = []
+        self._tests: list[tuple[RowRelation, bool, bool]] = []
+        for p in pairs:
+            relation = scope.relation(p.source)
+            straight = p.left == LEFT
+            self._forward.append((relation.row if straight else relation.col, p.positive))
+            self._backward.append((relation.col if straight else relation.row, p.positive))
+            self._tests.append((relation, straight, p.positive))
+
+    def row(self, a: int, target: int) -> int:
+        """The right events within `target` that fit the left event a."""
+        return self._mask(a, target, LEFT, RIGHT, self._forward)
+
+    def col(self, b: int, target: int) -> int:
+        """The left events within `target` that fit the right event b."""
+        return self._mask(b, target, RIGHT, LEFT, self._backward)
+
+    def ends(self, domain: int) -> tuple[int, int]:
+        """The events of a domain that the premises about one event alone allow, on either side."""
+        found = {LEFT: domain, RIGHT: domain}
+        for variable, ones in self._ones.items():
+            for source, positive in ones:
+                subset = self._scope.subset(source)
+                found[variable] &= subset if positive else ~subset
+        return found[LEFT], found[RIGHT]
+
+    def holds(self, a: int, b: int) -> bool:
+        """Whether the premises hold of a pair."""
+        for variable, at in ((LEFT, a), (RIGHT, b)):
+            for source, positive in self._ones[variable]:
+                if (self._scope.subset(source) >> at & 1 == 1) is not positive:
+                    return False
+        for relation, straight, positive in self._tests:
+            if (relation.holds(a, b) if straight else relation.holds(b, a)) is not positive:
+                return False
+        return True
+
+    def _mask(self, at: int, target: int, near: int, far: int, pairs: list[tuple[RowOf, bool]]) -> int:
+        for source, positive in self._ones[near]:
+            if (self._scope.subset(source) >> at & 1 == 1) is not positive:
+                return 0
+        for source, positive in self._ones[far]:
+            subset = self._scope.subset(source)
+            target &= subset if positive else ~subset
+        return self._met(at, target, pairs)
+
+    def all_rows(self, width: int) -> list[int]:
+        """As `row` of each event below `width`, of the whole domain but the event itself."""
+        left, right = self.ends(self._scope.domain)
+        rows = [0] * width
+        for a in bits(left):
+            rows[a] = right ^ (right & 1 << a)
+        for relation, straight, positive in self._tests:
+            met = map(and_, rows, all_rows(relation, width, straight))
+            rows = [*met] if positive else [*map(xor, rows, met)]
+        return rows
+
+    @staticmethod
+    def _met(at: int, target: int, pairs: list[tuple[RowOf, bool]]) -> int:
+        for rows, positive in pairs:
+            if not target:
+                break
+            met = target & rows(at)
+            target = met if positive else target ^ met
+        return target
 
 
 class Join:
@@ -234,8 +316,9 @@ class Join:
 
 def _meets(relation: RowRelation, rows: Rows) -> Meets:
     """How a relation tells whether a row has one of some events: by the row, if in no better way."""
-    own: Meets | None = getattr(relation, "meets", None)
-    return own or (lambda at, others: rows(at) & others)
+    if isinstance(relation, Union) and relation.symmetric:
+        return relation.meets
+    return lambda at, others: rows(at) & others
 
 
 def _reach(literals: Literals, far: int, targets: int) -> int:

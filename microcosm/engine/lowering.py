@@ -1,5 +1,12 @@
 """From a rule book to a program: every predicate with its plan, strata in order.
 
+Shapes are recognised by the form of the rules, never by their names:
+
+    P(b, a) <- P(a, b)                       symmetric: mirror images instead
+    P(a, c) <- P(a, b), P(b, c)              transitive, over pointwise rules: a happens-before
+    premises about a and b alone             a view: a few row operations
+    anything else                            a table, saturated or searched on demand
+
 A wildcard that may read its own stratum is spelled out, and what nothing is given of can be left out. Nothing
 here knows a microcosm: it is done once a rule book.
 
@@ -10,17 +17,264 @@ answered by its definition, or refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import NamedTuple
 
-from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body
-from microcosm.engine.plan import Draft, Plan, PlanShape, is_symmetry, planned
+from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body, merged
 from microcosm.engine.strata import Stratum, strata
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
 from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Pred, Premise, predicate
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, parse_rules
+
+HAPPENS_BEFORE: Pred = (Judgement.INITIAL, Relation.BEFORE)
+"""The one predicate that may be kept as an order: its cycles contradict, those of others do not."""
+
+
+class PlanShape(Enum):
+    """How a stratum is evaluated."""
+
+    VIEW = "view"
+    CLOSURE = "closure"
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stratum: its shape, and the bodies of each predicate with mirror images put in.
+
+    A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
+    when these only say that what is given holds.
+    """
+
+    shape: PlanShape
+    bodies: dict[Pred, tuple[Body, ...]]
+    symmetric: frozenset[Pred]
+    transitive: tuple[Body, ...] = ()
+    plain: bool = False
+
+    @cached_property
+    def alias(self) -> Pred | LiteralSource | None:
+        """The one predicate or other source that the predicate merely renames, if it does."""
+        (bodies,) = self.bodies.values() if len(self.bodies) == 1 else ((),)
+        if (
+            self.shape is not PlanShape.VIEW
+            or len(bodies) != 1
+            or bodies[0].ones
+            or len(bodies[0].pairs) != 1
+        ):
+            return None
+        (pair,) = bodies[0].pairs
+        renamed = pair.positive and (pair.left, pair.right) == (LEFT, RIGHT)
+        return (pair.pred or pair.source) if renamed else None
+
+    @cached_property
+    def parts(self) -> tuple[tuple[Body, Body, Body | None, tuple[PairLiteral, ...]], ...]:
+        """Each rule, cheap ones first; of its premises those that bound it, the rest, recursive ones."""
+        rules = [b for found in self.bodies.values() for b in sorted(found, key=_weight)]
+        return tuple((b, *b.split(self.bodies), b.reads(self.bodies)) for b in rules)
+
+    @cached_property
+    def searchable(self) -> bool:
+        """Whether one pair can be decided by a search from the goal (`microcosm.engine.backward_search`)."""
+        if len(self.bodies) != 1 or self.symmetric != self.bodies.keys():
+            return False
+        for _, _, _, reads in self.parts:
+            if len(reads) > 1 or any(read.source.kind == "any" for read in reads):
+                return False
+            if any(len(read.ends & {LEFT, RIGHT}) != 1 for read in reads):
+                return False
+        return True
+
+
+class Draft(NamedTuple):
+    """Predicates that are evaluated together, on their way through the passes to a plan.
+
+    `below` are the symmetric predicates of lower strata; `ordered` says that an order may be kept.
+    """
+
+    bodies: dict[Pred, tuple[Body, ...]]
+    below: frozenset[Pred] = frozenset()
+    ordered: bool = True
+    symmetric: frozenset[Pred] = frozenset()
+    transitive: tuple[Body, ...] = ()
+    plain: bool = False
+    shape: PlanShape | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Draft:
+        """The rules of a text as one draft, to see what a pass makes of them. Raises `RuleError`.
+
+        Cost: that of reading it.
+        """
+        bodies: dict[Pred, tuple[Body, ...]] = {}
+        for lowered in map(body, parse_rules(text).instances):
+            bodies[lowered.head] = (*bodies.get(lowered.head, ()), lowered)
+        return cls(bodies)
+
+    @property
+    def reads_itself(self) -> bool:
+        """Whether any rule reads what the draft concludes."""
+        return any(b.reads(self.bodies) for found in self.bodies.values() for b in found)
+
+
+def take_out_symmetry(draft: Draft) -> Draft:
+    """First: a rule `b R a` of every `a R b` makes R symmetric, and is evaluated no more.
+
+    Cost: linear in the rules.
+
+    >>> draft = take_out_symmetry(Draft.of("rule S:\\n |-0 a || b\\n ---\\n |-0 b || a"))
+    >>> [str(r) for _, r in draft.symmetric], [*draft.bodies.values()]
+    (['||'], [()])
+    """
+    bodies = {pred: tuple(b for b in found if not is_symmetry(b)) for pred, found in draft.bodies.items()}
+    symmetric = frozenset(pred for pred, found in bodies.items() if len(found) < len(draft.bodies[pred]))
+    return draft._replace(bodies=bodies, symmetric=symmetric)
+
+
+def keep_order(draft: Draft) -> Draft:
+    """Then: `|-0 <` is kept as a happens-before where it is transitive, over rules about given pairs.
+
+    Cost: linear in the rules.
+
+    >>> given = "rule Init:\\n given a < b\\n ---\\n |-0 a < b\\n"
+    >>> draft = keep_order(Draft.of(given + "rule T:\\n |-0 a < e\\n |-0 e < b\\n ---\\n |-0 a < b"))
+    >>> draft.shape, draft.plain, len(draft.transitive), len(draft.bodies[HAPPENS_BEFORE])
+    (<PlanShape.CLOSURE: 'closure'>, True, 1, 1)
+    """
+    pred = HAPPENS_BEFORE
+    if not draft.ordered or draft.symmetric or draft.bodies.keys() != {pred}:
+        return draft
+    transitive = tuple(b for b in draft.bodies[pred] if is_transitivity(b))
+    others = tuple(b for b in draft.bodies[pred] if not is_transitivity(b))
+    if not transitive or not all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
+        return draft
+    plain = all(_is_given_before(b) for b in others)
+    return draft._replace(shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
+
+
+def find_converses(draft: Draft) -> Draft:
+    """Then: a predicate is symmetric, too, where its rules come in pairs that are each other's mirror images.
+
+    Cost: linear in the rules.
+
+    >>> draft = find_converses(Draft.of("rule V:\\n |/-0 a _ b\\n a in M\\n b in M\\n ---\\n |- a ? b"))
+    >>> [str(r) for _, r in draft.symmetric]
+    ['?']
+    """
+    if draft.shape is not None:
+        return draft
+    found = set(draft.symmetric)
+    for pred, bodies in draft.bodies.items():
+        if bodies and pred not in found and not any(b.reads(draft.bodies) for b in bodies):
+            shapes = {b.shape(draft.below) for b in bodies}
+            if all(b.mirror().shape(draft.below) in shapes for b in bodies):
+                found.add(pred)
+    return draft._replace(symmetric=frozenset(found))
+
+
+def add_mirrors(draft: Draft) -> Draft:
+    """Then: the rules of a symmetric predicate get their mirror images, but for those that are there.
+
+    Cost: linear in the rules.
+
+    >>> rules = "rule Init:\\n given a || b\\n ---\\n |-0 a || b\\nrule S:\\n |-0 a || b\\n ---\\n |-0 b || a"
+    >>> draft = add_mirrors(take_out_symmetry(Draft.of(rules)))
+    >>> [(p.left, p.right) for b in draft.bodies[Judgement.INITIAL, Relation.CONCURRENT] for p in b.pairs]
+    [(0, 1), (1, 0)]
+    """
+    bodies, unordered = dict(draft.bodies), draft.below | draft.symmetric
+    for pred in draft.symmetric:
+        shapes = {b.shape(unordered) for b in bodies[pred]}
+        mirrors = tuple(m for b in bodies[pred] if (m := b.mirror()).shape(unordered) not in shapes)
+        bodies[pred] += mirrors
+    return draft._replace(bodies=bodies)
+
+
+def choose_shape(draft: Draft) -> Draft:
+    """Then: premises about the two events alone, none of them recursive, make a view; all else is a table.
+
+    Cost: linear in the rules.
+
+    >>> choose_shape(Draft.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
+    <PlanShape.TABLE: 'table'>
+    """
+    if draft.shape is not None:
+        return draft
+    pointwise = all(b.pointwise for found in draft.bodies.values() for b in found)
+    return draft._replace(shape=PlanShape.VIEW if pointwise and not draft.reads_itself else PlanShape.TABLE)
+
+
+def unite_sources(draft: Draft) -> Draft:
+    """Last: rules that differ in what one premise reads, not of the draft, are one rule over the union.
+
+    Cost: the square of the rules.
+
+    >>> rule = "rule U:\\n |-0 a R e\\n |-0 e < b  where R in <, ||\\n ---\\n |- a ? b"
+    >>> draft = unite_sources(Draft.of(rule))
+    >>> [[p.source.kind for p in b.pairs] for b in draft.bodies[Judgement.ONLINE, Relation.UNKNOWN]]
+    [['union', 'judged']]
+    """
+    if draft.shape is PlanShape.CLOSURE:
+        return draft
+    bodies = {pred: tuple(_merged(found, draft.bodies)) for pred, found in draft.bodies.items()}
+    return draft._replace(bodies=bodies)
+
+
+PASSES = (take_out_symmetry, keep_order, find_converses, add_mirrors, choose_shape, unite_sources)
+"""What makes a plan of a draft, in this order; each changes nothing but what its first word says."""
+
+
+def planned(draft: Draft) -> Plan:
+    """The plan of a draft. Cost: the square of its rules, their premises being compared."""
+    for step in PASSES:
+        draft = step(draft)
+    assert draft.shape is not None
+    return Plan(draft.shape, draft.bodies, draft.symmetric, draft.transitive, draft.plain)
+
+
+def _merged(found: tuple[Body, ...], stratum: Iterable[Pred]) -> list[Body]:
+    """Union what can be, but for the premises that read the stratum itself."""
+    groups: dict[object, list[Body]] = {}
+    for b in found:
+        groups.setdefault(b.reads(stratum), []).append(b)
+    return [b for group in groups.values() for b in merged(group)]
+
+
+def is_symmetry(b: Body) -> bool:
+    """Whether a rule says `b R a` of every `a R b`, and asks for nothing else. Cost: constant."""
+    return (
+        not b.ones
+        and not b.nones
+        and b.pairs == (PairLiteral(LiteralSource("judged", *b.head), RIGHT, LEFT),)
+    )
+
+
+def is_transitivity(b: Body) -> bool:
+    """Whether a rule says `a R c` of every `a R b` and `b R c`, and asks for nothing else. Cost: constant."""
+    middle = RIGHT + 1
+    links = {
+        PairLiteral(LiteralSource("judged", *b.head), LEFT, middle),
+        PairLiteral(LiteralSource("judged", *b.head), middle, RIGHT),
+    }
+    return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
+
+
+def _is_grounded(b: Body) -> bool:
+    """Whether the rule can only speak of pairs that are given in some way: named events, that is."""
+    return any(p.positive and p.source.kind in ("given", "base") for p in b.pairs)
+
+
+def _is_given_before(b: Body) -> bool:
+    given = PairLiteral(LiteralSource("given", None, Relation.BEFORE), LEFT, RIGHT)
+    return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
+
+
+def _weight(b: Body) -> int:
+    return len(b.ones) + 2 * len(b.pairs) + 4 * len(b.nones)
 
 
 @dataclass(frozen=True)

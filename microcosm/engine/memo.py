@@ -1,4 +1,8 @@
-"""The memo of one domain: every predicate of the program as a relation, made when first asked for."""
+"""The memo of one domain: every predicate of the program as a relation, made when first asked for.
+
+Where rules speak of the two events of a conclusion only, that is a view: a row is a few row operations, and
+what was asked for is remembered until the ground changes.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,106 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from microcosm.engine.body import LiteralSource
+from microcosm.engine.body import LEFT, Body, LiteralSource
 from microcosm.engine.ground import Ground, Processes
-from microcosm.engine.lowering import ONLINE, Program
-from microcosm.engine.plan import PlanShape, is_transitivity
-from microcosm.engine.relations import Empty, RowRelation
+from microcosm.engine.join import Pointwise, RelationScope
+from microcosm.engine.lowering import ONLINE, PlanShape, Program, is_transitivity
+from microcosm.engine.relations import Empty, RowRelation, Union, either_way, joined
 from microcosm.engine.table import Table, Tables
-from microcosm.engine.views import AnyOf, Union, View
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement, Pred
 from microcosm.order import order as shape
-from microcosm.order.bits import bits
+from microcosm.order.bits import Remembered, bits
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.order import Closure
 from microcosm.order.rows import Rows
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 Holds = Callable[[int, int], bool]
+
+
+class View:
+    """A predicate whose rules speak of its two events only: row a is a few row operations.
+
+    `symmetric` says that it is its own converse: a column is a row then. Cost: of a row as many row
+    operations as its rules have premises, once; of a pair a test each.
+    """
+
+    def __init__(self, bodies: tuple[Body, ...], scope: RelationScope, symmetric: bool = False) -> None:
+        self.bodies = bodies
+        self._scope = scope
+        self._support: tuple[int, int] | None = None
+        self._ends = [
+            [(scope.relation(p.source), (p.left == LEFT, p.right == LEFT)) for p in body.pairs if p.positive]
+            for body in bodies
+        ]
+        self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
+        self._united: Union | None = None  # where the row is but a union
+        if all(not body.ones and len(body.pairs) == 1 and body.pairs[0].positive for body in bodies):
+            pairs = [body.pairs[0] for body in bodies]
+            self._united = Union([(scope.relation(pair.source), pair.left == LEFT) for pair in pairs])
+        self._rows = Remembered(self._row)
+        self._cols = self._rows if symmetric else Remembered(self._col)
+        self.row, self.col = self._rows.__getitem__, self._cols.__getitem__
+
+    def all_rows(self, width: int, forwards: bool = True) -> list[int]:
+        kept = self._rows if forwards else self._cols
+        if len(kept) >= width or kept is not self._rows:
+            return [*map(kept.__getitem__, range(width))]
+        if self._united is None:
+            return kept.filled(joined(width, [part.all_rows(width) for part in self._parts]))
+        rows = [*map(self._scope.domain.__and__, self._united.all_united(width, forwards=True))]
+        for a, row in enumerate(rows):
+            if row >> a & 1:
+                rows[a] ^= 1 << a
+        return kept.filled(rows)
+
+    def _row(self, a: int) -> int:
+        row, domain = 0, self._scope.domain & ~(1 << a)
+        if self._united is not None:
+            return self._united.united(a, forwards=True) & domain
+        for part in self._parts:
+            row |= part.row(a, domain)
+        return row
+
+    def _col(self, b: int) -> int:
+        col, domain = 0, self._scope.domain & ~(1 << b)
+        for part in self._parts:
+            col |= part.col(b, domain)
+        return col
+
+    def holds(self, a: int, b: int) -> bool:
+        row = self._rows.get(a)
+        if row is not None:
+            return bool(row >> b & 1)
+        return a != b and any(part.holds(a, b) for part in self._parts)
+
+    def support(self) -> tuple[int, int]:
+        if self._support is None:
+            self._support = self._supported()
+        return self._support
+
+    def _supported(self) -> tuple[int, int]:
+        rows = cols = 0
+        for pairs in self._ends:
+            left = right = self._scope.domain
+            for relation, on_the_left in pairs:
+                for end, is_left in zip(relation.support(), on_the_left, strict=True):
+                    if is_left:
+                        left &= end
+                    else:
+                        right &= end
+            rows |= left
+            cols |= right
+        return rows, cols
+
+    def forget(self) -> None:
+        """Drop the remembered rows."""
+        self._support = None
+        self._rows.clear()
+        self._cols.clear()
+        if self._united is not None:
+            self._united.forget()
 
 
 @dataclass
@@ -79,7 +166,7 @@ class Memo:
         self.program = program
         self._relations: dict[LiteralSource, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
-        self._forgetting: list[View | AnyOf | Union | Table] = []
+        self._forgetting: list[View | Union | Table] = []
         self._closures: dict[Pred, Closure] = {}
         self._tables: dict[int, Tables] = {}
 
@@ -121,7 +208,7 @@ class Memo:
         if not instead or not any(source in instead for source in sources):
             return self.relation(LiteralSource("any", judgement))
         relations = [instead.get(source) or self.relation(source) for source in sources]
-        return AnyOf(
+        return either_way(
             [(r, self.program.symmetric(p)) for r, p in zip(relations, preds, strict=True)], remember=False
         )
 
@@ -180,9 +267,11 @@ class Memo:
             return self._ground.pairs(source.name)
         if source.kind == "any":
             preds = [pred for pred in self.program.of if pred[0] is source.judgement]
-            return self._kept(AnyOf([(self.judged(pred), self.program.symmetric(pred)) for pred in preds]))
+            return self._kept(
+                either_way([(self.judged(pred), self.program.symmetric(pred)) for pred in preds])
+            )
         if source.kind == "union":
-            return self._kept(Union([self.relation(part) for part in source.parts]))
+            return self._kept(Union([(self.relation(part), True) for part in source.parts]))
         return Empty()
 
     def _predicate(self, pred: Pred) -> RowRelation:
@@ -202,7 +291,7 @@ class Memo:
             tables = self._tables[id(plan)] = Tables(plan, self)
         return self._kept(Table(pred, tables))
 
-    def _kept(self, relation: View | AnyOf | Union | Table) -> RowRelation:
+    def _kept(self, relation: View | Union | Table) -> RowRelation:
         """A relation that is told when the ground changes."""
         self._forgetting.append(relation)
         return relation

@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
-from microcosm.engine.join import RelationScope
-from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import AnyOf, Pointwise, Union
+from microcosm.engine.join import Pointwise, RelationScope
+from microcosm.engine.relations import RowRelation, Union
 from microcosm.logic.rule import Pred
 from microcosm.order.bits import bits, lowest, transposed
 from microcosm.order.order import Closure
@@ -282,10 +281,7 @@ def _gather(
 def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:
     """A union as its members, each with the direction in which it is read. Cost: linear in the members."""
     if isinstance(relation, Union):
-        return [part for member in relation.relations for part in parts(member, forwards)]
-    if isinstance(relation, AnyOf):
-        both = [(member, not forwards) for member, symmetric in relation.relations if not symmetric]
-        return [*((member, forwards) for member, _ in relation.relations), *both]
+        return [part for member, way in relation.parts for part in parts(member, way is forwards)]
     return [(relation, forwards)]
 
 

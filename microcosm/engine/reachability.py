@@ -13,8 +13,7 @@ from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
-from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import AnyOf, Union
+from microcosm.engine.relations import RowRelation, Union
 from microcosm.order.bits import lowest
 from microcosm.order.order import Closure
 
@@ -287,10 +286,8 @@ def _masked(events: int, subset: int, positive: bool) -> int:
 
 def _has(relation: RowRelation, order: Closure, straight: bool) -> bool:
     """Whether a relation holds, read straight or turned, wherever an order does."""
-    if isinstance(relation, AnyOf):
-        return any(part is order for part, _ in relation.relations)
     if isinstance(relation, Union):
-        return any(_has(part, order, straight) for part in relation.relations)
+        return any(_has(part, order, straight is way) for part, way in relation.parts)
     return relation is order and straight
 
 
@@ -314,10 +311,10 @@ def image(relation: RowRelation, forwards: bool, events: int, most: int = tuning
     In a transitive relation those of an event that is in the image already are skipped. Cost: a row operation
     for each of the events, `most` of them.
     """
-    if isinstance(relation, Union):
+    if isinstance(relation, Union) and not relation.symmetric:
         found = 0
-        for part in relation.relations:
-            seen = image(part, forwards, events, most)
+        for part, way in relation.parts:
+            seen = image(part, way is forwards, events, most)
             if seen is None:
                 return None
             found |= seen
@@ -344,8 +341,10 @@ def _moves(body: Body, read: PairLiteral, scope: RelationScope) -> Iterator[tupl
     for p in body.pairs:
         if p.positive and p.ends == {left_out, middle}:
             relation, forwards = scope.relation(p.source), p.left == left_out
-            for part in relation.relations if isinstance(relation, Union) else [relation]:
-                yield part, forwards
+            if isinstance(relation, Union) and not relation.symmetric:
+                yield from ((part, way is forwards) for part, way in relation.parts)
+            else:
+                yield relation, forwards
             return
 
 

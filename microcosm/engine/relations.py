@@ -1,4 +1,4 @@
-"""Binary relations over positions, asked by rows of bits; the given ones from pairs and in compressed form.
+"""Binary relations over positions, asked by rows of bits: given ones, and unions of others.
 
 The internal chain, clocks and tokens stand for up to n² pairs; they are asked, never expanded. Cost of a
 question about a stated pair: a look-up; of a row: linear in what is stated of the event, besides that of
@@ -8,14 +8,14 @@ question about a stated pair: a look-up; of a row: linear in what is stated of t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import chain as joined
-from itertools import pairwise
+from functools import cached_property, reduce
+from itertools import chain, pairwise
+from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import row_of
+from microcosm.order.bits import Remembered, row_of
 from microcosm.order.chain_cover import ChainCover
 from microcosm.order.clock_order import ClockRows
 
@@ -66,6 +66,106 @@ class Empty:
 
     def support(self) -> tuple[int, int]:
         return 0, 0
+
+
+class Union:
+    """One of several relations holds, each read as it is (True) or turned round.
+
+    `symmetric` says that it is its own converse. Unless it is to `remember` them, its rows are made whenever
+    they are asked for, and `settling` tells joins to read it by whole rows only. Cost: of a row one row of
+    each relation, once; of a pair a test each.
+    """
+
+    def __init__(
+        self, parts: list[tuple[RowRelation, bool]], *, symmetric: bool = False, remember: bool = True
+    ) -> None:
+        self.parts, self.symmetric, self.settling = parts, symmetric, not remember
+        self._live: dict[bool, list[RowOf]] = {}
+        self._rows = Remembered(self._row)
+        self._cols = self._rows if symmetric else Remembered(self._col)
+        self.row: RowOf = self._rows.__getitem__ if remember else self._row
+        self.col: RowOf = self._cols.__getitem__ if remember else self._row if symmetric else self._col
+
+    def _row(self, a: int) -> int:
+        return self.united(a, forwards=True)
+
+    def _col(self, b: int) -> int:
+        return self.united(b, forwards=False)
+
+    def united(self, at: int, *, forwards: bool) -> int:
+        """As `row`, or `col`, without remembering it."""
+        found = 0
+        for rows in self._live.get(forwards) or self._all_live(forwards):
+            found |= rows(at)
+        return found
+
+    def all_rows(self, width: int, forwards: bool = True) -> list[int]:
+        kept = self._rows if forwards else self._cols
+        if self.settling or len(kept) >= width:
+            return [*map(self.row if forwards else self.col, range(width))]
+        return kept.filled(self.all_united(width, forwards=forwards))
+
+    def all_united(self, width: int, *, forwards: bool) -> list[int]:
+        """As `all_rows`, without remembering them."""
+        live = [part for part in self.parts if _some(part[0])]
+        return joined(width, [all_rows(relation, width, way is forwards) for relation, way in live])
+
+    def meets(self, a: int, others: int) -> int:
+        """Of some events some that a symmetric one relates a to; 0: none. Cost: a row or two, if any."""
+        row = self._rows.get(a)
+        if row is not None:
+            return row & others
+        for rows in self._live.get(True) or self._all_live(forwards=True):
+            if found := rows(a) & others:
+                return found
+        return 0
+
+    def _all_live(self, forwards: bool) -> list[RowOf]:
+        """The rows of what holds of anything at all."""
+        live: list[RowOf] = [r.row if way is forwards else r.col for r, way in self.parts if _some(r)]
+        self._live[forwards] = live
+        return live
+
+    def holds(self, a: int, b: int) -> bool:
+        row = self._rows.get(a)
+        if row is not None:
+            return bool(row >> b & 1)
+        return any(relation.holds(a, b) if way else relation.holds(b, a) for relation, way in self.parts)
+
+    def support(self) -> tuple[int, int]:
+        rows = cols = 0
+        for relation, way in self.parts:
+            left, right = relation.support()[:: 1 if way else -1]
+            rows |= left
+            cols |= right
+        return (rows | cols, rows | cols) if self.symmetric else (rows, cols)
+
+    def forget(self) -> None:
+        """Drop the remembered rows."""
+        self._live.clear()
+        self._rows.clear()
+        self._cols.clear()
+
+
+def either_way(relations: list[tuple[RowRelation, bool]], *, remember: bool = True) -> Union:
+    """`_`: some relation of a judgement holds, in one direction or the other.
+
+    A mark says of each whether it is symmetric, and so read once. Cost: as `Union`.
+    """
+    turned = [(relation, False) for relation, symmetric in relations if not symmetric]
+    # Columns first: a past is cheaper than a future.
+    return Union([*turned, *((r, True) for r, _ in relations)], symmetric=True, remember=remember)
+
+
+def joined(width: int, rows: list[list[int]]) -> list[int]:
+    """Of each position the union of its rows. Cost: a row operation each."""
+    return reduce(lambda one, other: [*map(or_, one, other)], rows) if rows else [0] * width
+
+
+def _some(relation: RowRelation) -> bool:
+    """Whether a relation may hold of anything."""
+    rows, cols = relation.support()
+    return bool(rows and cols)
 
 
 KeysOf = Mapping[int, Iterable[Hashable]]
@@ -266,7 +366,7 @@ class GivenRelation(PairRelation):
         """The pairs of the cover."""
         by_clocks = () if self._clocks is None else self._clocks.cover()
         stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
-        return joined(stated, pairwise(self._chain), by_clocks)
+        return chain(stated, pairwise(self._chain), by_clocks)
 
     def labels(self, size: int) -> ChainCover | None:
         """The labels of the cover, where nothing but right clocks is given; None where they are not known."""

@@ -18,11 +18,10 @@ from typing import Protocol
 from microcosm import tuning
 from microcosm.engine.backward_search import BackwardSearch, Climb, Ends
 from microcosm.engine.body import LEFT, RIGHT, LiteralSource, PairLiteral
-from microcosm.engine.join import Join, RelationScope
-from microcosm.engine.plan import Plan
+from microcosm.engine.join import Join, Pointwise, RelationScope
+from microcosm.engine.lowering import Plan
 from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import Pointwise
 from microcosm.logic.rule import Judgement, Pred
 from microcosm.order.bits import bits, lowest
 

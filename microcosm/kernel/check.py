@@ -44,6 +44,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.node import (
     EVIDENCE,
     JUDGEMENTS,
+    Binding,
     NodeLine,
     NodePath,
     ProofFault,
@@ -55,8 +56,7 @@ from microcosm.kernel.node import (
     same,
     shown,
 )
-from microcosm.kernel.pattern import StepPattern, kernel_rules
-from microcosm.kernel.plan import Binding, RulePlans
+from microcosm.kernel.plan import RulePlans, StepPattern, kernel_rules
 from microcosm.kernel.search import Search
 from microcosm.logic.rule import ANY, ASSUME, CLASH, CONTRADICTION, Given, In, Judged, NoneWith, Not, Premise
 

@@ -14,8 +14,7 @@ from microcosm.givens.clock import between
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
-from microcosm.kernel.pattern import kernel_rules
-from microcosm.kernel.plan import PlanStep, RowGoal, RulePlans
+from microcosm.kernel.plan import PlanStep, RowGoal, RulePlans, kernel_rules
 from microcosm.logic.rule import Given, Judged, Judgement
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, NoReturn
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.kernel.plan import Binding
 from microcosm.logic.rule import ABSENT, ASSUME, CLASH, CONTRADICTION, Judgement, incompatible
 from microcosm.text.names import quote
 
@@ -26,6 +25,9 @@ EVIDENCE = frozenset(("clocks", "token", "evolution", "assumes", "source"))
 _CONCLUSION = frozenset(("judgement", "left", "relation", "right"))
 _DENIES = {"initial": "⊬₀", "online": "⊬", "offline": "⊮"}
 _LONGEST_PATH, _LONGEST_NAME = 20, 60
+
+Binding = dict[str, str]
+"""Which event each variable stands for, so far."""
 
 NodePath = tuple[Any, int | str] | None
 """How a node is reached: the path of the step above it, and its place there. None: the root."""

@@ -21,9 +21,9 @@ from microcosm.errors import RuleError
 from microcosm.givens.facts import BaseFacts, GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.kernel.givens import GivenRows
+from microcosm.kernel.node import Binding
 from microcosm.kernel.plan import (
     AnyEvent,
-    Binding,
     Cover,
     Link,
     PlanStep,

@@ -1,23 +1,29 @@
-"""A derivation: the tree of rule instances that proves a conclusion, as data and as JSON.
+"""A derivation: the tree of rule instances that proves a conclusion, as data, as JSON and as text.
 
 Nodes are immutable and may be shared, so a proof is a DAG. As JSON (`proof_object`) plain trees come out as
 they are. Where a step is used many times, or the tree is deeper than common readers allow, steps move into
 the list `lemmas` and `{"ref": k}` stands in their place; a lemma refers only to lemmas before it.
 
-A leaf that rests on a given shows from which line of which file that came (`leaf_shows`).
+As text it is complete at any size, written line by line, without recursion. A step is `conclusion  (rule)`,
+its premises indented under it. Three things keep a tree readable: the nest of a transitive rule is drawn as
+one step with its links in order; a step met again is not drawn again; and what would be indented too far is
+drawn by itself, under a number, further down.
 """
 
 from __future__ import annotations
 
-import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
 
 from microcosm.errors import Undefined, readable
-from microcosm.givens.facts import GivenFacts
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import read_relation
-from microcosm.logic.rule import ABSENT, Judgement
+from microcosm.logic.printer import PLAIN, Look
+from microcosm.logic.rule import ABSENT, ASSUME, Judgement
+from microcosm.text.names import quote
 
 
 def read_judgement(said: Judgement | str) -> Judgement:
@@ -93,8 +99,6 @@ class Derivation:
         return done[id(self)]
 
     def __str__(self) -> str:
-        from microcosm.logic.proof_tree import tree_lines
-
         return "\n".join(tree_lines(self))
 
     def _repr_html_(self) -> str:
@@ -190,54 +194,216 @@ def from_the_leaves(derivation: Derivation) -> list[Derivation]:
     return order
 
 
-_at_line = re.compile(r"(?:(?P<file>.*):|line )(?P<line>\d+)\Z", re.DOTALL).match
+SourceOf: TypeAlias = "Callable[[Derivation], str]"
+"""What tells where a given came from."""
+
+INDENTED = 12
+"""What is more than one step high and stands further in than this is drawn by itself, under a number."""
 
 
-def leaf_shows(facts: GivenFacts, left: str, relation: Relation, right: str) -> dict[str, object]:
-    """What a step that rests on one given shows: its clocks or token if it is by these, and its source.
+Run: TypeAlias = "Callable[[Derivation], str | None]"
+"""What several links of a chain have in common that may be told as one; None where there is nothing such."""
+
+SHORTEST_RUN = 3
+"""Fewer links of a run are drawn one by one."""
+
+LINKS_DRAWN = (20, 5)
+"""Of a chain that is folded so many links are drawn at its beginning, and so many at its end."""
+
+
+class Fold(NamedTuple):
+    """How chains are shortened: the links of a run are one line, and `more` says how to see the rest."""
+
+    run: Run
+    more: str
+
+
+def tree_lines(
+    derivation: Derivation,
+    look: Look = PLAIN,
+    source: SourceOf | None = None,
+    *,
+    words: Callable[[str], str] = quote,
+    fold: Fold | None = None,
+) -> Iterator[str]:
+    """The lines of the tree of a derivation, whole unless chains are to `fold`; `words` shows an event.
+
+    Cost: linear in its distinct steps.
+    """
+    return _Tree(look, source, words, fold).lines(derivation)
+
+
+def links(derivation: Derivation) -> list[Derivation]:
+    """The links of a transitive nest in order: `a < b`, `b < c`, …; the derivation itself if it is none.
+
+    Known by its shape, a step `a R c` from `a R b` and `b R c`, whatever the rule is called. Cost: linear in
+    the steps of the chain.
+    """
+    found, waiting = [], [derivation]
+    while waiting:
+        node = waiting.pop()
+        if is_transitive(node) and node.rule == derivation.rule:
+            waiting += reversed(node.premises)
+        else:
+            found.append(node)
+    return found
+
+
+def is_transitive(node: Derivation) -> bool:
+    """Whether a step goes from `a R b` and `b R c` to `a R c`, all of one judgement.
 
     Cost: constant.
     """
-    found = next(facts.evidence(left, relation, right), None)
-    shows: dict[str, object] = {}
-    if found is not None and found.kind == "token":
-        shows["token"] = found.source
-    if found is not None and found.kind == "clocks":
-        clocks = facts.givens.clocks
-        shows["clocks"] = {event: clocks[event].stated() for event in (left, right)}
-    return {**shows, "source": source_of(facts, left, relation, right)}
+    if len(node.premises) != 2:
+        return False
+    whole, one, two = node.conclusion, node.premises[0].conclusion, node.premises[1].conclusion
+    return (
+        whole.judgement is one.judgement is two.judgement
+        and whole.relation == one.relation == two.relation == "<"
+        and (whole.left, one.right, whole.right) == (one.left, two.left, two.right)
+    )
 
 
-def source_of(facts: GivenFacts, left: str, relation: Relation, right: str) -> dict[str, object]:
-    """`text` says by what it is given, `file` and `line` where; None where nobody knows.
+def conclusion_text(
+    conclusion: Conclusion, look: Look, *, absent: bool = False, words: Callable[[str], str] = quote
+) -> str:
+    """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the text."""
+    left = words(conclusion.left)
+    if conclusion.right is None:
+        return f"{left} not in M"
+    right = words(conclusion.right)
+    if conclusion.relation in ("in-both", "none"):
+        return f"no event related to both {left} and {right}"
+    if conclusion.relation == "contradiction":
+        return f"contradiction between {left} and {right}"
+    signs = look.signs.underivable if absent else look.signs.derivable
+    return f"{signs[conclusion.judgement.value]} {left} {conclusion.relation} {right}"
 
-    The place is that of the statement in a microcosm file; of what came out of a log it is that of the event
-    to which it leads, the right one, or else of the left one. Cost: constant.
 
-    >>> from microcosm.text.mc_reader import read_givens
-    >>> facts = GivenFacts(read_givens("a < b\\nb < c from \\"message m\\"\\nevent c at q.log:7", "album.mc"))
-    >>> source_of(facts, "a", Relation.BEFORE, "b")
-    {'file': 'album.mc', 'line': 1, 'text': 'album.mc:1'}
-    >>> source_of(facts, "b", Relation.BEFORE, "c")
-    {'file': 'q.log', 'line': 7, 'text': 'message m'}
+class _Folded(NamedTuple):
+    """Some links of a chain on one line."""
+
+    ends: tuple[str, str] | None
+    note: str
+    left_out: int = 0
+
+
+class _Tree:
+    def __init__(
+        self, look: Look, source: SourceOf | None, words: Callable[[str], str], fold: Fold | None
+    ) -> None:
+        self.look = look
+        self.source = source
+        self.words = words
+        self.fold = fold
+        self.drawn: dict[int, str] = {}  # by id: where the premises of a step stand
+        self.later: deque[tuple[int, Derivation]] = deque()
+        self.numbers = 0
+
+    def lines(self, root: Derivation) -> Iterator[str]:
+        yield from self._block(root, "")
+        while self.later:
+            number, node = self.later.popleft()
+            yield ""
+            yield from self._block(node, f"[{number}] ")
+
+    def _block(self, root: Derivation, label: str) -> Iterator[str]:
+        """One tree, from `root` down to where the indentation gets too deep."""
+        signs = self.look.signs
+        margin = " " * len(label)
+        waiting: list[tuple[Derivation | _Folded, str, str, int]]
+        waiting = [(root, label, margin, 0)]  # a step, what stands before it, before its premises, its depth
+        while waiting:
+            node, before, under, depth = waiting.pop()
+            if isinstance(node, _Folded):
+                ends = f"… {node.left_out:,} links"
+                if node.ends is not None:
+                    ends = f"{self.words(node.ends[0])} … {self.words(node.ends[1])}"
+                yield from self._line(before, ends, node.note, under, depth)
+                continue
+            premises, note = self._premises(node, depth)
+            text = conclusion_text(node.conclusion, self.look, absent=node.rule == ABSENT, words=self.words)
+            yield from self._line(before, text, note, under, depth)
+            last = len(premises) - 1
+            for at in range(last, -1, -1):
+                branch, below = (signs.last, signs.gap) if at == last else (signs.tee, signs.bar)
+                waiting.append((premises[at], under + branch, under + below, depth + 1))
+
+    def _premises(self, node: Derivation, depth: int) -> tuple[Sequence[Derivation | _Folded], str]:
+        """The steps to draw under `node`, and the note beside it."""
+        note = self._note(node)
+        if not node.premises:
+            return [], note
+        elsewhere = self.drawn.get(id(node)) if depth else None
+        if elsewhere is not None:
+            return [], f"{note}, {elsewhere}"
+        if depth >= INDENTED and any(premise.premises for premise in node.premises):
+            self.numbers += 1
+            number = self.numbers
+            self.later.append((number, node))
+            self.drawn[id(node)] = f"see [{number}]"
+            return [], f"{note}, see [{number}]"
+        self.drawn.setdefault(id(node), "as above")
+        if not is_transitive(node):
+            return list(node.premises), note
+        chain = links(node)
+        shown = chain if self.fold is None else self._folded(chain, self.fold)
+        return shown, f"{note}, {len(chain):,} links" if len(chain) > 2 else note
+
+    def _folded(self, chain: list[Derivation], fold: Fold) -> Sequence[Derivation | _Folded]:
+        """The links of a chain with its runs as one each, and not more than a page of them."""
+        shown: list[Derivation | _Folded] = []
+        sizes: list[int] = []
+        for run, grouped in groupby(chain, fold.run):
+            links = [*grouped]
+            if run is None or len(links) < SHORTEST_RUN:
+                shown += links
+                sizes += [1] * len(links)
+            else:
+                ends = links[0].conclusion.left, links[-1].conclusion.right or ""
+                shown.append(_Folded(ends, f"{run}, {len(links):,} steps"))
+                sizes.append(len(links))
+        first_drawn, last_drawn = LINKS_DRAWN
+        if len(shown) <= first_drawn + last_drawn + 1:
+            return shown
+        hidden = sum(sizes[first_drawn:-last_drawn])
+        left_out = _Folded(None, fold.more, hidden)
+        return [*shown[:first_drawn], left_out, *shown[-last_drawn:]]
+
+    def _note(self, node: Derivation) -> str:
+        if node.rule == ABSENT:
+            return "" if self.source is None else self.source(node)
+        if not node.premises and self.source is not None and node.rule != ASSUME:
+            return f"{node.rule}: {self.source(node)}"
+        if node.rule == ASSUME:
+            return "assumed"
+        if "assumes" in node.evidence:
+            left, sign, right = node.evidence["assumes"]
+            return f"{node.rule}: assume {quote(left)} {sign} {quote(right)}"
+        evolution = node.evidence.get("evolution")
+        return f"{node.rule}, {evolution_text(evolution)}" if evolution else node.rule
+
+    def _line(self, before: str, text: str, note: str, under: str, depth: int) -> Iterator[str]:
+        columns = self.look.columns
+        shown = self.look.dim(before) + (text if depth else self.look.bold(text))
+        if not note:
+            yield shown
+        elif columns is None or len(before) + len(text) + len(note) + 4 <= columns:
+            yield f"{shown}  {self.look.dim(f'({note})')}"
+        else:
+            yield shown
+            yield self.look.dim(f"{under}{self.look.signs.gap}({note})")
+
+
+def evolution_text(evolution: object) -> str:
+    """What was added or updated, as rule files write it: `+ a < b`, `a <> b := a < b`.
+
+    Cost: linear in the text.
     """
-    text: str | None = None
-    for evidence in facts.evidence(left, relation, right):
-        match evidence.kind:
-            case "external":
-                text = None if evidence.source is None else str(evidence.source)
-            case "token":
-                text = f"token {evidence.source}"
-            case kind:
-                text = "internal events" if kind == "internal" else kind
-        break
-    stated = _at_line(text) if text is not None else None
-    if stated is not None:
-        return {"file": stated["file"], "line": int(stated["line"]), "text": text}
-    events = facts.givens.events
-    if events is not None:
-        for event in (right, left):
-            at = events.number(event)
-            if at is not None and events.files[at] and events.lines[at]:
-                return {"file": events.files[at], "line": events.lines[at], "text": text}
-    return {"file": None, "line": None, "text": text}
+    match evolution:
+        case {"add": [str(left), str(sign), str(right)]}:
+            return f"+ {quote(left)} {sign} {quote(right)}"
+        case {"update": [str(left), str(sign), str(right)]}:
+            one, other = quote(left), quote(right)
+            return f"{one} <> {other} := {one} {sign} {other}"
+    return str(evolution)

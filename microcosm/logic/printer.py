@@ -1,8 +1,12 @@
-"""Premises of rules as text for people: turnstiles are those of the papers, event variables become events."""
+"""What rules and proofs are written with, and premises as text for people.
+
+Turnstiles are those of the papers, event variables become events.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 from microcosm.logic.rule import (
     ANY,
@@ -13,14 +17,67 @@ from microcosm.logic.rule import (
     Incompatible,
     InProfile,
     Judged,
-    Judgement,
     MostAccurate,
     NoneWith,
     Not,
     Premise,
 )
 
-_NEGATED_TURNSTILES = {Judgement.INITIAL: "⊬₀", Judgement.ONLINE: "⊬", Judgement.OFFLINE: "⊮"}
+
+class Signs(NamedTuple):
+    """The characters that proofs are drawn with."""
+
+    tee: str
+    last: str
+    bar: str
+    gap: str
+    derivable: dict[str, str]
+    underivable: dict[str, str]
+    yes: str
+    no: str
+    at_most: str
+    silent: str
+
+
+PAPER = Signs(
+    "├─ ", "└─ ", "│  ", "   ",
+    {"initial": "⊢₀", "online": "⊢", "offline": "⊩"},
+    {"initial": "⊬₀", "online": "⊬", "offline": "⊮"},
+    "✓", "✗", "≤", "·",
+)  # fmt: skip
+"""The signs of the papers, and box characters."""
+
+ASCII = Signs(
+    "+- ", "`- ", "|  ", "   ",
+    {"initial": "|-0", "online": "|-", "offline": "||-"},
+    {"initial": "|/-0", "online": "|/-", "offline": "||/-"},
+    "yes", "no ", "<=", ".",
+)  # fmt: skip
+"""The signs of the rule files, where the encoding has no others."""
+
+
+class Look(Protocol):
+    """How a tree is to look: its signs, its width if that matters, and text that stands back or out."""
+
+    @property
+    def signs(self) -> Signs: ...
+    @property
+    def columns(self) -> int | None: ...
+    def dim(self, text: str) -> str: ...
+    def bold(self, text: str) -> str: ...
+
+
+class _Plain:
+    signs = PAPER
+    columns: int | None = None
+
+    def dim(self, text: str) -> str:
+        return text
+
+    bold = dim
+
+
+PLAIN = _Plain()
 
 
 def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
@@ -28,6 +85,7 @@ def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
 
     Cost: linear in the premise.
 
+    >>> from microcosm.logic.rule import Judgement
     >>> premise_text(Not(Judged(Judgement.INITIAL, "a", ANY, "b")), {"a": "upload", "b": "share"})
     '⊬₀ upload _ share'
     """
@@ -39,7 +97,7 @@ def premise_text(premise: Premise, names: Mapping[str, str]) -> str:
         case Judged(judgement, left, term, right):
             return f"{judgement.turnstile} {named(left)} {term} {named(right)}"
         case Not(Judged(judgement, left, term, right)):
-            return f"{_NEGATED_TURNSTILES[judgement]} {named(left)} {term} {named(right)}"
+            return f"{PAPER.underivable[judgement.value]} {named(left)} {term} {named(right)}"
         case Not(In(event)):
             return f"{named(event)} not in M"
         case Not(body):

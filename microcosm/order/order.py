@@ -13,13 +13,12 @@ from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
 from microcosm import tuning
-from microcosm.givens.completeness import covered, owned
-from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, expect
+from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, covered, expect, owned
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered
 from microcosm.order.chain_cover import ChainCover, ProcessOf, Wide
-from microcosm.order.clock_labels import clock_rows
+from microcosm.order.clock_order import clock_rows
 from microcosm.order.happens_before import Cycle, HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows

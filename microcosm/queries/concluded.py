@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from microcosm.engine.body import Body, LiteralSource
 from microcosm.engine.engine import VERDICTS, Engine
 from microcosm.engine.lowering import Program
-from microcosm.engine.views import View
+from microcosm.engine.memo import View
 from microcosm.givens.facts import COMPLETE
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
@@ -26,7 +26,7 @@ from microcosm.order.bits import bits, overlaid
 from microcosm.queries.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from microcosm.engine.proof_steps import Steps
+    from microcosm.engine.steps import Steps
 
 
 class ConcludedOffline(Enum):

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.memo import Memo
+from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation, Stopped
 from microcosm.engine.relations import RowRelation
-from microcosm.engine.views import View
 from microcosm.errors import MicrocosmError, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation

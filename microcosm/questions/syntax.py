@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from microcosm.errors import TextError
 from microcosm.questions.language import Place
-from microcosm.text.words import shown
+from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

@@ -28,7 +28,7 @@ from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_correspondences
-from microcosm.text.words import unfit
+from microcosm.text.statement import unfit
 
 Own = TypeVar("Own", bound=Evolution)
 

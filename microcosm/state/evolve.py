@@ -15,15 +15,15 @@ from itertools import product
 
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
-from microcosm.engine.lowering import compile_rules, initial
-from microcosm.engine.plan import PlanShape
+from microcosm.engine.lowering import PlanShape, compile_rules, initial
 from microcosm.engine.prove import Prover, balanced
+from microcosm.engine.steps import leaf_shows
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.givens.spelling import checked
-from microcosm.logic.derivation import Conclusion, Derivation, absent, leaf_shows
+from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
@@ -283,7 +283,7 @@ def _premises(
 ) -> list[Derivation] | None:
     """The derivations of the premises; None where one does not hold.
 
-    `engine.proof_steps.Steps.node` writes down a step that a search has found to hold, in one engine, its
+    `engine.steps.Steps.node` writes down a step that a search has found to hold, in one engine, its
     events by position. Here it is asked whether it holds, in two engines that number events differently: what
     is judged and denied before the change, what is most accurate after it. So the two share no code.
     """

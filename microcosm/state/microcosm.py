@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from microcosm.engine.why_not import WhyNot
+    from microcosm.engine.steps import WhyNot
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
@@ -349,7 +349,7 @@ class Microcosm:
         True
         """
         self._ask(a, b, must_exist)
-        from microcosm.engine.why_not import why_not
+        from microcosm.engine.steps import why_not
 
         return why_not(self._engine, a, read_judged(relation), b, words)
 

@@ -18,10 +18,9 @@ from itertools import compress
 from operator import ne
 from typing import Any
 
-from microcosm.givens.clock_columns import ClockColumns
+from microcosm.givens.clock_columns import COMPONENT, FIELD, ClockColumns, covering, guards, merged
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
-from microcosm.givens.vector import COMPONENT, FIELD, covering, guards, merged
 from microcosm.traces.columns import Opening
 from microcosm.traces.formats import shiviz
 from microcosm.traces.reading import detect

@@ -15,12 +15,11 @@ from operator import or_
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.completeness import covered, ports
+from microcosm.givens.facts import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.clock_labels import clock_rows
-from microcosm.order.clock_order import ClockRows
+from microcosm.order.clock_order import ClockRows, clock_rows
 from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.order import lacking_order
 from microcosm.order.stamps import StampOrder

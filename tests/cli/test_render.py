@@ -11,8 +11,7 @@ import pytest
 
 from microcosm.cli.show.proofs import Provenance, proof_lines
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Derivation, absent, not_in, step
-from microcosm.logic.proof_tree import DEEPEST, links
+from microcosm.logic.derivation import INDENTED, Derivation, absent, links, not_in, step
 from microcosm.logic.rule import Judgement
 from microcosm.text.mc_reader import read_givens
 
@@ -100,7 +99,7 @@ def test_a_deep_proof_goes_on_under_numbers_and_stays_narrow() -> None:
     assert sum("z not in M" in line for line in text) == 1
     marks = re.findall(r"^\[\d+\]", "\n".join(text), re.MULTILINE)
     assert marks == re.findall(r"(?<=see )\[\d+\]", "\n".join(text))
-    assert len(marks) == (3000 - 1) // DEEPEST
+    assert len(marks) == (3000 - 1) // INDENTED
 
 
 def test_a_shared_step_is_drawn_once() -> None:

@@ -14,8 +14,8 @@ from microcosm.engine import reachability, table
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
-from microcosm.engine.proof_steps import Goal
 from microcosm.engine.prove import Prover
+from microcosm.engine.steps import Goal
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine.lowering import compile_rules, initial, online
-from microcosm.engine.plan import PlanShape
+from microcosm.engine.lowering import PlanShape, compile_rules, initial, online
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from microcosm import Microcosm
-from microcosm.engine.assumption import assumptions
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.strata import assumptions
 from microcosm.errors import RuleError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation

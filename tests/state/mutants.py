@@ -132,15 +132,15 @@ MUTANTS = [
         "for event, process in owned(self._givens):", "for event, process in ():", TOLD,
     ),
     Mutant(
-        "events of two processes", "givens/completeness.py",
+        "events of two processes", "givens/facts.py",
         "found if found.isdisjoint(others) else", "found or", TOLD,
     ),
     Mutant(
-        "the events of all are those of some", "givens/completeness.py",
+        "the events of all are those of some", "givens/facts.py",
         "if process in named}", "if process}", TOLD,
     ),
     Mutant(
-        "what is sent to others goes nowhere", "givens/completeness.py",
+        "what is sent to others goes nowhere", "givens/facts.py",
         "{*one.receivers} <= {*givens.complete}):", "True):", TOLD,
     ),
     Mutant(

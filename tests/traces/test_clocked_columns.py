@@ -15,8 +15,7 @@ from microcosm import Microcosm, tuning
 from microcosm.errors import TextError
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.order.clock_labels import clock_rows
-from microcosm.order.clock_order import ClockRows
+from microcosm.order.clock_order import ClockRows, clock_rows
 from microcosm.order.labels import Labels
 from microcosm.queries.possible import Worlds, shown_by
 from microcosm.text.mc_reader import read_givens

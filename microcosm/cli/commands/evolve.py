@@ -12,7 +12,7 @@ from microcosm.cli import exits, options, output
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import Words, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
-from microcosm.text.words import unfit
+from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference

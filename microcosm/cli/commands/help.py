@@ -201,7 +201,7 @@ def _questions(known: Microcosm) -> Iterator[Question]:
 
 def _length(proof: Derivation | None) -> int:
     """How many links a proof shows; 0 for one that is too long to be shown."""
-    from microcosm.logic.proof_tree import links
+    from microcosm.logic.derivation import links
 
     if proof is None or not proof.premises:
         return 0

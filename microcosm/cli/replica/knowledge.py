@@ -41,7 +41,7 @@ def init(
     from pathlib import Path
 
     from microcosm.replica.ledger.signing import can_sign
-    from microcosm.text.words import unfit
+    from microcosm.text.statement import unfit
 
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:

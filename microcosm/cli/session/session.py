@@ -27,7 +27,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote
 from microcosm.text.sentences import ASK, Sentence, SentencePart, complete_command, read_sentence
-from microcosm.text.words import shown
+from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

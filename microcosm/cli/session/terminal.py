@@ -28,7 +28,7 @@ from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
 from microcosm.text.names import NAME, quote, string
 from microcosm.text.sentences import ASK, complete_command, expected_after
-from microcosm.text.words import STRING
+from microcosm.text.statement import STRING
 
 STYLE = Style.from_dict(
     {"command": "bold", "sign": "ansicyan", "quoted": "ansigreen", "comment": "ansibrightblack"}

@@ -13,8 +13,8 @@ from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, from_the_leaves
-from microcosm.logic.proof_tree import ASCII, PAPER, Fold, Signs, tree_lines
+from microcosm.logic.derivation import Conclusion, Derivation, Fold, from_the_leaves, tree_lines
+from microcosm.logic.printer import ASCII, PAPER, Signs
 from microcosm.logic.rule import ABSENT
 from microcosm.queries.events import caption
 from microcosm.text.names import quote

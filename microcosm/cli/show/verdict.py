@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 from microcosm.cli.show.proofs import Provenance
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.proof_tree import is_transitive, links
+from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links
 from microcosm.logic.rule import ABSENT
 from microcosm.text.names import quote
 
@@ -24,7 +23,7 @@ Words = Callable[[str], str]
 """How an event is shown."""
 
 if TYPE_CHECKING:
-    from microcosm.engine.why_not import PremiseLine
+    from microcosm.engine.steps import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 
