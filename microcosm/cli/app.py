@@ -147,7 +147,7 @@ def loaded(name: str) -> Any:
     else:
         one.registered_commands += [each for each in part.registered_commands if each.name == name]
     command: Any = vars(typer.main.get_command(one))["commands"][name]
-    _share(command, _options_of(_shared), name)
+    _share(command, _options_of(options.common), name)
     as_written(command)
     return command
 
@@ -175,25 +175,6 @@ def describe(
 
     The calculus is that of Worlds of Events (ICE 2016), doi:10.4204/EPTCS.223.8.
     """
-
-
-def _hush(asked: bool) -> None:
-    output.hush(asked)
-
-
-def _shared(
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "-q",
-            "--quiet",
-            callback=_hush,
-            expose_value=False,
-            help="No notes and no warnings; errors are said.",
-        ),
-    ] = False,
-) -> None:
-    """What every command takes beside what is its own."""
 
 
 def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
@@ -241,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             gc.unfreeze()  # what the command kept
         gc.set_threshold(*usual)
-        options.forget_logs()  # whoever reads a log after this, in the same process, says how
+        options.forget()  # whoever reads something after this, in the same process, says how
     return code
 
 

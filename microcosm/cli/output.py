@@ -41,8 +41,7 @@ def prepare(machine: bool = False) -> None:
 
     Where a `machine` reads the answer, errors are JSON objects beside what people are told.
     """
-    global _machine  # noqa: PLW0603
-    _machine = machine
+    answer_machines(machine)
     hush(False)
     show_whole(False)
     _later.clear()
@@ -104,13 +103,13 @@ def as_json(value: object) -> str:
     return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
 
 
-def write_givens(givens: Givens, out: str | None, json: bool) -> None:
-    """Write a microcosm to OUT, or to standard output."""
+def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
+    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want."""
     from microcosm import files
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
-    if json or (out is not None and out.endswith(".json")):
+    if (_machine if json is None else json) or (out is not None and out.endswith(".json")):
         texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
         texts = mc_texts(givens)
@@ -163,9 +162,23 @@ def wrapped(line: str, stream: TextIO, prose: bool = False) -> str:
     return line
 
 
+def answer_machines(machine: bool) -> None:
+    """Answer with JSON from now on, or for people."""
+    global _machine  # noqa: PLW0603
+    _machine = machine
+
+
 def for_machines() -> bool:
     """Whether the answer is wanted as JSON."""
     return _machine
+
+
+def answer(fields: Mapping[str, object], *lines: str) -> None:
+    """The answer: an object of `fields` for machines, `lines` for people."""
+    if _machine:
+        emit(fields)
+    else:
+        say(*lines)
 
 
 def hush(quiet: bool) -> None:

@@ -37,11 +37,11 @@ _EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME
 _QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 
-def rulebook(directory: str | None) -> RuleBook:
+def rulebook() -> RuleBook:
     """The rules of `--rules`, or the shipped ones."""
     from microcosm.logic.rulebook import read_rules
 
-    return read_rules(directory)
+    return read_rules(options.rules())
 
 
 def sources(paths: Sequence[str]) -> list[Source]:
@@ -146,12 +146,12 @@ def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Mi
         raise InconsistentGivens(error, givens) from error
 
 
-def load(paths: Sequence[str], rules: str | None, *, strict: bool = False) -> Microcosm:
+def load(paths: Sequence[str], *, strict: bool = False) -> Microcosm:
     """The microcosm of one file, or of the files of one log.
 
     Raises `TextError`, `InconsistentGivens`, and `Undefined` where `strict` refuses it.
     """
-    book = rulebook(rules)
+    book = rulebook()
     with kept():
         return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
 

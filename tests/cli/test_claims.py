@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from microcosm.cli import exits, reading
 from microcosm.cli.app import main
-from microcosm.cli.commands.claims import fault_of
+from microcosm.cli.commands.verify import fault_of
 from microcosm.cli.show.offline import offline_fields, possible_fields, say_inconsistent
 from microcosm.cli.show.verdict import verdict_fields
 from microcosm.givens.clock import Clock

@@ -64,21 +64,12 @@ def _require(holds: bool, fault: str) -> None:
         raise NotSo(fault)
 
 
-def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
-    """What is wrong with a derivation or an answer; None where every step and every field holds.
+def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
+    """What is wrong with an answer; None where every step and every field of it holds.
 
     Where `stop` came before it was known, it is said to be not so, or `Stopped` or `Undecided` is raised.
     """
-    if isinstance(stated, dict) and "questions" in stated:
-        from functools import partial
-
-        from microcosm.questions import recheck
-        from microcosm.state.evolve import built
-
-        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
     try:
-        if not isinstance(stated, dict) or "rule" in stated or not _ANSWERS & stated.keys():
-            return kernel.check(givens, book, stated)
         kind = _kind(stated)
         for derivation in _claimed(stated, kind):
             if (why := kernel.check(givens, book, derivation)) is not None:
@@ -87,10 +78,6 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
     except NotSo as error:
         return str(error)
     return None
-
-
-_ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}
-"""Fields that answers have and derivations have not."""
 
 
 def _kind(stated: dict[str, Any]) -> str:

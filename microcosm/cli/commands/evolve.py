@@ -57,8 +57,6 @@ def evolve(
         typer.Option("--forget", metavar="E", help="Forget an event, keeping what follows of the others."),
     ] = None,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Evolve a microcosm, step by step or not at all.
@@ -76,7 +74,7 @@ def evolve(
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
     steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
-    givens, book = reading.givens_of(files, strict=strict), reading.rulebook(rules)
+    givens, book = reading.givens_of(files, strict=strict), reading.rulebook()
     old = givens.copy()
     try:
         known = reading.microcosm_of(givens, book, strict=strict)
@@ -85,9 +83,9 @@ def evolve(
         exits.refusal(error, old, code=exits.REFUTED, answered=out is None)
         output.note("nothing was changed")
         if out is None:
-            output.write_givens(old, None, json)
+            output.write_givens(old, None)
         return exits.REFUTED
-    output.write_givens(known.givens, out, json)
+    output.write_givens(known.givens, out)
     return exits.HOLDS
 
 
@@ -122,8 +120,6 @@ def _step(known: Microcosm, name: str, value: str) -> None:
 def merge(
     files: options.Files,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """The union of what several microcosms know.
@@ -139,7 +135,7 @@ def merge(
     from microcosm.logic.derivation import proof_object
 
     reading.standard_input_once(files)
-    first, *others = [reading.load([file], rules, strict=strict) for file in files]
+    first, *others = [reading.load([file], strict=strict) for file in files]
     union = first.copy()
     about, told = "", first.givens
     try:
@@ -150,13 +146,13 @@ def merge(
         unjoined = union.merge()
     except (Contradiction, Undefined) as error:
         exits.refusal(error, union.givens, told, about=about, answered=True)
-        if json:
+        if output.for_machines():
             sides = [proof_object(side) for side in getattr(error, "derivations", ())]
             output.emit({"conflict": str(error), "derivations": sides})
         return exits.REFUTED
     for problem in unjoined:
         output.warn(f"{output.printable(problem)}: nothing was concluded from it")
-    output.write_givens(union.givens, out, json)
+    output.write_givens(union.givens, out)
     return exits.HOLDS
 
 
@@ -174,8 +170,6 @@ def bisim(
     backward: Annotated[
         bool, typer.Option("--backward", help="Under removals, in place of additions and updates.")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Whether two microcosms will ever deduce differently.
@@ -196,9 +190,9 @@ def bisim(
     """
     from microcosm.compare.bisimilarity import bisimilar
 
-    left, right = _load(one, other, rules, strict)
+    left, right = _load(one, other, strict)
     found = bisimilar(left, right, backward)
-    if json:
+    if output.for_machines():
         witness = None if found.witness is None else _witness_fields(found.witness)
         pair = () if found.witness is None or found.witness.pair is None else found.witness.pair
         named = events_field(right, *pair) | events_field(left, *pair)
@@ -219,8 +213,6 @@ def diff(
     one: One,
     other: Other,
     every: Annotated[bool, typer.Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """What each of two microcosms knows that the other does not.
@@ -238,20 +230,20 @@ def diff(
     """
     from microcosm.compare.difference import difference
 
-    left, right = _load(one, other, rules, strict)
+    left, right = _load(one, other, strict)
     found = difference(left, right)
-    if json:
+    if output.for_machines():
         output.emit(_difference_fields(found))
     else:
         output.say_all(_compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right)))
     return exits.HOLDS if found.same else exits.REFUTED
 
 
-def _load(one: str, other: str, rules: str | None, strict: bool) -> tuple[Microcosm, Microcosm]:
+def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
     from microcosm.cli import reading
 
     reading.standard_input_once([one, other])
-    return reading.load([one], rules, strict=strict), reading.load([other], rules, strict=strict)
+    return reading.load([one], strict=strict), reading.load([other], strict=strict)
 
 
 def _witness_fields(witness: Difference) -> dict[str, object]:

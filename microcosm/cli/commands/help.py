@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,6 @@ def explain(
     man: Annotated[
         bool, typer.Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """What a command does, and its options; without one, the overview.
 
@@ -45,10 +43,7 @@ def explain(
         return exits.HOLDS
     context, found = _context(command)
     told = found.get_help(context)
-    if json:
-        output.emit({"command": " ".join(command) or None, "help": told})
-    else:
-        output.say(told)
+    output.answer({"command": " ".join(command) or None, "help": told}, told)
     return exits.HOLDS
 
 
@@ -148,7 +143,7 @@ Question = tuple[str, str]
 
 
 @app.command("demo")
-def demo(json: options.Json = False, rules: options.Rules = None) -> int:
+def demo() -> int:
     """A tour in one screen.
 
     A log, what it tells of some pairs of events, and a proof, which is checked.
@@ -167,13 +162,13 @@ def demo(json: options.Json = False, rules: options.Rules = None) -> int:
     log = files.shipped("examples") / LOG
     events = list(formats.read([log]))
     found = correspondences.extract(events)
-    known = reading.microcosm_of(found.givens, reading.rulebook(rules))
+    known = reading.microcosm_of(found.givens, reading.rulebook())
     answers = [(pair, known.online(*pair), known.why(*pair)) for pair in _questions(known)]
     told = [verdict_fields(*pair, verdict, proof) for pair, verdict, proof in answers]
     proofs = [each["derivation"] for each in told if each["derivation"] is not None]
     faults = [kernel.check(known.givens, known.rules, proof) for proof in proofs]
     valid = not any(faults)
-    if json:
+    if output.for_machines():
         output.emit({"questions": told, "valid": valid})
     else:
         _log(log, events)
@@ -242,7 +237,7 @@ def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | 
 
 
 @app.command("doctor")
-def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
+def doctor() -> int:
     """What this installation can do: Python, SQLite, Java, Spark, the extras, and what is missing for what.
 
     Exit 0, whatever is missing: only what is named beside it does not work.
@@ -263,7 +258,7 @@ def doctor(json: options.Json = False, rules: options.Rules = None) -> int:
             f"SQLite {sqlite3.sqlite_version} can damage a database that two connections write or checkpoint"
             " at once (3.7.0 to 3.51.2); a journal is safe as long as no other program opens it"
         )
-    if json:
+    if output.for_machines():
         output.emit(
             {
                 "parts": [

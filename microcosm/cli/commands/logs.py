@@ -36,8 +36,6 @@ def extract(
     ] = False,
     strict: StrictLog = False,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """The microcosm of a log.
 
@@ -61,12 +59,12 @@ def extract(
         output.note(f"events that {process} could not know: {found.outside:,}")
     counts = found.counts()
     if out is not None:
-        output.write_givens(found.givens, out, out.endswith(".json"))
-    if json:
+        output.write_givens(found.givens, out, json=False)
+    if output.for_machines():
         form = {} if out is not None else {"microcosm": givens_to_json(found.givens, events=False)}
         output.emit({**counts, **form})
     elif out is None:
-        output.write_givens(found.givens, None, False)
+        output.write_givens(found.givens, None)
         output.note(found.summary())
     else:
         output.say(f"{out}: {found.summary()}")
@@ -80,8 +78,6 @@ def trace(
         str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
     ],
     strict: StrictLog = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Convert a log to the own format, JSON lines or Parquet.
 
@@ -107,10 +103,7 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    if json:
-        output.emit({"events": count, "reported": dict(report.counts)})
-    else:
-        output.say(f"{to}: {count:,} events")
+    output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
     return exits.HOLDS
 
 
@@ -128,8 +121,6 @@ def events(
         str | None,
         typer.Option("--grep", metavar="REGEX", help="Only events in whose name or label this is found."),
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """The events of a log or a microcosm, with their words, in natural order (p:2 before p:10).
@@ -147,12 +138,12 @@ def events(
     from microcosm.queries.events import having, matching, rows_of
 
     files, wanted = _parted(asked)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     rows = [*rows_of(known)] if grep is None else matching(grep, known)
     found = [*having(rows, wanted)]
     if not found and wanted:
         _refuse_unknown(known, wanted)
-    if json:
+    if output.for_machines():
         for row in found:
             output.emit(fields(row))
     else:
@@ -242,7 +233,6 @@ def collect(
     view: Annotated[
         bool, typer.Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
     ] = False,
-    json: options.Json = False,
 ) -> int:
     """Receive OpenTelemetry's spans, and keep them in a folder that every command reads.
 
@@ -267,17 +257,14 @@ def collect(
     limits = IntakeLimits(body=int(max_body * MEGABYTE), at_once=at_once, rate=rate)
     with closing(Folder(out, largest=int(rotate_size * MEGABYTE), oldest=rotate_after)) as folder:
         intake = Intake(folder, limits)
-        with _shown(folder, out, json) if view else nullcontext():
-            asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out, json)))
-    if json:
-        output.emit({"event": "stopped", **intake.counts.fields(folder)})
-    else:
-        output.say(*_ended(intake, folder))
+        with _shown(folder, out) if view else nullcontext():
+            asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out)))
+    output.answer({"event": "stopped", **intake.counts.fields(folder)}, *_ended(intake, folder))
     return exits.HOLDS
 
 
-def _begun(listening: Listening, out: str, json: bool) -> None:
-    if json:
+def _begun(listening: Listening, out: str) -> None:
+    if output.for_machines():
         output.emit({"event": "listening", "out": out, **listening._asdict()})
     else:
         output.say(f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}")
@@ -287,7 +274,7 @@ def _begun(listening: Listening, out: str, json: bool) -> None:
 
 
 @contextmanager
-def _shown(folder: Folder, out: str, json: bool) -> Iterator[None]:
+def _shown(folder: Folder, out: str) -> Iterator[None]:
     """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
     from subprocess import DEVNULL, Popen
     from threading import Event, Thread
@@ -300,7 +287,7 @@ def _shown(folder: Folder, out: str, json: bool) -> Iterator[None]:
                 with Popen(
                     [sys.executable, "-m", "microcosm", "view", out, "--follow"],
                     stdin=DEVNULL,
-                    stdout=sys.stderr if json else None,
+                    stdout=sys.stderr if output.for_machines() else None,
                 ) as page:
                     over.wait()
                     page.terminate()

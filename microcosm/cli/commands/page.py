@@ -59,8 +59,6 @@ def page(
         str | None,
         typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Write a page that shows a log or a microcosm: what it knows, what it does not, and why.
@@ -90,11 +88,11 @@ def page(
         raise exits.UsageError(f"--proofs is one of {', '.join(PROOFS)}, not {proofs!r}")
     if out is None and output.is_terminal(sys.stdout):
         raise exits.UsageError("say where to write the page: -o OUT.html (- is standard output)")
-    if json and out in (None, STDIN):
+    if output.for_machines() and out in (None, STDIN):
         raise exits.UsageError("--json and the page cannot both go to standard output: say -o OUT.html")
     questions = [*map(questions_in, ask)]
     one, two = sources_of(files, other)
-    book = reading.rulebook(rules)
+    book = reading.rulebook()
     known, report = read_source(one, book, strict)
     beside = None if two is None else read_source(two, book, strict)[0]
     pairs = [reading.pair_of(known, *asked) for asked in pair]
@@ -117,7 +115,7 @@ def page(
         sys.stdout.write(text)
         return exits.HOLDS
     write_text(out, text)
-    if json:
+    if output.for_machines():
         told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
         if questions:
             told["questions"] = [
@@ -192,7 +190,6 @@ def view(
     limit: Annotated[
         float, typer.Option("--limit", metavar="SECONDS", min=0, help="For one question; 0 is none.")
     ] = 10.0,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Show a log or a microcosm in a browser, with a session behind the page that answers what it is asked.
@@ -220,7 +217,7 @@ def view(
     if follow and files.STDIN in file:
         raise exits.UsageError("--follow reads files on, and standard input is none")
     questions = [*map(questions_in, ask)]
-    how = How(rulebook(rules), strict, edit)
+    how = How(rulebook(), strict, edit)
     one, two = sources_of(file, other)
     if follow and two is not None:
         raise exits.UsageError("--follow reads one log on, and these are two")
@@ -282,7 +279,7 @@ def serve(
 
     with ExitStack() as stack:
         address = stack.enter_context(served(behind, turns, port))
-        output.say(address)
+        output.answer({"address": address}, address)
         output.finish()
         if browser:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
@@ -317,8 +314,6 @@ def draw(
         bool, typer.Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
     ] = False,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Draw a microcosm or a log: the events around one, with what is given of them and what is missing.
@@ -342,7 +337,7 @@ def draw(
         raise exits.UsageError(f"{' and '.join(asked)}: one of them at a time")
     if hasse and (dot or mermaid):
         raise exits.UsageError(f"--hasse and {asked[0]}: a Hasse diagram is drawn in SVG")
-    known = reading.load(file, rules, strict=strict)
+    known = reading.load(file, strict=strict)
     events = [known.event(each) for each in around or ()]
     known.require(*events)
     drawing = drawing_of(known.givens, known.rules, most, events)
@@ -355,13 +350,11 @@ def draw(
     counts = {"events": len(drawing.events), "more": drawing.more}
     if out is not None and out != files.STDIN:
         files.write_text(out, text)
-        if json:
-            output.emit({"path": out, **counts})
-        else:
-            output.say(
-                f"{out}: {counts['events']:,} events" + (f", {drawing.more:,} more" if drawing.more else "")
-            )
-    elif json:
+        output.answer(
+            {"path": out, **counts},
+            f"{out}: {counts['events']:,} events" + (f", {drawing.more:,} more" if drawing.more else ""),
+        )
+    elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:
         sys.stdout.write(text)

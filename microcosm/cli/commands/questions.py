@@ -59,8 +59,6 @@ def assert_that(
     no_vacuous: Annotated[
         bool, typer.Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
 
@@ -78,7 +76,7 @@ def assert_that(
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
-    known = reading.load(logs, rules)
+    known = reading.load(logs)
     stop = options.stop_after(limit)
     answered = [
         known.assert_(  # noqa: PT009
@@ -97,7 +95,7 @@ def assert_that(
         _write_proofs(answers, proofs)
     if junit is not None:
         _write_junit(junit, asked, answered)
-    if json:
+    if output.for_machines():
         output.emit(fields(asked, answered, min(proved, shown)))
     else:
         output.say_all(report(known, answered))
@@ -118,7 +116,6 @@ def find(
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A JSON object on a line for each.")] = False,
-    rules: options.Rules = None,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
 
@@ -141,13 +138,13 @@ def find(
 
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
-    known = reading.load(logs, rules)
+    known = reading.load(logs)
     found = _found(known, sought, patterns, most)
     for warning in found.warnings:
         output.warn(warning)
     if csv:
         output.say_all(csv_lines(found))
-    elif json:
+    elif output.for_machines():
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
         output.say_all(found_lines(known, found))
@@ -165,8 +162,6 @@ def settle(
     ],
     text: Text = [],  # noqa: B006
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """What would settle what is open: the observations that decide most, best first.
 
@@ -182,16 +177,16 @@ def settle(
 
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
-        known = reading.load(logs, rules)
+        known = reading.load(logs)
         asked: list[Questions | tuple[str, str]] = [*questions]
     else:
         logs, pair = reading.pair_asked(files)
-        known = reading.load(logs, rules)
+        known = reading.load(logs)
         asked = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)
     rows = [row for one in asked for row in settled(known, one, stop)]
     is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    if json:
+    if output.for_machines():
         told = [
             {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
              "settle": [seen.to_json() for seen in observations]}

@@ -59,8 +59,6 @@ def simulate(
     plots: Annotated[
         str | None, typer.Option("--plots", metavar="DIR", help="With --compare: SVG files go there.")
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Run a delivery protocol on a simulated network, and check what it delivers.
 
@@ -84,7 +82,7 @@ def simulate(
             raise exits.UsageError("--compare measures all protocols: name none")
         if topology is not None or budget is not None:
             raise exits.UsageError("--topology and --budget go with one protocol")
-        return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
+        return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import SimulationSetting
 
@@ -111,7 +109,7 @@ def simulate(
         budget=None if budget is None else options.natural("--budget", budget, 0, 10**9),
     )
     outcome = _run(protocol, setting, trace)
-    if json:
+    if output.for_machines():
         output.emit(_fields(protocol, setting, outcome))
     else:
         _show(protocol, setting, outcome)
@@ -253,8 +251,6 @@ def explore(
     most: Annotated[
         str, typer.Option("--most", metavar="N", help="Give up after so many states (a workload).")
     ] = "2000000",
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Follow every interleaving of a few messages between a few processes, and check all of them.
 
@@ -293,7 +289,7 @@ def explore(
     if outside:
         output.note(f"{protocol} is not made for a network with {' and '.join(outside)}")
     explored = _explored(found, scope, workloads)
-    if json:
+    if output.for_machines():
         output.emit(_explored_fields(protocol, scope, explored))
     else:
         _show_explored(protocol, scope, explored)

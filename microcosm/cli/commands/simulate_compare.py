@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microcosm.simulation.measure import CostRow
 
 
-def compare_all(seed: int, plots: str | None, json: bool) -> int:
+def compare_all(seed: int, plots: str | None) -> int:
     """Measure all protocols, print the table, write the plots."""
     from microcosm.simulation.measure import RTTS, SIZES, table
 
@@ -32,7 +32,7 @@ def compare_all(seed: int, plots: str | None, json: bool) -> int:
     known = list(knowledge(seed))
     if plots is not None:
         _plot(rows, plots)
-    if json:
+    if output.for_machines():
         output.emit(
             {
                 "seed": seed,

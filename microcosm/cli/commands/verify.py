@@ -13,6 +13,8 @@ from microcosm.cli import exits, options, output
 from microcosm.errors import MicrocosmError, TextError
 
 if TYPE_CHECKING:
+    from microcosm.givens.givens import Givens
+    from microcosm.logic.rulebook import RuleBook
     from microcosm.worlds.search import Stop
 
 app = typer.Typer()
@@ -29,8 +31,6 @@ def verify(
         ),
     ],
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Check a proof with the kernel, or a whole answer of online, offline, check, possible or assert.
 
@@ -47,14 +47,14 @@ def verify(
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.cli.commands.claims import fault_of
-    from microcosm.engine.lowering import compile_rules
     from microcosm.kernel.consistent import surely_consistent
 
     reading.standard_input_once(asked)
     paths, (proof,) = reading.split(asked, "PROOF")
-    givens, book = reading.givens_of(paths), reading.rulebook(rules)
-    if rules is not None:
+    givens, book = reading.givens_of(paths), reading.rulebook()
+    if options.rules() is not None:
+        from microcosm.engine.lowering import compile_rules
+
         compile_rules(book)  # those that cannot be ordered are bad input, whatever is to be verified
     fault: str | None
     try:
@@ -68,12 +68,12 @@ def verify(
         with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
-            if json:
-                output.emit({"valid": None, "fault": None})
-            else:
-                output.say("undecided: --limit came before all of the answer was worked out anew")
+            output.answer(
+                {"valid": None, "fault": None},
+                "undecided: --limit came before all of the answer was worked out anew",
+            )
             return exits.UNDECIDED
-    if json:
+    if output.for_machines():
         output.emit({"valid": fault is None, "fault": fault})
     elif fault is None:
         output.say("valid: the kernel accepts every step")
@@ -111,6 +111,31 @@ class Limited:
             if not isinstance(error, Stopped | Undecided):
                 raise
             return "not decided in time"
+
+
+ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}
+"""Fields that answers have and derivations have not."""
+
+
+def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
+    """What is wrong with a derivation or an answer; None where every step and every field holds.
+
+    For a derivation by itself nothing is loaded but the kernel and what it stands on.
+    """
+    if isinstance(stated, dict) and "questions" in stated:
+        from functools import partial
+
+        from microcosm.questions import recheck
+        from microcosm.state.evolve import built
+
+        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
+    if isinstance(stated, dict) and "rule" not in stated and ANSWERS & stated.keys():
+        from microcosm.cli.commands import claims
+
+        return claims.fault(stated, givens, book, stop)
+    from microcosm.kernel import check as kernel
+
+    return kernel.check(givens, book, stated)
 
 
 LONGEST_INTEGER = 300

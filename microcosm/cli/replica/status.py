@@ -35,7 +35,6 @@ def status(
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.1, help="With --watch: how often.")
     ] = 1.0,
-    json: options.Json = False,
 ) -> int:
     """What a replica holds, what each message that waits is waiting for, and what is set aside.
 
@@ -50,13 +49,13 @@ def status(
     from microcosm.cli.replica.knowledge import looked_into, show_conflict
 
     if watch:
-        if json:
+        if output.for_machines():
             raise exits.UsageError("--watch is for people; ask for --json again and again")
         return _watch(path, every)
     with looked_into(path) as replica:
         process = network_in(replica)
         code = exits.REFUTED if replica.divergences else exits.HOLDS
-        if json:
+        if output.for_machines():
             output.emit(fields(path, replica, process))
             return code
         output.say_all(output.printable(line) for line in lines(replica, process))
@@ -81,7 +80,8 @@ def metrics(path: options.Journal) -> int:
     from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
-        output.say(exposition(replica).removesuffix("\n"))
+        text = exposition(replica)
+    output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
     return exits.HOLDS
 
 
@@ -217,7 +217,7 @@ def _view(path: str) -> list[str]:
 
 
 @app.command("authors")
-def authors(path: options.Journal, json: options.Json = False) -> int:
+def authors(path: options.Journal) -> int:
     """The keys that replicas sign with, as far as this one knows them, its own first.
 
     Whoever adds this replica may state its key (`member add --author`), and need not trust the first one that
@@ -231,7 +231,7 @@ def authors(path: options.Journal, json: options.Json = False) -> int:
 
     with looked_into(path) as replica:
         keys, own = replica.author_keys, replica.name
-    if json:
+    if output.for_machines():
         output.emit({"file": path, "authors": keys})
         return exits.HOLDS
     for name in sorted(keys, key=lambda name: (name != own, name)):
@@ -243,7 +243,6 @@ def authors(path: options.Journal, json: options.Json = False) -> int:
 def proof(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A journal; with --check a proof.")],
     check: Annotated[bool, typer.Option("--check", help="Check a proof that somebody else wrote.")] = False,
-    json: options.Json = False,
 ) -> int:
     """The proofs that a replica has signed two things: two heads of one stream that cannot be of one chain.
 
@@ -263,10 +262,7 @@ def proof(
     if not check:
         with looked_into(path) as replica:
             found = [json_text.loads(each.exported()) for each in replica.proofs]
-        if json:
-            output.emit({"file": path, "proofs": found})
-        else:
-            output.say(*map(json_text.dumps, found))
+        output.answer({"file": path, "proofs": found}, *map(json_text.dumps, found))
         return exits.REFUTED if found else exits.HOLDS
     told = []
     try:
@@ -278,7 +274,7 @@ def proof(
     if not told:
         raise Malformed(f"{path}: no proof in it")
     holds = all(good for _, good in told)
-    if json:
+    if output.for_machines():
         output.emit({"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]})
     else:
         for each, good in told:
