@@ -31,8 +31,8 @@ from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, Left
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.options import Contents, Options, Positions, Spool
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, NotJson, json_object, json_text, why_bad
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine, NotJson, json_object, json_text, why_bad
 
 NAME = "etcd"
 

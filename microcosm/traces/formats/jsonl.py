@@ -29,8 +29,8 @@ from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, Tr
 from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, Lives, check_names, meant
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, json_object, why_bad
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine, json_object, why_bad
 
 NAME = "jsonl"
 

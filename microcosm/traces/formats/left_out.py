@@ -24,7 +24,7 @@ from difflib import get_close_matches
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.values import BadLine
 
 SHARED, LIVES = "left out", "lives"
 """Under these names `Options.state` has what is known over the files of a log."""

@@ -24,8 +24,8 @@ from typing import NamedTuple
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.options import Options, Spool
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine
 
 NAME = "mpi"
 
