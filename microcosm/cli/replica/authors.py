@@ -56,8 +56,8 @@ def proof(
     """
     from microcosm.cli.replica.knowledge import looked_into
     from microcosm.errors import Malformed
+    from microcosm.replica.ledger.chain import imported
     from microcosm.replica.ledger.dots import Dot
-    from microcosm.replica.ledger.fork_proof import imported
 
     if not check:
         with looked_into(path) as replica:
