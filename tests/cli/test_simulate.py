@@ -122,7 +122,7 @@ def test_no_message_at_all(run: Run) -> None:
 
 def test_a_violation_is_an_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A protocol that does not wait for permits, on the command line."""
-    from microcosm.protocol.hybrid.basic import HybridBasic
+    from microcosm.protocol.hybrid.unicast import HybridBasic
 
     monkeypatch.setattr(HybridBasic, "_await_permit", lambda *_: None)
     result = run(

@@ -25,9 +25,9 @@ from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds import candidate as fit
-from microcosm.worlds.candidate import Candidate
+from microcosm.worlds import world as fit
 from microcosm.worlds.constraints import constraints_of
+from microcosm.worlds.world import Candidate
 
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop

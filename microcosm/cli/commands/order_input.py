@@ -340,7 +340,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
     from microcosm.files import display_name
     from microcosm.traces.formats.jsonl import event_of
-    from microcosm.traces.text.json_text import BadLine, json_object
+    from microcosm.traces.text.values import BadLine, json_object
 
     name = display_name(file)
     for number, text in _lines(file, name, report):

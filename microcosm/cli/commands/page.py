@@ -329,7 +329,7 @@ def draw(
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.queries import diagrams, graph_text
+    from microcosm.queries import diagrams
     from microcosm.queries.drawing import drawing_of
 
     asked = [name for name, on in (("--svg", svg), ("--dot", dot), ("--mermaid", mermaid)) if on]
@@ -342,9 +342,9 @@ def draw(
     known.require(*events)
     drawing = drawing_of(known.givens, known.rules, most, events)
     if dot:
-        text = graph_text.dot(drawing)
+        text = diagrams.dot(drawing)
     elif mermaid:
-        text = graph_text.mermaid(drawing)
+        text = diagrams.mermaid(drawing)
     else:
         text = (diagrams.hasse if hasse else diagrams.diagram)(drawing, alone=True)
     counts = {"events": len(drawing.events), "more": drawing.more}

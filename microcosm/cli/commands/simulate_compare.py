@@ -11,9 +11,8 @@ from microcosm.cli import exits, output
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.encoding import encode
 from microcosm.protocol.machine import Delivery
-from microcosm.protocol.packets import Packet
+from microcosm.protocol.packets import Packet, encode
 from microcosm.queries.possible import Worlds
 from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run

@@ -125,10 +125,10 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
     if isinstance(stated, dict) and "questions" in stated:
         from functools import partial
 
-        from microcosm.questions import recheck
+        from microcosm.questions.ask import answer_fault
         from microcosm.state.evolve import built
 
-        return recheck.fault(stated, givens, book, partial(built, rules=book, strict=False))
+        return answer_fault(stated, givens, book, partial(built, rules=book, strict=False))
     if isinstance(stated, dict) and "rule" not in stated and ANSWERS & stated.keys():
         from microcosm.cli.commands import claims
 

@@ -12,7 +12,7 @@ from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.upkeep import FsckReport
+    from microcosm.replica.journal.examine import FsckReport
 
 
 keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
@@ -43,7 +43,7 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal.upkeep import fsck as check
+    from microcosm.replica.journal.examine import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:
@@ -101,8 +101,8 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
+    from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.journal.upkeep import backup as copy
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
@@ -129,9 +129,9 @@ def restore(
       microcosm replica restore phone.backup phone.journal
     """
     from microcosm.cli.replica.network import network_of
+    from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.journal.upkeep import backup as copy
-    from microcosm.replica.network.abandoned import lost
+    from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:

@@ -39,7 +39,7 @@ def init(
     """
     from pathlib import Path
 
-    from microcosm.replica.ledger.signing import can_sign
+    from microcosm.replica.ledger.chain import can_sign
     from microcosm.text.statement import unfit
 
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)

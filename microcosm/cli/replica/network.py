@@ -47,7 +47,7 @@ def add(
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.carrier import Stating
 
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
@@ -105,7 +105,7 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.abandoned import gone, taken
+    from microcosm.replica.network.status import gone, taken
 
     with network_of(path) as (replica, durable):
         where = gone(replica, durable.process).get(name)
@@ -122,7 +122,7 @@ def replace(
             replica.sign()
             replica.trust(name, author)
         durable.member(name, host, port)
-        from microcosm.replica.network.shared import Stating
+        from microcosm.replica.network.carrier import Stating
 
         Stating(replica, durable).follow()
         durable.flush()
@@ -132,8 +132,8 @@ def replace(
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged. `mine`: see `settle_divergences`."""
-    from microcosm.replica.network.abandoned import gone, taken
-    from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.carrier import Stating
+    from microcosm.replica.network.status import gone, taken
 
     stating = Stating(replica, durable)
     stating.follow()
@@ -201,13 +201,13 @@ def compact(path: options.Journal) -> int:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.abandoned import LettingGo
     from microcosm.replica.network.durable import Durable
-    from microcosm.replica.network.shared import NetworkStore
+    from microcosm.replica.network.status import LettingGo
     from microcosm.replica.network.write_ahead import STATE
+    from microcosm.replica.store import NetworkStore
 
     with opened(path) as replica:
-        store = NetworkStore(replica.store, replica)
+        store = NetworkStore(replica.store, lambda: replica.network)
         durable = Durable.opened(
             *(store, replica.name, replica.known_as, _refused),
             snapshot=replica.noted(STATE),

@@ -35,9 +35,9 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
-from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
+from microcosm.replica.store import ReplicaStore
 
 Asked = dict[str, Any]
 

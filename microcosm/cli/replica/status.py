@@ -97,8 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.logic.derivation import proof_object
-    from microcosm.replica.network.abandoned import gone, lost
-    from microcosm.replica.network.status import blocked, divergences
+    from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     return {
         "file": path,
@@ -128,8 +127,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.abandoned import gone, lost
-    from microcosm.replica.network.status import blocked, divergences
+    from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"
@@ -256,8 +254,8 @@ def proof(
     """
     from microcosm.cli.replica.knowledge import looked_into
     from microcosm.errors import Malformed
+    from microcosm.replica.ledger.chain import imported
     from microcosm.replica.ledger.dots import Dot
-    from microcosm.replica.ledger.fork_proof import imported
 
     if not check:
         with looked_into(path) as replica:
