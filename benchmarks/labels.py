@@ -33,7 +33,7 @@ from benchmarks.families import Pairs, trace
 from benchmarks.measure import Line
 from microcosm import Microcosm, Relation
 from microcosm.engine.lowering import initial
-from microcosm.givens.vector import COMPONENT, FIELD
+from microcosm.givens.clock_columns import COMPONENT, FIELD
 from microcosm.order.chain_cover import LabelArrays
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows

@@ -43,7 +43,7 @@ class Givens:
     """Events of each process: those of which no message tells whose they are."""
     orderings: list[str] = field(default_factory=list)
     complete: bool | tuple[str, ...] = False
-    """Whether nothing is missing from the log; or of which processes nothing is (`givens.completeness`)."""
+    """Whether nothing is missing from the log; or of which processes nothing is (`givens.facts`)."""
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: EventTable | None = field(default=None, repr=False, compare=False)
     """What a log says of its events. Nothing follows from it, and copies share it."""

@@ -16,8 +16,8 @@ What it shares with the search for proofs, so that a fault there deceives both:
 
     givens.relation  relations, their converses, which is more accurate; a given, read from either end
     givens.clock     what two clocks say of each other, and two stamps rule out
-    givens.facts     whether a single fact is given, and by what; what a rule may ask of messages
-    givens.completeness  of which events a complete log tells all, which sendings a reception may answer
+    givens.facts     whether a single fact is given, and by what; what a rule may ask of messages;
+                     of which events a complete log tells all
     logic.rule       the three judgements; a rule as data, and its instances
     text.names       how a name is written in a fault
     errors           the errors

@@ -14,8 +14,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from microcosm.givens.clock import Clock
-from microcosm.givens.completeness import covered, owned, senders
-from microcosm.givens.facts import GivenFacts
+from microcosm.givens.facts import GivenFacts, covered, owned, senders
 from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.vector import COMPONENT, FIELD, guards, merged
+from microcosm.givens.clock_columns import COMPONENT, FIELD, guards, merged
 from microcosm.order.bits import from_positions
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 

@@ -22,9 +22,8 @@ from operator import le
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, between
-from microcosm.givens.clock_columns import ClockColumns
+from microcosm.givens.clock_columns import COMPONENT, FIELD, ClockColumns, covering, guards
 from microcosm.givens.relation import Relation
-from microcosm.givens.vector import COMPONENT, FIELD, covering, guards
 from microcosm.order.bits import from_positions, row_of
 from microcosm.order.chain_cover import UNPLACED, ChainCover
 from microcosm.order.labels import Labels

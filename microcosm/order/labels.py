@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from microcosm import tuning
+from microcosm.givens.clock_columns import COMPONENT, FIELD, guards, merged, total
 from microcosm.givens.relation import Relation
-from microcosm.givens.vector import COMPONENT, FIELD, guards, merged, total
 from microcosm.order.bits import from_positions
 from microcosm.order.chain_cover import UNPLACED, ChainCover, ProcessOf, cover, learnt, staircase
 from microcosm.order.happens_before import Cycle

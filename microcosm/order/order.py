@@ -13,8 +13,7 @@ from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
 from microcosm import tuning
-from microcosm.givens.completeness import covered, owned
-from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, expect
+from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, covered, expect, owned
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered

@@ -12,17 +12,19 @@ from typing import Literal
 from microcosm.orderings.closures import (
     AddedEdges,
     along_messages,
+    boxes_break,
     cycle,
     mailbox_edges,
     mailbox_execution,
     outbox_edges,
     outbox_execution,
+    queue_breaks,
     shortest,
     steps_cycle,
     synchronous_execution,
+    synchrony_breaks,
 )
 from microcosm.orderings.computation import Computation, linear_extension
-from microcosm.orderings.interiors import boxes_break, queue_breaks, synchrony_breaks
 from microcosm.orderings.ordering import MessagePair, Ordering, violation, violations
 from microcosm.orderings.patterns import PatternSearch, crown_through, knot_through, minimal, smallest
 from microcosm.orderings.queue import queue_cycle, queue_execution

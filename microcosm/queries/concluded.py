@@ -23,7 +23,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, overlaid
-from microcosm.queries.neighbours import Neighbours
+from microcosm.queries.graph import Neighbours
 
 if TYPE_CHECKING:
     from microcosm.engine.steps import Steps

@@ -1,6 +1,6 @@
 """What a small drawing of a microcosm shows: the events around what was asked, and what is given of them.
 
-The drawing itself is made by `queries.diagrams` (SVG) and `queries.graph_text` (DOT, Mermaid). That it has no
+The drawing itself is made by `queries.diagrams` (SVG) and `queries.diagrams` (DOT, Mermaid). That it has no
 line between two events says nothing about them.
 """
 

@@ -25,11 +25,11 @@ from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
-from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations
 from microcosm.worlds.propagation import MEMBERS, PossibleTable
 from microcosm.worlds.search import Stop
+from microcosm.worlds.world import Candidate
 
 if TYPE_CHECKING:
     from microcosm.worlds.sat import Certificate

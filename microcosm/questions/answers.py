@@ -14,12 +14,11 @@ from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Part, Scope
 from microcosm.questions.counting import tally
-from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.evaluate import Evaluation, at_once
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
 from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
 from microcosm.questions.settle import Observation
-from microcosm.questions.states import at_once
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 

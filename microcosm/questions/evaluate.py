@@ -1,15 +1,22 @@
 """The value of a formula: true in every world, false in every world, or open; row by row, never a pair at a
-time.
+time. Of states at once: whether intervals can be seen at once, in some run or in each; n of them by
+elimination.
 
 The last variable of a quantifier is evaluated over a whole group at once, as a row of those for which the
 formula is true and one of those for which it is false (Kleene's three values); variables before it are gone
 through. Groups are the candidates whose shared parameters are equal.
+
+A run adds the events of a world one by one, each after what is before it; a consistent cut is what some run
+has added at some time. n intervals can be seen at once iff none ends at or before the start of another: the
+least cut that has all the starts has none of the ends then. They are seen at once in each run iff each start
+is before each end of another. Of which neither can be so are left out by elimination (Garg and Waldecker,
+weak and strong conjunctive predicates); docs/reference/questions.md, propositions 2 to 4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
@@ -37,9 +44,11 @@ from microcosm.questions.language import (
     operands,
     within,
 )
-from microcosm.questions.patterns import Interval, getter
-from microcosm.questions.states import at_once, in_each_run, overlap
+from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
 from microcosm.worlds.search import Stop
+
+if TYPE_CHECKING:
+    pass
 
 
 class Evaluation:
@@ -78,8 +87,9 @@ class Evaluation:
             case Related(left, relation, right):
                 one, other = scope.variables[left], scope.variables[right]
                 if relation is None and not formula.same:
-                    judged = in_each_run if formula.surely else overlap
-                    return judged(self.asked, one.interval, other.interval)
+                    alone = Group(other.candidates, [other.number], self.asked.judged)
+                    seen = self._in_each_run if formula.surely else self._overlaps
+                    return _kleene(seen(one.interval, alone))
                 possible = self.asked.judged.frame((other.event,)).possible(one.event)
                 return _kleene(possible.decided(relation, 1))
             case Is():
@@ -350,3 +360,92 @@ def _only(group: Group, number: int) -> int:
 
 def _kleene(row: Row) -> int:
     return TRUE if row[0] else FALSE if row[1] else OPEN
+
+
+COMBINATIONS = 100_000
+"""So many choices of processes for the states of one `possibly` or `definitely` are looked at."""
+
+# -- two intervals -------------------------------------------------------------------------------------------
+
+
+def ends_before(asked: AskedLog, one: Interval, other: Interval) -> int:
+    """Whether an interval ends at or before the start of another."""
+    possible = asked.judged.frame((other.begin,)).possible(one.until)
+    if one.end is not None:
+        true, false = possible.decided(Relation.BEFORE, 1)
+        return TRUE if true or possible.same else FALSE if false else OPEN
+    return FALSE if asked.complete or not possible.before else OPEN
+
+
+def begins_before_end(asked: AskedLog, one: Interval, other: Interval) -> int:
+    """Whether an interval begins before another ends, whenever that is; what never ends, ends last."""
+    possible = asked.judged.frame((other.until,)).possible(one.begin)
+    true, false = possible.decided(Relation.BEFORE, 1)
+    if other.end is not None:
+        return TRUE if true else FALSE if false else OPEN
+    return TRUE if asked.complete or true or possible.same else OPEN
+
+
+# -- any number of states ------------------------------------------------------------------------------------
+
+
+def at_once(asked: AskedLog, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
+    """Whether there are intervals, one for each variable, each two of which can be seen at once; and those.
+
+    None where a formula does not ask that of three states or more, or of two that are seen at once in each
+    run. By elimination, for each choice of parameters and processes. Cost: O(k²·m) for each of these choices.
+    """
+    surely = _asks(formula)
+    if surely is None or len(formula.binders) < 3 - surely:
+        return None
+    left, certain = COMBINATIONS, True
+
+    def blocks(value: int) -> Callable[[Interval, Interval], bool]:
+        """Whether an interval is done with because of another, if what is open is false, or is true."""
+        if surely:
+            return lambda a, b: begins_before_end(asked, b, a) <= value
+        return lambda a, b: ends_before(asked, a, b) >= -value
+
+    for chains in _combinations(asked, formula, 0, scope, []):
+        left -= 1
+        if not left:
+            word = "definitely" if surely else "possibly"
+            raise Undefined(f"more than {COMBINATIONS:,} choices of processes for one `{word}`: name some")
+        whole = [[one for one in chain if not one.broken] for chain in chains]
+        shown = remaining([joined(chain) for chain in whole] if surely else whole, blocks(OPEN))
+        if shown is not None:
+            return TRUE, shown
+        every = [joined(chain) for chain in chains] if surely else chains
+        certain = certain and remaining(every, blocks(FALSE)) is None
+    return (FALSE if certain and asked.complete else OPEN), []
+
+
+def _asks(formula: Quantified) -> bool | None:
+    """Whether a formula asks for states at once in each run, or (False) in some; None: for something else."""
+    names = [name for name, _ in formula.binders]
+    if not formula.some or len(names) < 2 or formula.where is not None or not isinstance(formula.body, And):
+        return None
+    parts = formula.body.parts
+    related = [
+        part for part in parts if isinstance(part, Related) and part.relation is None and not part.same
+    ]
+    atoms = {(part.left, part.right) for part in related}
+    if len(atoms) != len(parts) or atoms != {(a, b) for i, a in enumerate(names) for b in names[i + 1 :]}:
+        return None
+    return related[0].surely
+
+
+def _combinations(
+    asked: AskedLog, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
+) -> Iterator[list[list[Interval]]]:
+    if depth == len(formula.binders):
+        yield chains
+        return
+    name, reference = formula.binders[depth]
+    group = asked.group(reference, scope.parameters)
+    states = group.candidates.states
+    assert states is not None
+    numbers = {id(states[member]): member for member in group.members}
+    for chain in on_chains([states[member] for member in sorted(group.members)], asked.table):
+        chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
+        yield from _combinations(asked, formula, depth + 1, chosen, [*chains, chain])

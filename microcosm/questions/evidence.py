@@ -23,11 +23,10 @@ from microcosm.order.bits import bits
 from microcosm.queries.offline import REFUTED, Decisions
 from microcosm.queries.possible import Worlds
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
-from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
 from microcosm.questions.patterns import Interval
-from microcosm.questions.states import at_once, begins_before_end, ends_before
 from microcosm.worlds.possible import Undecided
 from microcosm.worlds.search import Stop
 

@@ -22,7 +22,7 @@ from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
 from microcosm.engine.prove import Prover
 from microcosm.errors import Undefined
-from microcosm.givens.completeness import covered
+from microcosm.givens.facts import covered
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed

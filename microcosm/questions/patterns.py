@@ -3,14 +3,14 @@ which are on each process the intervals from an event that begins one to the nex
 
 A pattern looks at what the log says of an event and at nothing else, so that it is the same in all worlds.
 
-A consistent cut sees an interval when its first event has happened and its last has not; `states.py` tells
-which are seen at once.
+A consistent cut sees an interval when its first event has happened and its last has not. Of intervals that
+can block each other some are left by elimination.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -319,3 +319,52 @@ def _gaps(seqs: Sequence[int], events: Sequence[int]) -> list[int]:
     """For each event of a process how many gaps its numbers have shown so far."""
     numbers = [seqs[number] for number in events]
     return [*accumulate((a > 0 and b > a + 1 for a, b in pairwise(numbers)), initial=0)]
+
+
+def on_chains(found: Sequence[Interval], table: EventTable) -> Iterator[list[Interval]]:
+    """Intervals of the same process and parameters together, the earliest first."""
+    chains: dict[tuple[str, Values], list[Interval]] = {}
+    for one in found:
+        chains.setdefault((table.processes[one.begin], one.values), []).append(one)
+    yield from chains.values()
+
+
+def remaining(
+    chains: Sequence[Sequence[Interval]], blocks: Callable[[Interval, Interval], bool]
+) -> list[Interval] | None:
+    """One interval of each chain, none of which another one `blocks`; None where there are no such.
+
+    `blocks(one, other)` says that one ends before the other begins, or that the other does not begin before
+    one ends. With an interval it has to be so of all that begin later on the other's chain, and with an end,
+    of all earlier ends. So an interval that is blocked by the first one left of another chain is done with.
+    Cost: O(k²·m) questions for m intervals on each of k chains.
+    """
+    at = [0] * len(chains)
+    if not all(chains):
+        return None
+    fresh = list(range(len(chains)))
+    while fresh:
+        i = fresh.pop()
+        for j in range(len(chains)):
+            while i != j and blocks(chains[i][at[i]], chains[j][at[j]]):
+                at[i] += 1
+                if at[i] == len(chains[i]):
+                    return None
+                if i not in fresh:
+                    fresh.append(i)
+            if i != j and blocks(chains[j][at[j]], chains[i][at[i]]) and j not in fresh:
+                fresh.append(j)
+    return [chain[k] for chain, k in zip(chains, at, strict=True)]
+
+
+def joined(chain: Sequence[Interval]) -> list[Interval]:
+    """A chain with those that follow without a moment between them, by an event that ends one and begins
+    another, as one.
+    """
+    found: list[Interval] = []
+    for one in chain:
+        if found and found[-1].end == one.begin:
+            found[-1] = replace(one, begin=found[-1].begin)
+        else:
+            found.append(one)
+    return found

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
-from microcosm.questions.formulas import REFUTED, SIGNS, FormulaReader, parameters_of
+from microcosm.questions.formulas import (
+    FORMULAS,
+    REFUTED,
+    SIGNS,
+    FormulaReader,
+    grammar,
+    offset,
+    parameters_of,
+    place_at,
+    place_of,
+    rule_of,
+    token_of,
+    trees,
+)
 from microcosm.questions.language import (
     COLUMNS,
     And,
@@ -37,19 +50,9 @@ from microcosm.questions.language import (
     operands,
     within,
 )
-from microcosm.questions.syntax import (
-    FORMULAS,
-    grammar,
-    offset,
-    place_at,
-    place_of,
-    rule_of,
-    token_of,
-    trees,
-)
 
 if TYPE_CHECKING:
-    from microcosm.questions.syntax import Node
+    from microcosm.questions.formulas import Node
 
 _SYMMETRIC = (Relation.CONCURRENT, Relation.RELATED, None)
 

@@ -21,7 +21,7 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
-from microcosm.givens.completeness import covered, ports
+from microcosm.givens.facts import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.logic.rule import Judgement

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.view"
+_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 Words: TypeAlias = Callable[[str], str]
@@ -139,7 +139,7 @@ class Microcosm:
         The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
         `Contradiction`.
         """
-        from microcosm.queries.hasse import from_networkx
+        from microcosm.queries.graph import from_networkx
 
         return cls(from_networkx(graph), strict=strict, rules=rules)
 
@@ -168,8 +168,8 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` to begin with, `proofs`. Raises
-        `TooLarge`, `UnknownEvent`.
+        `how` are the options of `microcosm.page.write.modelled`: `title`, `pairs` to begin with, `proofs`.
+        Raises `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
 
@@ -187,7 +187,7 @@ class Microcosm:
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        from microcosm.queries.hasse import to_networkx
+        from microcosm.queries.graph import to_networkx
 
         return to_networkx(self._givens)
 
@@ -433,14 +433,14 @@ class Microcosm:
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
-        from microcosm.queries.hasse import longest_chain
+        from microcosm.queries.graph import longest_chain
 
         self.require(*(name for name in (first, last) if name is not None))
         return longest_chain(self._engine, first, last)
 
     def hasse(self) -> networkx.DiGraph[str]:
         """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        from microcosm.queries.hasse import hasse
+        from microcosm.queries.graph import hasse
 
         return hasse(self._engine, self._givens)
 

@@ -13,7 +13,7 @@ from microcosm.logic.rulebook import RuleBook
 if TYPE_CHECKING:
     from microcosm.queries.batch import Batch
     from microcosm.queries.concluded import Concluded
-    from microcosm.queries.neighbours import Neighbours
+    from microcosm.queries.graph import Neighbours
     from microcosm.queries.offline import Decisions
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.worlds.search import Stop
@@ -50,7 +50,7 @@ class Prepared:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The events around an event."""
-        from microcosm.queries.neighbours import Neighbours
+        from microcosm.queries.graph import Neighbours
 
         return Neighbours(self._engine, self._givens)
 

@@ -228,7 +228,7 @@ class Timeline:
             self._did(said, after=new)
         return True
 
-    def _fresh(self, facts: _Facts) -> Iterator[Correspondence]:
+    def _fresh(self, facts: Iterable[Correspondence]) -> Iterator[Correspondence]:
         """Those of `facts` that are not given yet, each once."""
         seen: set[tuple[str, str, str]] = set()
         given = self.givens

@@ -19,11 +19,7 @@ from typing import Any
 from microcosm.givens.event_table import NOTHING, EventRow
 from microcosm.givens.exact import json_text
 from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.statement import BadStatement
-from microcosm.text.words import OPERAND, SHOWN, STRING, shown, unfit, unquote
-
-KINDS = ("internal", "send", "receive", "causal_send", "deliver")
-"""What an event may be."""
+from microcosm.text.statement import KINDS, OPERAND, SHOWN, STRING, BadStatement, shown, unfit, unquote
 
 FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
 _WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")

@@ -1,24 +1,19 @@
 """Microcosm files: text to givens, and the doors to everything else about their text.
 
 A document is JSON if its first character that is no blank is `{`, and else a list of statements, one
-a line. Plain lines take the fast lane; the other readers are loaded only for what the lane does not know.
+a line. Plain lines take the short cut, neighbours of one kind together; the other readers are loaded only for
+what it does not know.
 
 What may be said once only: the name, the clock and the stamp of an event, the events of a token. A
 second `internal` line continues the chain of the first. A correspondence given twice keeps the source
 that it was first given with; an ordering stated twice is one.
-
-Runs of correspondence lines are read up to a thousand at a time. A microcosm of a million links is a million
-lines such as `a < b` or `a < b from "message m7"`. Here a regular expression finds how far such lines go on,
-and the whole run is then taken apart column by column, at a third of the price of lines read alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
-from operator import eq
-from typing import NamedTuple, overload
+from collections.abc import Container
+from dataclasses import dataclass, field
 
 from microcosm import tuning
 from microcosm.errors import TextError
@@ -28,9 +23,8 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS
-from microcosm.text.short_cut import WORD, Unusual, names_of, short_cut, text_of
-from microcosm.text.statement import BadStatement, Statement, all_stated, facts_of, line_of, stated
-from microcosm.text.words import OPERAND, PLAIN, SIGN, STRING, shown, unquote
+from microcosm.text.short_cut import WORD, read_correspondences, read_events, read_messages, short_cut
+from microcosm.text.statement import BadStatement, Correspondences, Statement, shown, unquote
 from microcosm.tuning import gc_paused
 
 BEGINNINGS = ("send ", "receive ", "event ")
@@ -55,7 +49,7 @@ def read_givens(text: str, file: str | None = None) -> Givens:
             return read_json(text, file)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return _McReader(file).read(text)
+        return _McReader(file, "line " if file is None else f"{file}:").read(text)
 
 
 def parse_statement(text: str, file: str | None = None) -> Statement:
@@ -67,7 +61,7 @@ def parse_statement(text: str, file: str | None = None) -> Statement:
     text = text.rstrip("\r\n")
     if "\n" in text:
         raise TextError("more than one line", file=file, hint="Write one statement.")
-    statement = _statement(text, file, None, None)
+    statement = _statement(text, file, None)
     if statement is None:
         raise TextError("no statement", file=file, hint="Write a correspondence such as `a < b`.")
     return statement
@@ -76,7 +70,7 @@ def parse_statement(text: str, file: str | None = None) -> Statement:
 def parse_correspondences(text: str, file: str | None = None) -> list[Correspondence]:
     """The correspondences of exactly one correspondence statement; refuted ones are allowed."""
     statement = parse_statement(text, file)
-    if not isinstance(statement, st.Correspondences):
+    if not isinstance(statement, Correspondences):
         raise TextError(
             "not a correspondence",
             file=file,
@@ -84,35 +78,33 @@ def parse_correspondences(text: str, file: str | None = None) -> list[Correspond
             text=text,
             hint="Write a pair such as `a < b`, `a || b`, `a <> b`.",
         )
-    return list(statement.facts)
+    return statement.facts
 
 
+@dataclass(slots=True)
 class _McReader:
     """One pass over the text of a document."""
 
-    def __init__(self, file: str | None) -> None:
-        self.file = file
-        self.givens = Givens()
-        self.internal: set[str] = set()
-        self.events: EventTableBuilder | None = None
-        self.linking: OrderBuilder | None = OrderBuilder()
-        """What is external, as long as all of it is `<`."""
-
-        self.told: MessageBuilder | None = None
-        """The messages, as long as all of them are of runs."""
+    file: str | None
+    place: str
+    """What stands before the number of a line in the source of what it says."""
+    givens: Givens = field(default_factory=Givens)
+    internal: set[str] = field(default_factory=set)
+    events: EventTableBuilder | None = None
+    linking: OrderBuilder | None = field(default_factory=OrderBuilder)
+    """What is external, as long as all of it is `<`."""
+    told: MessageBuilder | None = None
+    """The messages, as long as all of them are of runs."""
 
     def read(self, text: str) -> Givens:
         if not text.endswith("\n"):
             text += "\n"
         at, number = 0, 1
         while at < len(text):
-            end, run = read_run(text, at, self.file, number)
+            end, run = read_correspondences(text, at, self.place, number)
             lines = 0
             if run is not None:
-                if self.linking is not None and run.links:
-                    self.linking.extend(run.ends, run.sources)
-                else:
-                    self._add(run.facts())
+                self._add(run)
                 lines = len(run.signs)
             elif text.startswith(BEGINNINGS, at):
                 end, lines = self._read_told(text, at)
@@ -139,8 +131,6 @@ class _McReader:
     def _read_told(self, text: str, at: int) -> tuple[int, int]:
         """Take in the messages, or what is said of events, on the lines from a place on: up to where, and
         how many lines that is; none where they are to be read one by one."""
-        from microcosm.text.told_lines import read_events, read_messages
-
         if (messages := read_messages(text, at)) is not None:
             end, columns = messages
             if self.told is None and not self.givens.messages:
@@ -163,19 +153,19 @@ class _McReader:
         """Give up the columns of messages."""
         self.givens.messages, self.told = told.messages(), None
 
-    def _settle(self, linking: OrderBuilder) -> None:
-        """Give up the columns."""
-        self.givens.external, self.linking = linking.facts(), None
-
-    def _add(self, facts: Sequence[Correspondence]) -> None:
+    def _add(self, stated: Correspondences) -> None:
         """`Givens.add` of each, with short cuts for the commonest relation."""
-        givens, before = self.givens, Relation.BEFORE
-        if self.linking is not None:
+        givens, linking, before = self.givens, self.linking, Relation.BEFORE
+        if linking is not None and stated.signs.count("<") == len(stated.signs):
+            linking.extend(stated.ends, stated.sources)
+            return
+        facts = stated.facts
+        if linking is not None:
             if all(fact.relation is before for fact in facts):
                 ends = [end for fact in facts for end in (fact.left, fact.right)]
-                self.linking.extend(ends, [fact.source for fact in facts])
+                linking.extend(ends, [fact.source for fact in facts])
                 return
-            self._settle(self.linking)
+            givens.external, self.linking = linking.facts(), None
         first = givens.external.setdefault
         for fact in facts:
             if fact.relation is before:
@@ -184,63 +174,61 @@ class _McReader:
                 givens.add(fact)
 
     def _read_line(self, line: str, number: int) -> None:
-        statement = _statement(line, self.file, number, line_of(self.file, number))
+        statement = _statement(line, self.file, number, f"{self.place}{number}")
         if statement is None:
             return
+        givens = self.givens
         try:
-            self._include(statement)
+            match statement:
+                case Correspondences():
+                    self._add(statement)
+                case st.Clocked(event, clock):
+                    _first_time(event, givens.clocks, "the clock of")
+                    givens.time(event, clock)
+                case st.Stamped(event, stamp):
+                    _first_time(event, givens.stamps, "the stamp of")
+                    givens.stamps[event] = stamp
+                case st.Messaged(message):
+                    if self.told is not None:
+                        self._settle_messages(self.told)
+                    givens.messages.append(message)
+                case st.Internal(events):
+                    for event in events:
+                        if event in self.internal:
+                            hint = "A second `internal` line continues the chain of the first."
+                            raise BadStatement(
+                                f"{shown(event)} is in the internal chain already", hint, name=event
+                            )
+                    self.internal.update(events)
+                    givens.internal.extend(events)
+                case st.Token(name, events):
+                    _first_time(name, givens.tokens, "the token")
+                    givens.tokens[name] = events
+                case st.Owned(process, events):
+                    known = givens.processes.get(process, ())
+                    for event in events:
+                        if event in known:
+                            fault = f"{shown(event)} is said to be of {shown(process)} already"
+                            raise BadStatement(fault, "Name it once.", name=event)
+                    givens.processes[process] = (*known, *events)
+                case st.Ordered(ordering):
+                    if ordering not in givens.orderings:
+                        givens.orderings.append(ordering)
+                case st.Complete(processes):
+                    if givens.complete is not True:
+                        named = dict.fromkeys((*(givens.complete or ()), *processes))
+                        givens.complete = tuple(named) if processes else True
+                case st.Told(row):
+                    self.events = EventTableBuilder() if self.events is None else self.events
+                    _first_time(row.name, self.events, "the event")
+                    self.events.add(row)
+                case st.OwnName(name):
+                    if givens.name is not None:
+                        hint = "Keep one of the names."
+                        raise BadStatement("the microcosm is named twice", hint, name=name)
+                    givens.name = name
         except BadStatement as fault:
             raise _located(fault, line, self.file, number) from None
-
-    def _include(self, statement: Statement) -> None:
-        givens = self.givens
-        match statement:
-            case st.Correspondences(facts):
-                self._add(facts)
-            case st.Clocked(event, clock):
-                _first_time(event, givens.clocks, "the clock of")
-                givens.time(event, clock)
-            case st.Stamped(event, stamp):
-                _first_time(event, givens.stamps, "the stamp of")
-                givens.stamps[event] = stamp
-            case st.Messaged(message):
-                if self.told is not None:
-                    self._settle_messages(self.told)
-                givens.messages.append(message)
-            case st.Internal(events):
-                for event in events:
-                    if event in self.internal:
-                        hint = "A second `internal` line continues the chain of the first."
-                        raise BadStatement(
-                            f"{shown(event)} is in the internal chain already", hint, name=event
-                        )
-                self.internal.update(events)
-                givens.internal.extend(events)
-            case st.Token(name, events):
-                _first_time(name, givens.tokens, "the token")
-                givens.tokens[name] = events
-            case st.Owned(process, events):
-                known = givens.processes.get(process, ())
-                for event in events:
-                    if event in known:
-                        fault = f"{shown(event)} is said to be of {shown(process)} already"
-                        raise BadStatement(fault, "Name it once.", name=event)
-                givens.processes[process] = (*known, *events)
-            case st.Ordered(ordering):
-                if ordering not in givens.orderings:
-                    givens.orderings.append(ordering)
-            case st.Complete(processes):
-                if givens.complete is not True:
-                    named = dict.fromkeys((*(givens.complete or ()), *processes))
-                    givens.complete = tuple(named) if processes else True
-            case st.Told(row):
-                self.events = EventTableBuilder() if self.events is None else self.events
-                _first_time(row.name, self.events, "the event")
-                self.events.add(row)
-            case st.OwnName(name):
-                if givens.name is not None:
-                    raise BadStatement("the microcosm is named twice", "Keep one of the names.", name=name)
-                givens.name = name
 
 
 def _first_time(name: str, stated: Container[str], what: str) -> None:
@@ -250,17 +238,27 @@ def _first_time(name: str, stated: Container[str], what: str) -> None:
         )
 
 
-def _statement(line: str, file: str | None, number: int | None, source: str | None) -> Statement | None:
-    """The statement on a line; None for a blank line or a comment. Raises `TextError`."""
+def _statement(
+    line: str, file: str | None, number: int | None, source: str | None = None
+) -> Statement | None:
+    """The statement on a line; None for a blank line or a comment. Raises `TextError`.
+
+    Correspondences that state no other source have `source`. Cost: linear in the line.
+    """
     said = line.lstrip()
     if not said or said[0] == "#":
         return None
     try:
-        if "event" not in line and (found := short_cut(line, source)) is not None:
-            return found
-        from microcosm.text.statement_reader import read_statement
+        if "event" in line:
+            from microcosm.text.event_line import event_on
 
-        return read_statement(line, source)
+            if (row := event_on(line)) is not None:
+                return st.Told(row)
+        if (found := short_cut(line, source)) is not None:
+            return found
+        from microcosm.text.statement_reader import by_words
+
+        return by_words(line, source)
     except BadStatement as fault:
         raise _located(fault, line, file, number) from None
 
@@ -282,105 +280,3 @@ def _mention(line: str, name: str, nth: int) -> int | None:
             if nth == 0:
                 return match.start() + 1
     return None
-
-
-_plain_lines = re.compile(rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}").match
-_sourced_lines = re.compile(
-    rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
-).match
-
-
-def _line(group: str) -> str:
-    """One line of any two operands; `group` opens each of the four groups."""
-    b = r"[^\S\n]*+"
-    return (
-        rf"{b}{group}{OPERAND}){b}{group}{SIGN}){b}{group}{OPERAND}){b}"
-        rf"(?:from{b}{group}{STRING}){b})?(?:#.*)?\n"
-    )
-
-
-_linked_lines = re.compile(f"(?:{_line('(?:')}){{1,1000}}").match
-_columns = re.compile(_line("(")).findall
-
-
-class RunOfLines(NamedTuple):
-    """What a run says, a fact a line: events and signs as they stand, and the sources."""
-
-    ends: Sequence[str]
-    """Left and right by turns."""
-    signs: Sequence[str]
-    sources: Sequence[str | None]
-    links: bool
-    """Whether every fact says `<`."""
-
-    def facts(self) -> list[Correspondence]:
-        """One by one, with one string for each name: neighbouring lines mostly speak of the same events."""
-        once = dict(zip(self.ends, self.ends, strict=True))
-        ends = [*map(once.__getitem__, self.ends)]
-        return facts_of(ends[0::2], self.signs, ends[1::2], self.sources)
-
-
-@dataclass(frozen=True, slots=True)
-class LineSources(Sequence[str]):
-    """The sources of the facts of neighbouring lines, stated by nobody (`line_of`), made when asked for."""
-
-    file: str | None
-    lines: range
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def __iter__(self) -> Iterator[str]:
-        place = "line " if self.file is None else f"{self.file}:"
-        return map(place.__add__, map(str, self.lines))
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[str]: ...
-    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
-        if isinstance(at, slice):
-            return LineSources(self.file, self.lines[at])
-        return line_of(self.file, self.lines[at])
-
-
-def read_run(text: str, at: int, file: str | None, line: int) -> tuple[int, RunOfLines | None]:
-    """Where the run of correspondence lines that begins at `at` ends, and what it says, a fact a line.
-
-    An end of `at` means that no run begins here. None for the facts: some line of the run is no
-    correspondence after all, or relates an event to itself, and each is to be looked at alone.
-    """
-    if plain := _plain_lines(text, at):
-        end, words = plain.end(), plain.group().split()
-        if not KEYWORDS.isdisjoint(words):
-            return end, None
-        signs: Sequence[str] = words[1::3]
-        del words[1::3]
-        names: Sequence[str] = words
-        sources: Sequence[str | None] = LineSources(file, range(line, line + len(signs)))
-    elif sourced := _sourced_lines(text, at):
-        end, parts = sourced.end(), sourced.group().split('"')
-        words = " ".join(parts[0:-1:2]).split()
-        del words[3::4]
-        signs = words[1::3]
-        del words[1::3]
-        if not KEYWORDS.isdisjoint(words):
-            return end, None
-        names, sources = words, all_stated(parts[1::2])
-    elif linked := _linked_lines(text, at):
-        end = linked.end()
-        lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
-        places = LineSources(file, range(line, line + len(signs)))
-        try:
-            sources = [
-                stated(text_of(origin)) if origin else place
-                for origin, place in zip(origins, places, strict=True)
-            ]
-            names = names_of([end for pair in zip(lefts, rights, strict=True) for end in pair])
-        except Unusual:
-            return end, None
-    else:
-        return at, None
-    if any(map(eq, names[0::2], names[1::2])):
-        return end, None
-    return end, RunOfLines(names, signs, sources, signs.count("<") == len(signs))

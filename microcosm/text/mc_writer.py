@@ -15,8 +15,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.text.event_line import line_of_event
 from microcosm.text.names import KEYWORDS, quote, string
-from microcosm.text.statement import is_default, might_be_place
-from microcosm.text.words import PLAIN
+from microcosm.text.statement import PLAIN, is_default, might_be_place
 
 _ROWS = 2048
 """So many links, or messages, are put together at a time; 65,536 take a quarter longer."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from microcosm.errors import TextError
 from microcosm.text.names import KEYWORDS, NAME
-from microcosm.text.words import STRING, shown, unfit, unquote
+from microcosm.text.statement import STRING, shown, unfit, unquote
 
 if TYPE_CHECKING:
     from lark import Lark, Token

@@ -1,34 +1,50 @@
-"""A line of a microcosm file that is right and of a common kind, read in half the time.
+"""Lines of a microcosm file that are right and of a common kind, read sooner than word by word.
 
-The words of a line are cut and looked at all at once. Whatever is not plain enough is left to who reads word
-by word, and tells what is wrong with it.
+The words of one line are cut and looked at all at once, in half the time. Neighbouring lines are read up to a
+thousand at a time: a microcosm of a million links is a million lines such as `a < b` or `a < b from "message
+m7"`, and a log of a million events is as many lines of messages, and of what the log says of its events. A
+regular expression finds how far such lines go on, and the run is then taken apart column by column, at a
+third to a fifth of the price of lines read alone. Whatever is not plain enough is left to who reads word by
+word, and tells what is wrong with it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from operator import eq
 from sys import intern
+from typing import Literal, overload
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
+from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text.names import KEYWORDS, NAME
 from microcosm.text.statement import (
     JOINS,
+    KINDS,
+    OPERAND,
+    PLAIN,
+    SIGN,
+    STRING,
     Clocked,
+    Correspondences,
     Messaged,
     OwnName,
     Stamped,
     Statement,
+    all_stated,
     correspondences,
     internal,
     owned,
     stated,
     token,
+    unfit,
+    unquote,
 )
-from microcosm.text.words import OPERAND, SIGN, STRING, unfit, unquote
 
 
 class Unusual(MicrocosmError):
@@ -66,45 +82,41 @@ def short_cut(line: str, source: str | None = None) -> Statement | None:
     Raises `BadStatement` for chains and groups that repeat an event. Cost: linear in the line.
     """
     try:
-        return _common(line, source)
+        if "{" in line and (match := _compiled(_CLOCK_LINE).match(line)) is not None:
+            return _clocked(*match.groups())
+        words = WORD.findall(line)
+        if words and words[-1].startswith("#"):
+            words.pop()
+        if len(words) < 2:
+            return None
+        first = words[0]
+        if first == "internal":
+            return internal(*_chain(words[1:]))
+        if first == "token":
+            return token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
+        if first == "process" and words[2:3] == ["="]:
+            return owned(names_of(words[1:2])[0], _group(words[3:]))
+        if first in ("send", "receive"):
+            if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
+                return None
+            event, message, process = names_of([words[1], *words[3:5]])
+            receivers = _group(words[6:]) if len(words) > 5 else ()
+            kind: Literal["send", "receive"] = "send" if first == "send" else "receive"
+            return Messaged(Message(kind, event, message, intern(process), (*receivers,)))
+        if first == "stamp":
+            match = _compiled(_STAMP_LINE).match(line)
+            return None if match is None else _stamped(*match.groups())
+        if first == "name" and len(words) == 2:
+            return OwnName(names_of(words[1:])[0])
+        if first in KEYWORDS:
+            return None
+        if words[-2] == "from":
+            source = stated(text_of(words[-1]))
+            del words[-2:]
+        events, signs = _chain(words)
+        return correspondences(events, signs, source) if signs else None
     except Unusual:
         return None
-
-
-def _common(line: str, source: str | None) -> Statement | None:
-    if "{" in line and (match := _compiled(_CLOCK_LINE).match(line)) is not None:
-        return _clocked(*match.groups())
-    words = WORD.findall(line)
-    if words and words[-1].startswith("#"):
-        words.pop()
-    if len(words) < 2:
-        return None
-    first = words[0]
-    if first == "internal":
-        return internal(*_chain(words[1:]))
-    if first == "token":
-        return token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
-    if first == "process" and words[2:3] == ["="]:
-        return owned(names_of(words[1:2])[0], _group(words[3:]))
-    if first in ("send", "receive"):
-        if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
-            return None
-        event, message, process = names_of([words[1], *words[3:5]])
-        receivers = _group(words[6:]) if len(words) > 5 else ()
-        return Messaged(
-            Message("send" if first == "send" else "receive", event, message, intern(process), (*receivers,))
-        )
-    if first == "stamp":
-        return None if (match := _compiled(_STAMP_LINE).match(line)) is None else _stamped(*match.groups())
-    if first == "name" and len(words) == 2:
-        return OwnName(names_of(words[1:])[0])
-    if first in KEYWORDS:
-        return None
-    if words[-2] == "from":
-        source = stated(text_of(words[-1]))
-        del words[-2:]
-    events, signs = _chain(words)
-    return correspondences(events, signs, source) if signs else None
 
 
 def _chain(words: list[str]) -> tuple[Sequence[str], list[str]]:
@@ -184,3 +196,171 @@ def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statem
     if isinstance(stamp, tuple) and stamp[0] > stamp[1]:
         raise Unusual
     return Stamped(name, stamp)
+
+
+# -- neighbouring lines: correspondences -----------------------------------------------------------
+
+_plain_lines = re.compile(rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}").match
+_sourced_lines = re.compile(
+    rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
+).match
+
+
+def _line(group: str) -> str:
+    """One line of any two operands; `group` opens each of the four groups."""
+    b = r"[^\S\n]*+"
+    return (
+        rf"{b}{group}{OPERAND}){b}{group}{SIGN}){b}{group}{OPERAND}){b}"
+        rf"(?:from{b}{group}{STRING}){b})?(?:#.*)?\n"
+    )
+
+
+_linked_lines = re.compile(f"(?:{_line('(?:')}){{1,1000}}").match
+_columns = re.compile(_line("(")).findall
+
+
+@dataclass(frozen=True, slots=True)
+class LineSources(Sequence[str]):
+    """The sources of what stands on neighbouring lines, stated by nobody, made when asked for.
+
+    `place` is what stands before the number of each.
+    """
+
+    place: str
+    lines: range
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.place.__add__, map(str, self.lines))
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return LineSources(self.place, self.lines[at])
+        return f"{self.place}{self.lines[at]}"
+
+
+def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int, Correspondences | None]:
+    """Where the run of correspondence lines that begins at `at` ends, and what it says, a fact a line.
+
+    An end of `at` means that no run begins here. None for the facts: some line of the run is no
+    correspondence after all, or relates an event to itself, and each is to be looked at alone.
+    """
+    if plain := _plain_lines(text, at):
+        end, words = plain.end(), plain.group().split()
+        if not KEYWORDS.isdisjoint(words):
+            return end, None
+        signs: Sequence[str] = words[1::3]
+        del words[1::3]
+        names: Sequence[str] = words
+        sources: Sequence[str | None] = LineSources(place, range(line, line + len(signs)))
+    elif sourced := _sourced_lines(text, at):
+        end, parts = sourced.end(), sourced.group().split('"')
+        words = " ".join(parts[0:-1:2]).split()
+        del words[3::4]
+        signs = words[1::3]
+        del words[1::3]
+        if not KEYWORDS.isdisjoint(words):
+            return end, None
+        names, sources = words, all_stated(parts[1::2])
+    elif linked := _linked_lines(text, at):
+        end = linked.end()
+        lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
+        places = LineSources(place, range(line, line + len(signs)))
+        try:
+            sources = [
+                stated(text_of(origin)) if origin else where
+                for origin, where in zip(origins, places, strict=True)
+            ]
+            names = names_of([end for pair in zip(lefts, rights, strict=True) for end in pair])
+        except Unusual:
+            return end, None
+    else:
+        return at, None
+    if any(map(eq, names[0::2], names[1::2])):
+        return end, None
+    return end, Correspondences(names, signs, sources)
+
+
+# -- neighbouring lines: messages, and what a log says of its events -------------------------------
+
+_TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
+"""A text in double quotes that stands for itself."""
+
+_NAMED = rf"(?:{PLAIN}|(?!\"\"){_TEXT})"
+_MESSAGE = rf"(?:send|receive) {_NAMED} = {_NAMED} {_NAMED}\n"
+_EVENT = (
+    rf"event ({_NAMED})(?: process ({PLAIN}|{_TEXT}))?(?: seq ([0-9]{{1,18}}))?(?: kind ({'|'.join(KINDS)}))?"
+    rf"(?: message ({PLAIN}|{_TEXT}))?(?: ({_TEXT}))?(?: at ({PLAIN}|{_TEXT}))?\n"
+)
+_MESSAGES = rf"(send|receive) ({_NAMED}) = ({_NAMED}) ({_NAMED})\n"
+
+
+def read_messages(text: str, at: int) -> tuple[int, list[Sequence[str]]] | None:
+    r"""Where the run of messages without receivers that begins at `at` ends, and its columns; None for none.
+
+    >>> read_messages('send a = m p\nreceive b = m "q 1"\n', 0)
+    (33, [['send', 'receive'], ['a', 'b'], ['m', 'm'], ['p', 'q 1']])
+    """
+    if (found := _compiled(f"(?:{_MESSAGE}){{2,1000}}").match(text, at)) is None:
+        return None
+    lines = found.group()
+    words: list[str] = lines.split()
+    columns: Sequence[Sequence[str]] = words[0::5], words[1::5], words[3::5], words[4::5]
+    quoted = '"' in lines
+    if quoted:
+        columns = [*zip(*_compiled(_MESSAGES).findall(lines), strict=True)]
+    if not all(map(KEYWORDS.isdisjoint, columns[1:])):
+        return None
+    kinds, events, messages, processes = map(_texts, columns) if quoted else columns
+    once = dict(zip(processes, processes, strict=True))
+    processes = [*map(once.__getitem__, processes)]
+    return found.end(), [[*map(intern, kinds)], events, messages, processes]
+
+
+def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
+    """Where the run of `event` lines without attributes that begins at `at` ends, and what they say."""
+    if (found := _compiled(f"(?:{_EVENT}){{2,1000}}").match(text, at)) is None:
+        return None
+    names, processes, seqs, kinds, messages, labels, places = zip(
+        *_compiled(_EVENT).findall(found.group()), strict=True
+    )
+    files, colons, lines = zip(*(place.rpartition(":") for place in _texts(places)), strict=True)
+    placed = [*map(bool, places)]
+    if [*map(bool, colons)] != placed or [*map(_is_count, lines)] != placed or not KEYWORDS.isdisjoint(names):
+        return None
+    many = len(names)
+    nothing, no_time = Repeated(NOTHING, many), Repeated(None, many)
+    once: dict[str, str] = {}
+    return found.end(), EventTable(
+        _texts(names),
+        [*map(once.setdefault, told := _texts(processes), told)],
+        [int(seq or 0) for seq in seqs],
+        kinds,
+        _if_told(messages),
+        _if_told(labels),
+        no_time,
+        nothing,
+        no_time,
+        [*map(once.setdefault, files, files)],
+        [int(line or 0) for line in lines],
+    )
+
+
+def _is_count(digits: str) -> bool:
+    return digits.isascii() and digits.isdecimal() and len(digits) < 20
+
+
+def _texts(words: Sequence[str]) -> Sequence[str]:
+    """What words stand for, plain or quoted."""
+    return [word[1:-1] if word[:1] == '"' else word for word in words]
+
+
+def _if_told(words: Sequence[str]) -> Sequence[str | None]:
+    """The same, and None for what is not there."""
+    return [text if word else None for word, text in zip(words, _texts(words), strict=True)]

@@ -1,7 +1,6 @@
-"""What one line of a microcosm file says, as data, and the checks that it can fail.
+"""What one line of a microcosm file says: its words, what they say as data, and the checks that it can fail.
 
-Whoever reads lines (`text.statement_reader` word by word, `text.short_cut` sooner) builds them through the
-functions here, so that all agree.
+Whoever reads lines, word by word or sooner, builds statements through the functions here, so that all agree.
 
 Where a given came from is stated by `from "…"`, or else the place in the file, which need not be written. A
 source is plain text. One that reads like a place in a file is taken for the default and not written, unless
@@ -10,9 +9,10 @@ someone stated it: then it is `Stated`, and kept.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
 
@@ -22,10 +22,61 @@ from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow, Repeated
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
-from microcosm.text.words import shown
+
+STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
+"""A quoted text, its escapes unchecked. Possessive throughout, so that length costs no memory."""
+
+PLAIN = r"(?!-)[A-Za-z0-9_.:@/\w-]++(?<!-)"
+"""A plain name where a blank must follow: nothing of it is given back when none does. `\\w` has the letters
+of ASCII already; named, they are looked up in a table, in half of the time."""
+
+OPERAND = rf"(?:{STRING}|{PLAIN})"
+"""A name where blanks or a sign must follow: nothing of it is given back when they do not."""
+
+SIGN = r"(?:<>?|\|\||>|!<(?!>)|!>|[≺≻→∥≬≮])"
+"""What may be stated between two events."""
+
+
+def unquote(token: str) -> str:
+    r"""The text of a double-quoted token. Raises `ValueError` (a `JSONDecodeError`) for a bad escape.
+
+    >>> unquote('"log\\u0020in"')
+    'log in'
+    """
+    return token[1:-1] if "\\" not in token else str(json.loads(token))
+
+
+def unfit(name: str) -> str | None:
+    """Why `name` cannot name an event, or None: it must be some text that UTF-8 can write."""
+    if not name:
+        return "a name cannot be empty"
+    if name.isascii():
+        return None
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "a name cannot contain half of a surrogate pair"
+    return None
+
+
+def shown(text: str) -> str:
+    """A text in an error, quoted and short.
+
+    >>> shown("upload"), len(shown("x" * 1_000_000))
+    ("'upload'", 43)
+    """
+    return repr(str(text) if len(text) <= SHOWN else text[:SHOWN] + "…")
+
+
+SHOWN = 40
+"""An error shows at most so many characters of what it found."""
+
 
 ORDERINGS = ("fifo-1-1", "causal", "fifo-n-1", "fifo-1-n", "fifo-n-n", "rsc")
 """The message orderings of Orderings Beyond Causality that a network may be known to keep."""
+
+KINDS = ("internal", "send", "receive", "causal_send", "deliver")
+"""What an event may be."""
 
 INTERIOR = " interior"
 """What follows an ordering's name in `Givens.orderings` where its interior is meant."""
@@ -81,11 +132,6 @@ def is_default(source: str | None) -> bool:
     return source is None or (not isinstance(source, Stated) and _place(source))
 
 
-def line_of(file: str | None, line: int) -> str:
-    """The default source of what stands on a line."""
-    return f"line {line}" if file is None else f"{file}:{line}"
-
-
 def member_of(file: str | None, field: str, index: int) -> str:
     """The default source of a member of a JSON list."""
     return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
@@ -104,9 +150,32 @@ class Internal(NamedTuple):
 
 
 class Correspondences(NamedTuple):
-    """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; none says `>`."""
+    """`a < b || c`: a correspondence for each consecutive pair, refuted ones included; or many lines of them.
 
-    facts: tuple[Correspondence, ...]
+    `ends` are the left and right ends by turns.
+    """
+
+    ends: Sequence[str]
+    signs: Sequence[str]
+    sources: Sequence[str | None]
+
+    @property
+    def facts(self) -> list[Correspondence]:
+        """One by one, without `>`, with one string for each name: neighbours mostly speak of the same events.
+
+        A million are made this way at a time.
+        """
+        once = dict(zip(self.ends, self.ends, strict=True))
+        ends = [*map(once.__getitem__, self.ends)]
+        lefts, rights = ends[0::2], ends[1::2]
+        if self.signs.count("<") == len(self.signs):
+            return many(lefts, Relation.BEFORE, rights, self.sources)
+        facts = []
+        for left, sign, right, source in zip(lefts, self.signs, rights, self.sources, strict=True):
+            relation, turned = JOINS[sign]
+            pair = (right, relation, left) if turned else (left, relation, right)
+            facts.append(Correspondence(*pair, source))
+        return facts
 
 
 class Stamped(NamedTuple):
@@ -206,21 +275,8 @@ def correspondences(events: Sequence[str], signs: Sequence[str], source: str | N
             name=events[at],
             nth=events[: at + 1].count(events[at]),
         )
-    return Correspondences(tuple(facts_of(events[:-1], signs, events[1:], repeat(source))))
-
-
-def facts_of(
-    lefts: Sequence[str], signs: Sequence[str], rights: Sequence[str], sources: Iterable[str | None]
-) -> list[Correspondence]:
-    """The correspondences of four columns, without `>`. A million are made this way at a time."""
-    if signs.count("<") == len(signs):
-        return many(lefts, Relation.BEFORE, rights, sources)
-    facts = []
-    for left, sign, right, source in zip(lefts, signs, rights, sources, strict=False):
-        relation, turned = JOINS[sign]
-        pair = (right, relation, left) if turned else (left, relation, right)
-        facts.append(Correspondence(*pair, source))
-    return facts
+    ends = [end for pair in pairwise(events) for end in pair]
+    return Correspondences(ends, signs, [source] * len(signs))
 
 
 def internal(events: Sequence[str], signs: Sequence[str]) -> Internal:

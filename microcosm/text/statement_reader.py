@@ -1,4 +1,4 @@
-"""One line of a microcosm file to the statement on it, or to the fault that a person can mend.
+"""One line of a microcosm file word by word: to the statement on it, or the fault that a person can mend.
 
 The grammar, in which blanks may stand between any two words and `#` begins a comment:
 
@@ -29,11 +29,18 @@ from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.text import statement as build
-from microcosm.text.event_line import event_on
 from microcosm.text.names import KEYWORDS, NAME
-from microcosm.text.short_cut import short_cut
-from microcosm.text.statement import JOINS, BadStatement, Statement, stated
-from microcosm.text.words import SHOWN, STRING, shown, unfit, unquote
+from microcosm.text.statement import (
+    JOINS,
+    SHOWN,
+    STRING,
+    BadStatement,
+    Statement,
+    shown,
+    stated,
+    unfit,
+    unquote,
+)
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "
@@ -42,25 +49,6 @@ FORMS = (
 SIGNS = "<, >, ||, <>, !<"
 LEFT = "One statement a line; a name with spaces or signs in it stands in double quotes."
 
-
-def read_statement(line: str, source: str | None = None) -> Statement | None:
-    """The statement on a line, None for a blank line or a comment; correspondences that state no other
-    source have `source`.
-
-    Raises `BadStatement`. Cost: linear in the line.
-
-    >>> read_statement("token lock = a, b")
-    Token(name='lock', events=('a', 'b'))
-    """
-    if "event" in line and (row := event_on(line)) is not None:
-        return build.Told(row)
-    if (found := short_cut(line, source)) is not None:
-        return found
-    words = _Words(line)
-    return None if words.ended else _statement(words, source)
-
-
-# -- word by word ----------------------------------------------------------------------------------
 
 _KEYWORD = "|".join(sorted(KEYWORDS, key=len, reverse=True))
 _PLAIN = rf"(?!(?:{_KEYWORD})(?!-*+[\w.:@/])){NAME}"

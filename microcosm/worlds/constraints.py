@@ -15,7 +15,7 @@ from operator import or_
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock, Stamp
-from microcosm.givens.completeness import covered, ports
+from microcosm.givens.facts import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, from_positions

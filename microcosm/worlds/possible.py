@@ -17,7 +17,6 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
-from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.propagation import (
     MEMBERS,
@@ -29,6 +28,7 @@ from microcosm.worlds.propagation import (
     propagated,
 )
 from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
+from microcosm.worlds.world import Candidate, fault
 
 if TYPE_CHECKING:
     from microcosm.worlds.sat import Certificate

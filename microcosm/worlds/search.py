@@ -23,9 +23,9 @@ from typing import Literal
 from microcosm import tuning
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import AcyclicGraph, Cycle
-from microcosm.worlds.candidate import Candidate
 from microcosm.worlds.constraints import Constraints, Pair
 from microcosm.worlds.propagation import Closed, Orientation
+from microcosm.worlds.world import Candidate
 
 Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""

@@ -17,7 +17,7 @@ class Mutant(NamedTuple):
 
 
 QUEUE, BOXES = "microcosm/orderings/queue.py", "microcosm/orderings/closures.py"
-INTERIORS, VERDICTS = "microcosm/orderings/interiors.py", "microcosm/orderings/verdicts.py"
+INTERIORS, VERDICTS = "microcosm/orderings/closures.py", "microcosm/orderings/verdicts.py"
 STREAM, MONITOR = "microcosm/orderings/ordering.py", "microcosm/orderings/ordering.py"
 RULES, BASE = "rules/orderings.rules", "microcosm/givens/facts.py"
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from microcosm import Microcosm, Relation
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.queries import diagrams, graph_text
+from microcosm.queries import diagrams
 from microcosm.queries.drawing import EVENTS_DRAWN, Missing, drawing_of
 from tests.strategies import microcosms
 
@@ -289,7 +289,7 @@ def test_a_file_of_its_own_has_colours_for_light_and_dark() -> None:
 @given(microcosms(nasty=True))
 def test_dot_and_mermaid_name_each_event_once_and_stay_text(givens: Givens) -> None:
     part = drawing_of(givens, Microcosm().rules)
-    dot, mermaid = graph_text.dot(part), graph_text.mermaid(part)
+    dot, mermaid = diagrams.dot(part), diagrams.mermaid(part)
     assert len(re.findall(r"^ +n\d+ \[label=\"(?:[^\"\\]|\\.)*\"\];$", dot, re.MULTILINE)) == len(part.events)
     assert len(
         re.findall(

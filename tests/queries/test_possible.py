@@ -22,10 +22,10 @@ from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked
-from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS
+from microcosm.worlds.world import Candidate, fault
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc

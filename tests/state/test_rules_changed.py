@@ -13,10 +13,9 @@ from random import Random
 import pytest
 
 from microcosm import Microcosm
-from microcosm.compare.bisimilarity import after, bisimilar
+from microcosm.compare.bisimilarity import after, bisimilar, irredundant
 from microcosm.compare.difference import difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
-from microcosm.compare.removals import irredundant
 from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Contradiction, MicrocosmError, Undefined

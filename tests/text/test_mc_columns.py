@@ -85,7 +85,7 @@ def careful(text: str) -> Givens | str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "COLUMNS_FROM", 1 << 30)
         patch.setattr(mc_reader, "BEGINNINGS", ())
-        patch.setattr(mc_reader, "read_run", lambda text, at, file, line: (at, None))
+        patch.setattr(mc_reader, "read_correspondences", lambda text, at, place, line: (at, None))
         patch.setattr(mc_reader, "short_cut", lambda line, source: None)
         try:
             return read_givens(text, "file.mc")

@@ -9,7 +9,7 @@ from microcosm.text.mc_reader import parse_statement, read_givens
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import quote
 from microcosm.text.short_cut import short_cut
-from microcosm.text.words import unquote
+from microcosm.text.statement import unquote
 from tests.strategies import event_names
 from tests.text.documents import all_givens, sources
 

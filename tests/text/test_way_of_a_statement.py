@@ -34,7 +34,7 @@ def entered(text: str, facts: int) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("text", "functions", "files"),
-    [("a < b\nb < c\nc < d\n", 10, 4), ("a < b < c < d\n", 21, 8)],
+    [("a < b\nb < c\nc < d\n", 10, 4), ("a < b < c < d\n", 15, 5)],
 )
 def test_the_way_of_a_statement_is_short(text: str, functions: int, files: int) -> None:
     """Neighbouring correspondences are read as columns, other statements line by line."""

@@ -18,11 +18,11 @@ from microcosm.givens.relation import Relation
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.stamps import StampOrder
 from microcosm.worlds import sat
-from microcosm.worlds.candidate import Candidate, fault
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS, Closed, Orientation
 from microcosm.worlds.search import GreedyChoice, NoWorld, complete, guess
+from microcosm.worlds.world import Candidate, fault
 from tests import posets
 from tests.families import crafted, planted
 from tests.posets import Fact

@@ -15,7 +15,7 @@ import msgpack
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot, DotRun
-from microcosm.text.words import unfit
+from microcosm.text.statement import unfit
 
 VERSION = 1
 """The first member of what is written."""

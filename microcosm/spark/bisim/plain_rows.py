@@ -25,7 +25,7 @@ from microcosm.givens.relation import Relation
 from microcosm.spark.bisim.digests import Relations
 from microcosm.spark.io.input_splits import json_rows
 from microcosm.text.json_form import SCHEMA
-from microcosm.text.words import unfit
+from microcosm.text.statement import unfit
 
 _TABLES = ("stamps", "clocks", "processes", "tokens")
 _EMPTY = ("refuted", "messages", "orderings", *_TABLES)
