@@ -1,8 +1,8 @@
 """The messages of a giant trace: its sendings and receptions gathered by message, and matched group by group.
 
 Nearly every message has one sending and one reception; such groups are found column by column. All others
-go through `microcosm.traces.messages`, as they do in a trace that is read at once: what that says of a
-message depends on the events of this message alone.
+go through `microcosm.traces.options.Contents`, as they do in a trace that is read at once: what that says of
+a message depends on the events of this message alone.
 """
 
 from __future__ import annotations

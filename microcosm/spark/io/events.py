@@ -27,14 +27,12 @@ from microcosm.spark.io.odd import noting, report_rows
 from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated, in_execution
-from microcosm.traces.formats.left_out import SHARED, LeftOut
-from microcosm.traces.formats.lives import SHARED as LIVES
-from microcosm.traces.formats.lives import EachByItsLife
+from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, LeftOut
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

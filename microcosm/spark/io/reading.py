@@ -25,8 +25,8 @@ from microcosm.spark.io.odd import noting, report_rows
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.json_text import BadLine, json_object
 from microcosm.traces.text.lines import open_lines
+from microcosm.traces.text.values import BadLine, json_object
 
 EVENTS = f"at long, {rows.EVENT}"
 """`at` orders all events as they were read."""
