@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from time import process_time
 
-from microcosm.cli.commands.simulate_knowledge import knowledge as shares
+from microcosm.cli.commands.simulate_compare import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
 from microcosm.simulation.simulate import Gauge, SimulationSetting, patterns, simulate

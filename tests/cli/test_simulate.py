@@ -153,7 +153,7 @@ def test_table_1_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     What replicas know is worked out of fewer messages than usual; docs/guides/protocols.md shows as many.
     """
-    monkeypatch.setattr("microcosm.cli.commands.simulate_knowledge.MESSAGES", 20)
+    monkeypatch.setattr("microcosm.cli.commands.simulate_compare.MESSAGES", 20)
     result = run("simulate", "--compare", "--json", "--plots", "plots")
     assert result.code == 0
     rows = {row["protocol"]: row for row in result.json["protocols"]}
