@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.spark_cost import costing, log, one_core, processor_seconds
 from microcosm.spark.extract import job
-from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import staging as output
 
 
