@@ -23,8 +23,7 @@ from statistics import median
 from time import perf_counter, process_time
 
 from benchmarks.measure import Line
-from microcosm.collect.bodies import spans_of
-from microcosm.collect.refused import JSON, PROTOBUF
+from microcosm.collect.bodies import JSON, PROTOBUF, spans_of
 
 NAME = "collecting spans"
 ROOT = Path(__file__).parents[1]

@@ -25,9 +25,8 @@ from typing import Any
 
 from benchmarks.measure import Line
 from microcosm import Microcosm
-from microcosm.cli.session.following import Following, reread
-from microcosm.cli.session.opening import How
-from microcosm.cli.session.page_session import SessionBehind
+from microcosm.cli.session.page_session import Following, SessionBehind, reread
+from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.turns import Turns
 from microcosm.page.write import page

@@ -2,7 +2,7 @@
 
 from microcosm import Microcosm
 from microcosm.protocol.disclosure import Disclosure
-from microcosm.protocol.hybrid.sps import HybridSPS
+from microcosm.protocol.hybrid.unicast import HybridSPS
 from microcosm.protocol.machine import Send
 
 NAMES = {1: "phone", 2: "laptop", 3: "album"}

@@ -115,6 +115,10 @@ LINKS_WAITING = 500
 """When more links wait than these and one for each 128 positions, they are taken in. Benchmark:
 `increments`."""
 
+POSITIONS_AN_EDGE = 0.4
+"""When searches have met so many positions for each edge, of longer rows more, that took as long as all rows
+do. Benchmark: `closure`."""
+
 ROWS_SATURATED = 1 << 16
 """Beyond so many positions rows are never all computed unasked: they would take n²/8 bytes, half a gigabyte
 here. Benchmark: `closure`."""
@@ -207,6 +211,10 @@ FOLLOWED_FAR = 1 << 12
 
 VAIN_KEPT = 8
 """So many pairs of sets that hold in no pair are remembered. Benchmark: `increments`."""
+
+BARRING_KEPT = 64
+"""So many events are remembered that bar whatever both ends of a goal lead to, where they are before both.
+Benchmark: `labels`."""
 
 PAIRS_LOOKED_AFTER = 16
 """So many sets of pairs are looked after in one look ahead, no more. Benchmark: `increments`."""

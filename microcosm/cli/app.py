@@ -17,8 +17,7 @@ from typer.core import TyperGroup
 
 from microcosm import tuning
 from microcosm.cli import exits, options, output
-from microcosm.cli.completing import VARIABLE, answered
-from microcosm.cli.parsing import COMPLAINT, SETTINGS, as_written, complaint
+from microcosm.cli.parsing import COMPLAINT, SETTINGS, VARIABLE, answered, as_written, complaint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import other_project
 
@@ -34,7 +33,7 @@ class Entry(NamedTuple):
 
 OVERVIEW = {
     "Ask": {
-        "demo": Entry("commands.demo", "A tour in one screen."),
+        "demo": Entry("commands.help", "A tour in one screen."),
         "online": Entry("commands.online", "The verdict on two events, and its proof."),
         "offline": Entry("commands.offline", "What cannot be and what must be of two events."),
         "why": Entry("commands.online", "Why the verdict is what it is, in words and as a tree."),
@@ -43,7 +42,7 @@ OVERVIEW = {
         "table": Entry("commands.table", "The verdicts on all pairs of events."),
         "verify": Entry("commands.verify", "Check a proof, or a whole answer, with the kernel."),
         "check": Entry("commands.offline", "Whether all that is given can be true together."),
-        "repl": Entry("commands.repl", "Ask and change a microcosm in a session."),
+        "repl": Entry("session.repl", "Ask and change a microcosm in a session."),
     },
     "Questions about a whole log": {
         "find": Entry("commands.questions", "Find the events, or tuples of them, that match."),
@@ -53,30 +52,30 @@ OVERVIEW = {
     "Change and compare": {
         "evolve": Entry("commands.evolve", "Evolve a microcosm, step by step or not at all."),
         "merge": Entry("commands.evolve", "The union of what several microcosms know."),
-        "bisim": Entry("commands.bisim", "Whether two microcosms will ever deduce differently."),
-        "diff": Entry("commands.bisim", "What each of two microcosms knows that the other does not."),
+        "bisim": Entry("commands.evolve", "Whether two microcosms will ever deduce differently."),
+        "diff": Entry("commands.evolve", "What each of two microcosms knows that the other does not."),
     },
     "Logs": {
-        "events": Entry("commands.events", "The events of a log, with their words, in natural order."),
+        "events": Entry("commands.logs", "The events of a log, with their words, in natural order."),
         "extract": Entry("commands.logs", "The microcosm of a log."),
-        "collect": Entry("commands.collect", "Receive the spans of running programs, over OTLP."),
+        "collect": Entry("commands.logs", "Receive the spans of running programs, over OTLP."),
         "trace": Entry("commands.logs", "Convert a log to the own format, JSON lines or Parquet."),
     },
     "See": {
         "page": Entry("commands.page", "One HTML file: what a log knows, what it does not, and why."),
-        "view": Entry("commands.view", "The same page in a browser, with a session behind it."),
-        "draw": Entry("commands.draw", "A small drawing: SVG, DOT or Mermaid."),
+        "view": Entry("commands.page", "The same page in a browser, with a session behind it."),
+        "draw": Entry("commands.page", "A small drawing: SVG, DOT or Mermaid."),
     },
     "Orderings and protocols": {
         "order": Entry("commands.order", "Which message orderings a log keeps, and could have kept."),
         "simulate": Entry("commands.simulate", "Run a delivery protocol on a simulated network."),
-        "explore": Entry("commands.explore", "Follow every interleaving of a few messages."),
+        "explore": Entry("commands.simulate", "Follow every interleaving of a few messages."),
     },
     "Replicas, Spark and the rest": {
         "replica": Entry("replica.files", "A durable microcosm that exchanges what it knows."),
         "spark": Entry("commands.spark", "Many microcosms and traces at once, on Spark."),
         "rules": Entry("commands.rules", "The rules of the calculus: list, show, check them."),
-        "doctor": Entry("commands.demo", "What this installation can do."),
+        "doctor": Entry("commands.help", "What this installation can do."),
         "help": Entry("commands.help", "What a command does; all of it as a manual page."),
     },
 }
@@ -148,7 +147,7 @@ def loaded(name: str) -> Any:
     else:
         one.registered_commands += [each for each in part.registered_commands if each.name == name]
     command: Any = vars(typer.main.get_command(one))["commands"][name]
-    _share(command, _options_of(_shared), name)
+    _share(command, _options_of(options.common), name)
     as_written(command)
     return command
 
@@ -176,25 +175,6 @@ def describe(
 
     The calculus is that of Worlds of Events (ICE 2016), doi:10.4204/EPTCS.223.8.
     """
-
-
-def _hush(asked: bool) -> None:
-    output.hush(asked)
-
-
-def _shared(
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "-q",
-            "--quiet",
-            callback=_hush,
-            expose_value=False,
-            help="No notes and no warnings; errors are said.",
-        ),
-    ] = False,
-) -> None:
-    """What every command takes beside what is its own."""
 
 
 def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
@@ -242,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             gc.unfreeze()  # what the command kept
         gc.set_threshold(*usual)
-        options.forget_logs()  # whoever reads a log after this, in the same process, says how
+        options.forget()  # whoever reads something after this, in the same process, says how
     return code
 
 

@@ -37,10 +37,7 @@ Traces = Annotated[
     list[str],
     typer.Argument(metavar="TRACE", help="Logs of executions, or folders of them; - is standard input."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Rules = Annotated[
-    str | None, typer.Option("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones.")
-]
+Journal = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -96,6 +93,7 @@ _asked: dict[str, object] = {}
 
 TOLD = 5
 _warnings: list[float] = [TOLD]
+_rules: list[str | None] = [None]
 
 
 def of_logs() -> dict[str, Any]:
@@ -108,10 +106,15 @@ def warnings_told() -> float:
     return _warnings[0]
 
 
-def forget_logs() -> None:
-    """Begin anew: nothing is said of how logs are to be read."""
+def rules() -> str | None:
+    """The folder of other rule files, in place of the shipped ones, where one is named."""
+    return _rules[0]
+
+
+def forget() -> None:
+    """Begin anew: nothing is said of how logs are to be read, and by which rules."""
     _asked.clear()
-    _warnings[0] = TOLD
+    _warnings[0], _rules[0] = TOLD, None
 
 
 def _keep(param: typer.CallbackParam, value: str | None) -> None:
@@ -145,6 +148,44 @@ def _keep_warnings(value: str | None) -> None:
     if value is not None:
         named = {"all": inf, "none": 0.0}
         _warnings[0] = named[value] if value in named else natural("--warnings", value)
+
+
+def _keep_rules(value: str | None) -> None:
+    _rules[0] = value
+
+
+def common(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "-q",
+            "--quiet",
+            callback=output.hush,
+            expose_value=False,
+            help="No notes and no warnings; errors are said.",
+        ),
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            callback=output.answer_machines,
+            expose_value=False,
+            help="One JSON object on standard output.",
+        ),
+    ] = False,
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            "--rules",
+            metavar="DIR",
+            callback=_keep_rules,
+            expose_value=False,
+            help="Other rule files, in place of the shipped ones.",
+        ),
+    ] = None,
+) -> None:
+    """What every command takes beside what is its own."""
 
 
 def _keep_full(value: bool) -> None:

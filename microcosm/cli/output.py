@@ -1,22 +1,27 @@
 """What goes to standard output and what to standard error, for people and for programs.
 
 Standard output carries the answer and nothing else; notes, warnings and errors go to standard error.
-Text is unstyled unless it goes to a terminal (and NO_COLOR is not set).
+Text is unstyled unless it goes to a terminal (and NO_COLOR is not set). How far
+whatever takes long is, is told there, with a rate, where people look on.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
+from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm import errors
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from microcosm.givens.givens import Givens
+    from microcosm.traces.report import Report
 
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
@@ -36,8 +41,7 @@ def prepare(machine: bool = False) -> None:
 
     Where a `machine` reads the answer, errors are JSON objects beside what people are told.
     """
-    global _machine  # noqa: PLW0603
-    _machine = machine
+    answer_machines(machine)
     hush(False)
     show_whole(False)
     _later.clear()
@@ -99,13 +103,13 @@ def as_json(value: object) -> str:
     return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
 
 
-def write_givens(givens: Givens, out: str | None, json: bool) -> None:
-    """Write a microcosm to OUT, or to standard output."""
+def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
+    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want."""
     from microcosm import files
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
-    if json or (out is not None and out.endswith(".json")):
+    if (_machine if json is None else json) or (out is not None and out.endswith(".json")):
         texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
         texts = mc_texts(givens)
@@ -158,9 +162,23 @@ def wrapped(line: str, stream: TextIO, prose: bool = False) -> str:
     return line
 
 
+def answer_machines(machine: bool) -> None:
+    """Answer with JSON from now on, or for people."""
+    global _machine  # noqa: PLW0603
+    _machine = machine
+
+
 def for_machines() -> bool:
     """Whether the answer is wanted as JSON."""
     return _machine
+
+
+def answer(fields: Mapping[str, object], *lines: str) -> None:
+    """The answer: an object of `fields` for machines, `lines` for people."""
+    if _machine:
+        emit(fields)
+    else:
+        say(*lines)
 
 
 def hush(quiet: bool) -> None:
@@ -271,3 +289,100 @@ def width(stream: TextIO) -> int:
     from shutil import get_terminal_size
 
     return max(40, min(100, get_terminal_size().columns))
+
+
+PATIENCE = 1.0
+"""After so many seconds it is said how far something has come."""
+
+EVERY = 0.2
+"""Seconds from one look to the next."""
+
+
+class Progress:
+    """What is done of something: `done` of `total` (None: nobody knows) so many `units`."""
+
+    def __init__(self, doing: str, total: float | None = None, units: str = "") -> None:
+        self.doing = doing
+        self.total = total
+        self.units = units
+        self.done = 0
+
+    def did(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+
+    def stopping(self, stop: Callable[[], bool] | None) -> Callable[[], bool]:
+        """A condition that a search asks for again and again, each time being counted as a step."""
+
+        def asked() -> bool:
+            self.done += 1
+            return stop is not None and stop()
+
+        return asked
+
+
+@contextmanager
+def progress(doing: str, total: float | None = None, units: str = "") -> Iterator[Progress]:
+    """Tell on standard error how far something is, once it takes a second; nothing is told into a pipe.
+
+    >>> with progress("counting", 3, "numbers") as counted:
+    ...     counted.did(2)
+    >>> counted.done
+    2
+    """
+    made = Progress(doing, total, units)
+    if is_hushed() or not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
+        yield made
+        return
+    from threading import Event, Thread
+
+    over = Event()
+    teller = Thread(target=_tell, args=(made, over), daemon=True)
+    teller.start()
+    try:
+        yield made
+    finally:
+        over.set()
+        teller.join()
+
+
+@contextmanager
+def reading(paths: Sequence[str], report: Report) -> Iterator[None]:
+    """Tell how far the reading of some files is."""
+    try:
+        total = sum(os.path.getsize(path) for path in paths)
+    except OSError:
+        total = 0
+    shown = ", ".join(paths[:3]) + (", …" if paths[3:] else "")
+    with progress(f"reading {shown}", total or None, "bytes") as made:
+        report.took = made.did
+        yield
+
+
+def writing(events: int) -> AbstractContextManager[Progress]:
+    """Tell how many pairs of some events are written, unless people see them come."""
+    if is_terminal(sys.stdout):
+        return nullcontext(Progress(""))
+    return progress("writing", events * (events - 1) / 2, "pairs")
+
+
+def _tell(made: Progress, over: Event) -> None:
+    """Draw a bar, or where the end is not known a count and a rate, until it is over."""
+    begun = monotonic()
+    if over.wait(PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = [TextColumn("{task.description}"), TimeElapsedColumn()]
+    if made.total is not None:
+        columns[1:1] = [BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
+        columns.append(TimeRemainingColumn())
+    console = Console(file=sys.stderr, force_terminal=True, no_color=not styled(sys.stderr))
+    with Bar(*columns, TextColumn("{task.fields[rate]}"), console=console, transient=True) as bar:
+        task = bar.add_task(printable(made.doing), total=made.total, rate="")
+        while not over.wait(EVERY):
+            seconds = monotonic() - begun
+            rate = f"{made.done / seconds:,.0f} {made.units}/s" if made.done else ""
+            bar.update(task, completed=made.done, rate=rate)

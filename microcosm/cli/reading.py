@@ -8,7 +8,7 @@ from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Correspondence, Relation
@@ -37,11 +37,11 @@ _EVENT = rf"({STRING}|/(?:[^/\\]|\\.)+/(?=\s|[<>|?!≺≻→∥≬≮]|\Z)|{NAME
 _QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 
-def rulebook(directory: str | None) -> RuleBook:
+def rulebook() -> RuleBook:
     """The rules of `--rules`, or the shipped ones."""
     from microcosm.logic.rulebook import read_rules
 
-    return read_rules(directory)
+    return read_rules(options.rules())
 
 
 def sources(paths: Sequence[str]) -> list[Source]:
@@ -86,10 +86,10 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
     A `report` of `report_of`, with `UNASKED`, is for who wants to look into it afterwards.
     """
     if source.content is not None:  # no log, of which nothing odd is to be told
-        with progress.told(f"reading {source.name}"):
+        with output.progress(f"reading {source.name}"):
             return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED) if report is None else report
-    with progress.reading(source.paths, report):
+    with output.reading(source.paths, report):
         if source.content is not None:
             return source.givens(report, **options.of_logs())
         found = source.extraction(report, **options.of_logs())
@@ -129,7 +129,7 @@ def extraction_of(
         from microcosm.state.as_log import extraction_of
 
         return extraction_of(given_in(source))
-    with progress.reading(source.paths, report):
+    with output.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)
     note_gaps(found, report)
@@ -146,12 +146,12 @@ def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Mi
         raise InconsistentGivens(error, givens) from error
 
 
-def load(paths: Sequence[str], rules: str | None, *, strict: bool = False) -> Microcosm:
+def load(paths: Sequence[str], *, strict: bool = False) -> Microcosm:
     """The microcosm of one file, or of the files of one log.
 
     Raises `TextError`, `InconsistentGivens`, and `Undefined` where `strict` refuses it.
     """
-    book = rulebook(rules)
+    book = rulebook()
     with kept():
         return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
 

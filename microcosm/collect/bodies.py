@@ -1,8 +1,10 @@
-"""What the body of a request holds, as one line of OTLP's JSON, which every command reads.
+"""What the body of a request holds, as one line of OTLP's JSON, which every command reads; and its answer.
 
 A span without a trace id of 16 bytes and an id of 8 is none, by OTLP's own words: it is left out and counted,
 and the sender is told (partial success). Everything else is kept, whether anybody knows what it means; of
-protobuf, every field that the installed opentelemetry-proto knows.
+protobuf, every field that the installed opentelemetry-proto knows. Why a request was not taken is told as a
+`google.rpc.Status`, in the form of the request: JSON, or two fields of protobuf, which need no library to be
+written.
 """
 
 from __future__ import annotations
@@ -12,15 +14,91 @@ import re
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring_ascii as quoted
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 
-from microcosm.collect import refused
-from microcosm.collect.refused import JSON, PROTOBUF, Refused
-from microcosm.errors import installing
+from microcosm.errors import MicrocosmError, installing
+from microcosm.givens.exact import json_text
+
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+
+
+class Reason(Enum):
+    """Why requests are refused: what they are counted as, what HTTP and gRPC say, if later may be better."""
+
+    CONTENT_TYPE = "content type", 400, 3
+    NO_PROTOBUF = "no protobuf library", 415, 12
+    CONTENT_ENCODING = "content encoding", 400, 3
+    BAD_GZIP = "broken gzip", 400, 3
+    BAD_PROTOBUF = "broken protobuf", 400, 3
+    BAD_JSON = "broken JSON", 400, 3
+    TOO_DEEP = "nested too deep", 400, 3
+    TOO_LARGE = "too large", 413, 3
+    CUT_OFF = "cut off", 400, 1
+    TOO_SLOW = "too slow", 408, 4
+    TOO_FAST = "rate", 429, 14, True
+    TOO_MANY = "too many at once", 503, 14, True
+    NOT_WRITTEN = "not written", 503, 14, True
+    NO_SPANS = "not for spans", 404, 12
+
+    def __init__(self, called: str, status: int, code: int, again: bool = False) -> None:
+        self.called, self.status, self.code, self.again = called, status, code, again
+
+
+class Refused(MicrocosmError):
+    """A request of which nothing was kept; where later may be better, `after` is in how many seconds."""
+
+    def __init__(self, reason: Reason, message: str, after: int = 1) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.after = after if reason.again else None
+
+    def body(self, media: str) -> bytes:
+        """The `google.rpc.Status` of it, in protobuf or JSON."""
+        code, message = self.reason.code, str(self)
+        if media == PROTOBUF:
+            return _number(1, code) + _bytes(2, message.encode(errors="replace"))
+        return json_text({"code": code, "message": message}).encode(errors="replace")
+
+
+def taken(media: str, rejected: int = 0, message: str = "") -> bytes:
+    """The answer to what was kept: without a partial success where there is nothing to say.
+
+    >>> taken(JSON, 2, "no ids")
+    b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "no ids"}}'
+    """
+    if media == PROTOBUF:
+        part = (_number(1, rejected) if rejected else b"") + (_bytes(2, message.encode()) if message else b"")
+        return _bytes(1, part) if part else b""
+    said: dict[str, object] = {"rejectedSpans": str(rejected)} if rejected else {}
+    if message:
+        said["errorMessage"] = message
+    return json_text({"partialSuccess": said} if said else {}).encode()
+
+
+def _varint(value: int) -> bytes:
+    """
+    >>> _varint(300).hex()
+    'ac02'
+    """
+    groups = []
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*groups, value))
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
 
 DEEPEST = 100
 """So deep may JSON be nested, as protobuf's own reader has it for its form."""
@@ -50,7 +128,7 @@ def media_of(content_type: str) -> str:
     if media in (PROTOBUF, JSON):
         return media
     said = f"{media!r} is" if media else "what is sent is"
-    raise Refused(refused.CONTENT_TYPE, f"{said} not taken here; it is {PROTOBUF} or {JSON}")
+    raise Refused(Reason.CONTENT_TYPE, f"{said} not taken here; it is {PROTOBUF} or {JSON}")
 
 
 def unpacked(body: bytes, encoding: str, largest: int) -> bytes:
@@ -60,9 +138,7 @@ def unpacked(body: bytes, encoding: str, largest: int) -> bytes:
             return body
         case "gzip":
             return _gunzip(body, largest)
-    raise Refused(
-        refused.CONTENT_ENCODING, f"the encoding {encoding!r} is not taken here; it is gzip or none"
-    )
+    raise Refused(Reason.CONTENT_ENCODING, f"the encoding {encoding!r} is not taken here; it is gzip or none")
 
 
 def _gunzip(body: bytes, largest: int) -> bytes:
@@ -71,13 +147,13 @@ def _gunzip(body: bytes, largest: int) -> bytes:
     try:
         content = packed.decompress(body, largest + 1)
     except zlib.error as error:
-        raise Refused(refused.BAD_GZIP, f"the gzip is broken: {error}") from None
+        raise Refused(Reason.BAD_GZIP, f"the gzip is broken: {error}") from None
     if len(content) > largest:
-        raise Refused(refused.TOO_LARGE, f"unpacked, the request is larger than {largest:,} bytes")
+        raise Refused(Reason.TOO_LARGE, f"unpacked, the request is larger than {largest:,} bytes")
     if not packed.eof:
-        raise Refused(refused.BAD_GZIP, "the gzip is cut off")
+        raise Refused(Reason.BAD_GZIP, "the gzip is cut off")
     if packed.unused_data:
-        raise Refused(refused.BAD_GZIP, "bytes stand behind the end of the gzip")
+        raise Refused(Reason.BAD_GZIP, "bytes stand behind the end of the gzip")
     return content
 
 
@@ -104,14 +180,14 @@ def has_protobuf() -> bool:
 def _of_protobuf(body: bytes) -> SpanBatch:
     if not has_protobuf():
         said = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
-        raise Refused(refused.NO_PROTOBUF, said)
+        raise Refused(Reason.NO_PROTOBUF, said)
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     try:
         request = ExportTraceServiceRequest.FromString(body)
     except DecodeError as error:
-        raise Refused(refused.BAD_PROTOBUF, f"not a request in OTLP's protobuf: {error}") from None
+        raise Refused(Reason.BAD_PROTOBUF, f"not a request in OTLP's protobuf: {error}") from None
     count = rejected = 0
     for resource in request.resource_spans:
         for scope in resource.scope_spans:
@@ -132,14 +208,14 @@ def _of_json(body: bytes) -> SpanBatch:
     try:
         text = body.decode("utf-8-sig")
         if _depth(text) > DEEPEST:
-            raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
+            raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
         request = json.loads(text, parse_constant=_no_constant)
         count, rejected = _count(request)
         line = json.dumps(request, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     except ValueError as error:  # so are bytes that are no text, halves of characters, and infinite numbers
-        raise Refused(refused.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
+        raise Refused(Reason.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
     except RecursionError:
-        raise Refused(refused.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
+        raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
     return SpanBatch(line + b"\n", count, rejected, _said(count, rejected, body))
 
 

@@ -11,10 +11,8 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
-from microcosm.collect import refused
-from microcosm.collect.bodies import SpanBatch, spans_of, unpacked
+from microcosm.collect.bodies import Reason, Refused, SpanBatch, spans_of, unpacked
 from microcosm.collect.folder import Folder
-from microcosm.collect.refused import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class Intake:
         """
         try:
             if self._under_way >= self.limits.at_once:
-                raise Refused(refused.TOO_MANY, f"{self._under_way} requests are under way already")
+                raise Refused(Reason.TOO_MANY, f"{self._under_way} requests are under way already")
             self._check_rate()
             self._under_way += 1
             try:
@@ -89,7 +87,7 @@ class Intake:
             finally:
                 self._under_way -= 1
         except Refused as why:
-            self.counts.refused[why.reason.name] += 1
+            self.counts.refused[why.reason.called] += 1
             raise
 
     def _check_rate(self) -> None:
@@ -101,7 +99,7 @@ class Intake:
             self._at = now
             if self._credit <= 0:
                 said = f"more than {rate:,.0f} spans a second are not taken"
-                raise Refused(refused.TOO_FAST, said, max(1, ceil(-self._credit / rate)))
+                raise Refused(Reason.TOO_FAST, said, max(1, ceil(-self._credit / rate)))
 
     async def take(self, body: bytes, media: str, encoding: str = "") -> SpanBatch:
         """Keep the spans of a body: they are on disk when this ends. Raises `Refused`: nothing is kept."""
@@ -121,7 +119,7 @@ class Intake:
 
     def too_large(self) -> Refused:
         """What is said of a body that is larger than may be."""
-        return Refused(refused.TOO_LARGE, f"the request is larger than {self.limits.body:,} bytes")
+        return Refused(Reason.TOO_LARGE, f"the request is larger than {self.limits.body:,} bytes")
 
     async def _keep(self, line: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -134,7 +132,7 @@ class Intake:
                 kept.set_result(None)
             else:
                 said = f"cannot be written: {fault.strerror or fault}; nothing of it is kept"
-                kept.set_exception(Refused(refused.NOT_WRITTEN, said, after=5))
+                kept.set_exception(Refused(Reason.NOT_WRITTEN, said, after=5))
 
         def told(fault: OSError | None) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more

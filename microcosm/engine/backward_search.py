@@ -82,6 +82,10 @@ class BackwardSearch:
             maybe |= bound.row(a, others & ~found & ~maybe)
         return found, maybe ^ self._reach.surely_vain_with(a, maybe)
 
+    def surely_vain(self, a: int, b: int) -> bool:
+        """Whether the pair surely does not hold, by what is before both. Cost: two rows, or some look-ups."""
+        return self._reach.surely_vain(a, b)
+
     def vain(self, b: int) -> int:
         """Events that were found not to hold with b. Cost: a bit test a set."""
         return self._reach.vain(b)
@@ -92,8 +96,6 @@ class BackwardSearch:
         Where the goals next to the first do not succeed, it is asked whether any can; and again after many.
         """
         self.searches += 1
-        if self._reach.surely_vain(a, b):
-            return False
         met: dict[int, int] = {}
         agenda, steps = [(b, 1 << a)], 0
         look, vain, helped = tuning.LOOKS_AHEAD_AFTER, 0, 0
@@ -111,6 +113,8 @@ class BackwardSearch:
             barred = 0
             for bound, step, kept in self._steps:
                 left = bound.col(y, goals)
+                if left and not steps and self._reach.found_vain(a, b):
+                    return False
                 for x in bits(left ^ left & barred):
                     if barred >> x & 1:
                         continue

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain as joined
 from itertools import compress, count, islice, repeat
 from operator import attrgetter, lt
@@ -96,16 +96,19 @@ def _in_order(
     """The events `names` and what is `stated` of them by their places there, numbered from `first` along an
     order of these places.
     """
+    # Very many numbers are kept close together.
+    column: Callable[[Iterable[int]], list[int] | array[int]]
+    column = list if len(order) <= tuning.COLUMNS_FROM else partial(array, "q")
     placed: Placed = [], []
     if order == range(len(names)):
         place = first.__add__
     else:
-        places = array("q", bytes(8 * len(order)))  # close together: they are looked up here and there
+        places = column([0]) * len(order)  # looked up here and there
         deque(map(places.__setitem__, order, count(first)), maxlen=0)
         place, placed = places.__getitem__, (names, places)
         names = [*map(names.__getitem__, order)]
     moved: dict[Relation, Columns] = {
-        relation: (array("q", map(place, lefts)), array("q", map(place, rights)))
+        relation: (column(map(place, lefts)), column(map(place, rights)))
         for relation, (lefts, rights) in stated.items()
     }
     return NumberedEvents(names, moved, placed)

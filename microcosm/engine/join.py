@@ -174,6 +174,8 @@ class Join:
                 Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones
             ]
         self._composition = self._is_composition()
+        links = [p for several in between.values() for p in several] if self._composition else []
+        self._outward = [(scope.relation(p.source), p.right == root) for p in links if p.positive]
         self._sole_absent = self._is_absence()
 
     def solve(self, env: dict[int, int], target: int, narrow: tuple[int, int] | None = None) -> int:
@@ -225,6 +227,29 @@ class Join:
             else:
                 left &= ~join.solve(env, left)
         return left
+
+    def solve_all(self, targets: list[int]) -> list[int]:
+        """The values of the root within the target of each value of the one bound variable.
+
+        Cost: as `solve` of each; in a composition of two relations all of their rows are at hand.
+        """
+        plain = self._composition and len(self._from_bound) == len(self._steps[0][2]) == len(self._outward)
+        if not plain or len(self._outward) != 1:
+            return [target and self.solve({LEFT: a}, target) for a, target in enumerate(targets)]
+        (_, _, rows, _), *_ = self._from_bound
+        (outward,) = (all_rows(relation, len(targets), straight) for relation, straight in self._outward)
+        far = self._scope.domain
+        for _, source, _ in self._ones:
+            far &= self._scope.subset(source)
+        found = []
+        for a, target in enumerate(targets):
+            got = 0
+            for e in bits(rows(a) & far) if target else ():
+                got |= outward[e] & target
+                if got == target:
+                    break
+            found.append(got)
+        return found
 
     def some(self, env: dict[int, int], target: int) -> bool:
         """Whether any value of the root within `target` solves the body.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Pointwise, RelationScope
-from microcosm.engine.relations import RowRelation, Union
+from microcosm.engine.relations import RowRelation, Union, all_rows, joined
 from microcosm.logic.rule import Pred
 from microcosm.order.bits import bits, lowest, transposed
 from microcosm.order.order import Closure
@@ -34,16 +34,20 @@ class TableRule(NamedTuple):
 
 
 class PassingStep:
-    """One relation of the Q of a rule, as given (`forwards`) or its converse.
+    """What the Q of a rule leads over: an order, read as it is (`forwards`) or turned, or other relations.
 
-    `over` is every e with Q(b, e) for a b, `onto` every b with Q(b, e) for an e.
+    `over` has for each b every e with Q(b, e), and `onto` for each e every b with Q(b, e).
     """
 
-    def __init__(self, relation: RowRelation, forwards: bool) -> None:
-        self.relation, self.forwards = relation, forwards
+    def __init__(self, relations: list[tuple[RowRelation, bool]], width: int) -> None:
+        (relation, self.forwards), *_ = relations
         self.closure = relation if isinstance(relation, Closure) else None
-        self.over, self._onto = (relation.row, relation.col)[:: 1 if forwards else -1]
-        self._sources, self._targets = relation.support()[:: 1 if forwards else -1]
+        self.over, self._onto = (
+            joined(width, [all_rows(r, width, way is forwards) for r, forwards in relations])
+            for way in (True, False)
+        )
+        ends = [r.support()[:: 1 if forwards else -1] for r, forwards in relations]
+        self._sources, self._targets = (reduce(or_, sets) for sets in zip(*ends, strict=True))
 
     def reached(self, fresh: int, lacking: int, row: int) -> int:
         """What of `lacking` the rule concludes from `fresh`, and perhaps from others of `row`.
@@ -59,13 +63,13 @@ class PassingStep:
                 return found
             e = fresh.bit_length() - 1 if self.forwards else lowest(fresh)
             fresh ^= 1 << e
-            led = onto(e)
+            led = onto[e]
             if ordered:
                 fresh &= ~led
             found |= led & lacking
             lacking &= ~led
         for b in bits(lacking):
-            if over(b) & row:
+            if over[b] & row:
                 found |= 1 << b
         return found
 
@@ -83,7 +87,7 @@ def rules_of(recursive: Iterable[TableRule], scope: RelationScope) -> PassingRul
 
     Cost: linear in the rules.
     """
-    within, between = list[PassingStep](), list[PassingStep]()
+    within, between = list[tuple[RowRelation, bool]](), list[tuple[RowRelation, bool]]()
     bounds = set[Pointwise]()
     for rule in recursive:
         if rule.rest is None or len(rule.reads) != 1 or rule.reads[0].source.kind == "any":
@@ -97,10 +101,19 @@ def rules_of(recursive: Iterable[TableRule], scope: RelationScope) -> PassingRul
         if not link.positive or link.ends != read.ends ^ {LEFT, RIGHT}:
             return None
         bounds.add(rule.bound)
-        steps = within if kept == {LEFT} else between
-        for relation, forwards in parts(scope.relation(link.source), link.left in (LEFT, RIGHT)):
-            steps.append(PassingStep(relation, forwards))
-    return PassingRules(within, between, *bounds) if len(bounds) == 1 else None
+        links = within if kept == {LEFT} else between
+        links += parts(scope.relation(link.source), link.left in (LEFT, RIGHT))
+    if len(bounds) != 1:
+        return None
+    width = scope.domain.bit_length()
+    return PassingRules(_steps(within, width), _steps(between, width), *bounds)
+
+
+def _steps(links: list[tuple[RowRelation, bool]], width: int) -> list[PassingStep]:
+    """A step for each order among some relations, and one for all others."""
+    loose = [link for link in links if not isinstance(link[0], Closure)]
+    orders = [[link] for link in links if isinstance(link[0], Closure)]
+    return [PassingStep(relations, width) for relations in (*orders, loose) if relations]
 
 
 class Sweep:
@@ -167,7 +180,7 @@ class Sweep:
         for step in self._between:
             for a in tuple(lacking):
                 gained = 0
-                for e in bits(step.over(a)):
+                for e in bits(step.over[a]):
                     gained |= rows[e] & lacking[a]
                     if gained == lacking[a]:
                         break
@@ -198,22 +211,23 @@ class Sweep:
         rows, lacking = self._rows, self._lacking[a]
         fresh = rows[a] if a not in self._met else 0
         self._met.add(a)
-        gained = gathered & lacking
+        left = lacking ^ (lacking & gathered)
         for step in self._between:
-            if gained == lacking:
-                break
-            for e in bits(step.over(a)):
-                gained |= rows[e] & lacking
-        if gained:
-            self._put(a, gained)
-        fresh |= gained
-        while fresh and a in self._lacking:
+            for e in bits(step.over[a]) if left else ():
+                left ^= left & rows[e]
+                if not left:
+                    break
+        if left != lacking:
+            self._put(a, lacking ^ left)
+            fresh |= lacking ^ left
+        while fresh and left:
             held = rows[a]
             for step in self._within:
-                if found := step.reached(fresh, self._lacking.get(a, 0), rows[a]):
+                if found := step.reached(fresh, left, rows[a]):
                     self._put(a, found)
-            fresh = rows[a] & ~held
-        return self._lacking.get(a) != lacking
+                    left ^= found
+            fresh = rows[a] ^ held
+        return left != lacking
 
     def _put(self, a: int, row: int) -> None:
         self._rows[a] |= row
@@ -224,8 +238,8 @@ class Sweep:
             del self._lacking[a]
 
 
-def gathered(body: Body, scope: RelationScope) -> Callable[[int], int] | None:
-    """For each a the set of all b for which the one pattern of `body` (no e … with P(a, e), Q(e, b)) holds.
+def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int]] | None:
+    """What solves a body that denies one pattern, P(a, e), Q(e, b), e in M: of each target what it leaves.
 
     Whatever is reached through an order is gathered along its links: what the successors of a reach, and they
     themselves. So a row costs one operation a link, not one for each event that comes later.
@@ -249,33 +263,28 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[int], int] | None:
     near = list(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
     if not any(isinstance(relation, Closure) for relation, _ in near):
         return None
-    relation = scope.relation(ends[RIGHT].source)
-    rows = relation.row if ends[RIGHT].left == middle else relation.col
-    return _gather(near, rows, inside, scope.domain).__getitem__
+    orders = [(relation, forwards) for relation, forwards in near if isinstance(relation, Closure)]
+    width = scope.domain.bit_length()
+    beyond = all_rows(scope.relation(ends[RIGHT].source), width, ends[RIGHT].left == middle)
+    if inside != scope.domain:
+        beyond = [row if inside >> e & 1 else 0 for e, row in enumerate(beyond)]
+    beyond = beyond + [0] * (max(order.order.size for order, _ in orders) - width)
+    found = joined(len(beyond), [_along(order, beyond, forwards) for order, forwards in orders])
+    loose = [link for link in near if not isinstance(link[0], Closure)]
+    beside = joined(width, [all_rows(r, width, forwards) for r, forwards in loose])
 
+    def solved(targets: list[int]) -> list[int]:
+        gains = []
+        for target, row, seen in zip(targets, found, beside, strict=False):
+            left = target ^ (target & row)
+            for e in bits(seen) if left else ():
+                left ^= left & beyond[e]
+                if not left:
+                    break
+            gains.append(left)
+        return gains
 
-def _gather(
-    near: list[tuple[RowRelation, bool]], rows: Callable[[int], int], inside: int, domain: int
-) -> list[int]:
-    width = max([domain.bit_length(), *(r.order.size for r, _ in near if isinstance(r, Closure))])
-    beyond = [0] * width
-    for e in bits(inside):
-        beyond[e] = rows(e)
-    found, most = [0] * width, reduce(or_, beyond, 0)
-    for relation, forwards in near:
-        if isinstance(relation, Closure):
-            found = [*map(or_, found, _along(relation, beyond, forwards))]
-    for relation, forwards in near:
-        if not isinstance(relation, Closure):
-            seen = relation.row if forwards else relation.col
-            for a in bits(relation.support()[0 if forwards else 1] & domain):
-                row = found[a]
-                for e in bits(seen(a)) if row != most else ():
-                    row |= beyond[e]
-                    if row == most:
-                        break
-                found[a] = row
-    return found
+    return solved
 
 
 def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:

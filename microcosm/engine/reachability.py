@@ -14,7 +14,8 @@ from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
 from microcosm.engine.relations import RowRelation, Union
-from microcosm.order.bits import lowest
+from microcosm.order.bits import bits, lowest
+from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
 
 
@@ -34,8 +35,9 @@ class Reachability:
         self._scope = scope
         self._vain: deque[tuple[int, int]] = deque(maxlen=tuning.VAIN_KEPT)
         """Left and right ends, no pair of which holds."""
-        self._barring: deque[int] = deque(maxlen=tuning.VAIN_KEPT)
+        self._barring = 0
         """Events that were before both ends of a goal (or after both), and bar every rule there."""
+        self._doubted = False  # whether the ground changed since they did
         for rule in rules:
             for read in rule.reads:
                 moves = list(_moves(rule.body, read, scope))
@@ -50,7 +52,7 @@ class Reachability:
         self._leads.clear()
         self._linked.clear()
         self._vain.clear()
-        self._barring.clear()
+        self._doubted = bool(self._barring)
         for base in self._base:
             base.forget()
 
@@ -67,22 +69,37 @@ class Reachability:
         return left
 
     def surely_vain(self, a: int, b: int) -> bool:
-        """Whether a look at what is before both ends says that no goal that they lead to holds.
+        """Whether an event that barred other goals says that no goal that these ends lead to holds.
 
         Where rules lead along one order alone, an event before both is before all that they lead to. (Where
-        they lead backwards, it is one that is after both.) Cost: two rows of the order, or some questions
-        to it where an event that was found before is before both of these ends as well.
+        they lead backwards, it is one that is after both.) Cost: two rows of the order, mostly of its first
+        events.
         """
-        order = self._along
-        if order is None:
+        order, barring = self._along, self._barring
+        if order is None or not barring:
             return False
-        holds, forwards = order.holds, self._forwards
-        for event in tuple(self._barring):  # another thread may add to it
-            if holds(event, a) and holds(event, b) if forwards else holds(a, event) and holds(b, event):
-                return True
+        forwards = self._forwards
+        if isinstance(order.order, Labels):
+            holds, met = order.holds, 0
+            for event in bits(barring):
+                if holds(event, a) and holds(event, b) if forwards else holds(a, event) and holds(b, event):
+                    met = 1 << event
+                    break
+        elif forwards:
+            met = barring & order.col(a) & order.col(b)
+        else:
+            met = barring & order.row(a) & order.row(b)
+        if met and self._doubted:
+            self._doubted = False
+            self._barring = self._barred_by(barring, order)
+            return self.surely_vain(a, b)
+        return bool(met)
+
+    def found_vain(self, a: int, b: int) -> bool:
+        """As `surely_vain`, by any event that is before both ends. Cost: two rows of the order."""
         common = self._common(a, b)
-        if common:
-            self._barring.append(lowest(common) if forwards else common.bit_length() - 1)
+        if common and self._barring.bit_count() < tuning.BARRING_KEPT:
+            self._barring |= common & -common if self._forwards else 1 << common.bit_length() - 1
         return bool(common)
 
     def surely_vain_with(self, a: int, others: int) -> int:
@@ -111,11 +128,16 @@ class Reachability:
         order = self._along
         if order is None:
             return 0
-        common = order.col(a) & order.col(b) if self._forwards else order.row(a) & order.row(b)
+        return self._barred_by(
+            order.col(a) & order.col(b) if self._forwards else order.row(a) & order.row(b), order
+        )
+
+    def _barred_by(self, events: int, order: Closure) -> int:
+        """Those of some events, all before both ends of a goal, that bar every rule there."""
         for base in self._base:
-            if common:
-                common = base.surely_barred(common, order, self._forwards)
-        return common
+            if events:
+                events = base.surely_barred(events, order, self._forwards)
+        return events
 
     def ahead(self, a: int, b: int) -> tuple[int, int, list[int]]:
         """Where a and b lead to, or more, and which rules without recursion may conclude something there."""

@@ -23,7 +23,7 @@ from microcosm.engine.lowering import Plan
 from microcosm.engine.propagation import Sweep, TableRule, gathered, rules_of
 from microcosm.engine.relations import RowRelation
 from microcosm.logic.rule import Judgement, Pred
-from microcosm.order.bits import bits, lowest
+from microcosm.order.bits import bits, lowest, row_of
 
 
 class Remembering(RelationScope, Protocol):
@@ -141,6 +141,8 @@ class Table:
             return False
         search = self._search
         if search is not None:
+            if search.surely_vain(a, b):
+                return False
             events = self.tables.scope.domain.bit_length()
             limit = self._worth(events)
             if search.searches <= events or limit is inf:
@@ -214,8 +216,8 @@ class Settling:
         return -1, -1
 
 
-_Base = tuple[Pred, list[int], list[int], Callable[[int], int] | None, Join | None]
-"""A rule without recursion: its predicate, the rows of that and of its bound, what bars it or solves it."""
+_Base = tuple[Pred, list[int], Callable[[list[int]], list[int]] | None]
+"""A rule without recursion: its predicate, the rows of its bound, and what of them solves it if not all."""
 
 
 class Fixpoint:
@@ -248,14 +250,17 @@ class Fixpoint:
         }
         recursive = [rule for rule in rules if rule.reads]
         self._passed_on = rules_of(recursive, self.scope) if self.symmetric and len(self.rows) == 1 else None
-        self._masks = {rule.bound: rule.bound.all_rows(width) for rule in rules}
+        bounds = dict.fromkeys(rule.bound for rule in rules)
+        self._masks = {bound: bound.all_rows(width) for bound in bounds}
         self._base: list[_Base] = []
         for rule in rules:
             if not rule.reads:
-                barred = gathered(rule.rest, self) if rule.rest else None
-                join = Join(rule.rest, (LEFT,), RIGHT, self) if rule.rest and barred is None else None
-                self._base.append((rule.pred, self.rows[rule.pred], self._masks[rule.bound], barred, join))
-        self._base.sort(key=lambda base: base[3] is None)  # the cheap ones first: often they leave nothing
+                solve = gathered(rule.rest, self) if rule.rest else None
+                cheap = solve is not None or rule.rest is None  # often they leave nothing to the others
+                if rule.rest and solve is None:
+                    solve = Join(rule.rest, (LEFT,), RIGHT, self).solve_all
+                base = (rule.pred, self._masks[rule.bound], solve)
+                self._base.insert(0 if cheap else len(self._base), base)
         self._steps = [
             (
                 rule.pred,
@@ -285,34 +290,27 @@ class Fixpoint:
     def run(self) -> None:
         """To the least fixpoint."""
         changed = 0
+        for pred, masks, solve in self._base:
+            gains = _lacking(masks, self.rows[pred])
+            if solve is not None:
+                gains = solve(gains)
+            gaining = [a for a, gained in enumerate(gains) if gained]
+            changed |= row_of(gaining)
+            for a in gaining:
+                self._gain(pred, a, gains[a])
+        if self._passed_on is not None:
+            ((pred, rows),) = self.rows.items()
+            if changed:
+                left = _lacking(self._masks[self._passed_on.bound], rows)
+                wanting = {a: row for a, row in enumerate(left) if row}
+                told = None if self.log is None else partial(self._tell, pred)
+                Sweep(self._passed_on, rows, wanting, told).run()
+            return
         pending: list[tuple[int, list[tuple[int, int]]]] = []
-        wanting: dict[int, int] = {}
-        passed_rows, *_ = self.rows.values()
         for a in bits(self.domain):
-            for pred, rows, masks, barred, join in self._base:
-                lacking = masks[a] ^ (masks[a] & rows[a])
-                if lacking:
-                    if barred is not None:
-                        gained = lacking ^ (lacking & barred(a))
-                    else:
-                        gained = lacking if join is None else join.solve({LEFT: a}, lacking)
-                    if gained:
-                        self._gain(pred, a, gained)
-                        changed |= 1 << a
-            if self._passed_on is not None:
-                mask = self._masks[self._passed_on.bound][a]
-                if left := mask ^ (mask & passed_rows[a]):
-                    wanting[a] = left
-                continue
             found = [(number, self._masks[step[2]][a]) for number, step in enumerate(self._steps)]
             if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
                 pending.append((a, steps))
-        if self._passed_on is not None:
-            if changed:
-                (pred,) = self.rows
-                told = None if self.log is None else partial(self._tell, pred)
-                Sweep(self._passed_on, self.rows[pred], wanting, told).run()
-            return
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones
             pending, changed = self._sweep(pending, changed)
@@ -368,3 +366,8 @@ class Fixpoint:
         if self.log is not None:
             self._time += 1
             self.log[pred].setdefault(a, []).append((self._time, gained))
+
+
+def _lacking(masks: list[int], rows: list[int]) -> list[int]:
+    """What rows lack of what they may have at most."""
+    return [mask ^ (mask & row) for mask, row in zip(masks, rows, strict=True)]

@@ -143,11 +143,12 @@ class Givens:
         {Relation.BEFORE: (['a'], ['b'])}
         """
         found: dict[Relation, tuple[list[str], list[str]]] = {}
+        relation, lefts, rights = None, list[str](), list[str]()
         for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
             for fact in facts.values():
-                if fact.relation not in found:
-                    found[fact.relation] = [], []
-                lefts, rights = found[fact.relation]
+                if fact.relation is not relation:
+                    relation = fact.relation
+                    lefts, rights = found.setdefault(relation, ([], []))
                 lefts.append(fact.left)
                 rights.append(fact.right)
         return found

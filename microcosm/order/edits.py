@@ -46,6 +46,7 @@ class Pending:
         self._inward: list[int] = []  # and of those that lead on to it
         self._uppers = _Counted()
         self._lowers = _Counted()
+        self._late: list[tuple[int, int]] = []  # what lower ones are made of that nobody asked for yet
         self._starts: dict[int, int] = {}  # what `_from` found, and `_into`, since the last link came
         self._ends: dict[int, int] = {}
 
@@ -58,7 +59,7 @@ class Pending:
 
     def ends(self) -> tuple[int, int]:
         """The positions that links lead from, and those that they lead to."""
-        return reduce(or_, self._uppers.rows, 0), reduce(or_, self._lowers.rows, 0)
+        return reduce(or_, self._uppers.rows, 0), reduce(or_, self._all_lowers().rows, 0)
 
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
@@ -69,7 +70,7 @@ class Pending:
         self._pasts += upper.to_bytes(self._width, "little")
         self._futures += lower.to_bytes(self._width, "little")
         self._uppers.append(upper, inward)
-        self._lowers.append(lower, onward)
+        self._late.append((lower, onward))
         before, after = inward | itself, onward | itself
         rows = self._inward
         for link in self._listed(onward):
@@ -102,7 +103,13 @@ class Pending:
 
     def future(self, a: int, future: int) -> int:
         """The future of a, with that in the closure."""
-        return self._lowers.union(future, _closed(self._from(a), self._onward))
+        return self._all_lowers().union(future, _closed(self._from(a), self._onward))
+
+    def _all_lowers(self) -> _Counted:
+        for lower, onward in self._late:
+            self._lowers.append(lower, onward)
+        self._late.clear()
+        return self._lowers
 
     def _listed(self, links: int) -> Iterator[int]:
         """The links of a set."""

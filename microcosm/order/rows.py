@@ -45,21 +45,19 @@ class Rows:
         self.updates = 0
         """How many rows a change has touched so far."""
         self._successors, self._predecessors = edge_sets(size, edges)
-        self._order: list[int] | None = None
+        self._order = cycle_or_order(size, self._successors, self._predecessors)
         self._past: list[int] | None = None
         self._future: list[int] | None = None
         self._doubt: LateEvents | None = None
         self._pending: Pending | None = None
         self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
-        self._rank: list[int] = []  # of each position, where it stands in the causal order
-        self._late: set[int] = set()  # to which links lead backwards in it that came since
+        self._late: set[int] = set()  # to which links lead that came since it was found
         self._edges = sum(map(len, self._successors))
         self._searched = self._searches = 0  # positions that searches have met, and how many searches
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
         self._expected: Sequence[int] = ()
         self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of these
-        self._causal_order()
 
     def before(self, a: int, b: int) -> bool:
         past = self._past
@@ -159,9 +157,7 @@ class Rows:
             for rows in (self._past, self._future):
                 if rows is not None:
                     rows.append(0)
-            if self._order is not None:
-                self._rank.append(len(self._order))
-                self._order.append(self._rank[-1])
+        self._order += range(self.size, size)
         self.size = size
 
     def add(self, a: int, b: int) -> None:
@@ -180,8 +176,7 @@ class Rows:
                 self._link(a, b)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
-        if self._order is not None and self._rank[a] > self._rank[b]:
-            self._late.add(b)
+        self._late.add(b)
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
@@ -343,17 +338,9 @@ class Rows:
         raise AssertionError("a row says a < b, and no edges lead there")
 
     def _causal_order(self) -> list[int]:
-        order, late = self._order, self._late
-        if order is None or late:
-            if order is None:
-                order = cycle_or_order(self.size, self._successors, self._predecessors)
-            else:
-                order = repaired(order, late, self._predecessors)
-            ranks = [0] * self.size
-            for rank, v in enumerate(order):
-                ranks[v] = rank
-            self._order, self._rank, self._late = order, ranks, set()
-        return order
+        if self._late:
+            self._order, self._late = repaired(self._order, self._late, self._predecessors), set()
+        return self._order
 
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
         """All rows, given an order in which each position comes after its neighbours."""
@@ -372,7 +359,7 @@ class Rows:
         row = found.get(start, self._held[direction].get(start))
         if row is not None:
             return row
-        if self._searched > self._edges * (1 + self.size / 16384):
+        if self._searched > self._edges * (1 + self.size / 16384) * tuning.POSITIONS_AN_EDGE:
             if not self._sparse():  # searches have cost about as much as computing all rows will
                 if start in self._expected:
                     return self._hold(direction)[start]

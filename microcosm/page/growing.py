@@ -21,8 +21,7 @@ from microcosm.page.columns import IRREGULARITIES, MESSAGE, UNHEARD, PageModel
 from microcosm.page.knowledge import TABLED, Knowledge
 from microcosm.page.layout import lane_order
 from microcosm.page.packing import Column, counter, escaped, leb, zigzag
-from microcosm.page.sources import MOST
-from microcosm.page.write import digest_of
+from microcosm.page.write import LINES, digest_of
 from microcosm.traces.growing import Growth
 from microcosm.traces.report import Report
 
@@ -104,7 +103,7 @@ class GrowingPage:
         table, lanes, known = model.table, model.layout.lanes, Knowledge(model)
         messages = [(a, b) for b, a, why in model.edges if why == MESSAGE]
         plain = len(messages) == len(model.edges) and len(model.layout.chains) == len(lanes)
-        large = len(model) > max(TABLED, MOST) and counts.get("apart") == 0 and known.all_heard()
+        large = len(model) > max(TABLED, LINES) and counts.get("apart") == 0 and known.all_heard()
         if table is None or len(table) < len(model) or not (plain and large and model.shortcuts):
             raise Unsteady
         self._chain = {lane.name: number for number, lane in enumerate(lanes)}

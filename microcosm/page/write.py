@@ -1,7 +1,8 @@
 """A page as one HTML file: the template, its style and scripts, the head as JSON and the columns.
 
 The file asks for nothing: what its scripts may do is said by a policy with their hashes, in the file itself.
-The same input gives the same bytes.
+The same input gives the same bytes. Of a small log the page has the lines as they stand: only files that it
+is made of are read, for a log may say of its events that they come from any file.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -19,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
-from microcosm.errors import DISTRIBUTION, MicrocosmError
-from microcosm.files import AnyPath, display_name, write_text
+from microcosm.errors import DISTRIBUTION, MicrocosmError, TextError
+from microcosm.files import STDIN, AnyPath, display_name, expanded, write_text
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
-from microcosm.page.minify.shorten import shortened
-from microcosm.page.packing import Column
+from microcosm.page.packing import Column, lines
 from microcosm.page.replicas import Replicas, replicas
-from microcosm.page.sources import log_columns
+from microcosm.page.shorten import shortened
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
+from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
 SCHEMA = "microcosm-page/1"
@@ -151,44 +152,16 @@ def _read(name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def page(
-    known: Microcosm,
-    *,
-    title: str | None = None,
-    report: Report | None = None,
-    proofs: str = "all",
-    pairs: Sequence[tuple[str, str]] = (),
-    files: Sequence[str] = (),
-    other: Microcosm | None = None,
-    questions: Sequence[Questions] = (),
-    live: bool = False,
-) -> str:
-    """The page of a microcosm, as HTML.
+def page(known: Microcosm, *, live: bool = False, **how: Any) -> str:
+    """The page of a microcosm, as HTML; `how` are the options of `modelled`, which see.
 
-    `pairs` are of events whose verdict, possibilities and proof are in it, the first to begin with; `proofs`
-    is `all` (of up to `PROVED` events every proof), `pairs` or `none`. `files` are what was read, `report` is
-    what was odd about it. With `other`, another microcosm under the same rules, it shows what each of the two
-    knows that the other does not; `files` are then one of each. `questions` are answered in it. A page that
-    is `live` has a session behind it.
-
-    Raises `UnknownEvent`, and `TooLarge` above `EVENTS` events or `BYTES` bytes. Cost: linear in the givens;
-    of few events that of all verdicts and proofs.
+    A page that is `live` has a session behind it.
     """
-    head, columns = contents(
-        known,
-        title=title,
-        report=report,
-        proofs=proofs,
-        pairs=pairs,
-        files=files,
-        other=other,
-        questions=questions,
-    )
-    return html(head, columns, live=live)
+    return html(*contents(known, **how), live=live)
 
 
 def write(known: Microcosm, path: AnyPath, **how: Any) -> None:
-    """Write the page of a microcosm, whole or not at all; `how` are the options of `page`, which see."""
+    """Write the page of a microcosm, whole or not at all; `how` are the options of `modelled`, which see."""
     write_text(path, page(known, **how))
 
 
@@ -209,10 +182,16 @@ def modelled(
     other: Microcosm | Replicas | None = None,
     questions: Sequence[Questions] = (),
 ) -> tuple[PageModel, dict[str, Any], list[Column]]:
-    """A page's events by their numbers, its head and its columns; see `page`.
+    """A page's events by their numbers, its head and its columns.
 
-    What is no file need not be `limited` in its size. Of `Replicas` what is told stays, and `known` is what
-    is shown.
+    `pairs` are of events whose verdict, possibilities and proof are in it, the first to begin with; `proofs`
+    is `all` (of up to `PROVED` events every proof), `pairs` or `none`. `files` are what was read, `report` is
+    what was odd about it. With `other`, another microcosm under the same rules, it shows what each of the two
+    knows that the other does not; `files` are then one of each; of `Replicas` what is told stays, and `known`
+    is what is shown. `questions` are answered in it. What is no file need not be `limited` in its size.
+
+    Raises `UnknownEvent`, and `TooLarge` above `EVENTS` events or `BYTES` bytes. Cost: linear in the givens;
+    of few events that of all verdicts and proofs.
     """
     with gc_paused():
         both = replicas(known, other) if isinstance(other, Microcosm) else other
@@ -260,6 +239,54 @@ def _contents(
     if proofs != "none" and asked:
         columns.append(knowledge.proofs(asked))
     return model, head, columns
+
+
+LINES = 5_000
+"""So many lines of a log are in its page, and the attributes of so many events; of more, none."""
+
+READ_AGAIN = 4 << 20
+"""Files of more bytes are not read once more."""
+
+LONGEST = 2_000
+"""Of a longer line the beginning is shown."""
+
+
+def log_columns(model: PageModel, files: Sequence[str]) -> Iterator[Column]:
+    """The columns `attributes`, JSON of each event, and `log`, of each file its name and its lines.
+
+    Cost: linear in the files, which are read once more if they are small.
+    """
+    if len(model) <= LINES:
+        attributes = [dict(each) if each else {} for each in model.told("attributes", None)]
+        if any(attributes):
+            yield lines("attributes", [json.dumps(each, default=str) if each else "" for each in attributes])
+    log: list[list[object]] = []
+    room = LINES
+    for file in expanded(files):
+        text = _lines_of(file, room)
+        if text:
+            log.append([file, text])
+            room -= len(text)
+    if log:
+        yield Column("log", "json", len(log), json.dumps(log, separators=(",", ":")).encode())
+
+
+def _lines_of(file: str, room: int) -> list[str]:
+    """The lines of a file; none if they are too many, or of what is no text or cannot be read again."""
+    found: list[str] = []
+    try:
+        if file == STDIN or not Path(file).is_file() or Path(file).stat().st_size > READ_AGAIN:
+            return found
+        with open_lines(file, Report()) as stream:
+            if "\0" in stream.head:
+                return found
+            for _, text in stream:
+                if len(found) == room:
+                    return []
+                found.append(text if len(text) <= LONGEST else text[:LONGEST] + "…")
+    except (TextError, OSError):
+        return []
+    return found
 
 
 def _named(files: Sequence[str]) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from microcosm.protocol.acknowledged import MF, Cykas
-from microcosm.protocol.hybrid.basic import HybridBasic
+from microcosm.protocol.comparators import KS, MF, RST, Cykas, Newtop
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
-from microcosm.protocol.hybrid.sps import HybridSPS
+from microcosm.protocol.hybrid.unicast import HybridBasic, HybridSPS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.monitoring import Monitored
-from microcosm.protocol.timestamped import KS, RST, Newtop
 from microcosm.protocol.tree.static import Parents, TreeNode, binary_tree
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import deque
 
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.protocol.comparators import KS, RST, Newtop
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.monitoring import Monitored
@@ -40,7 +41,6 @@ from microcosm.protocol.packets import (
     Serial,
     Vectored,
 )
-from microcosm.protocol.timestamped import KS, RST, Newtop
 
 MEMORY = 64
 """A delivery is compared with so many earlier ones, where messages carry enough to compare any two."""

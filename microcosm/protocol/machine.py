@@ -98,7 +98,7 @@ class Machine(ABC):
         Cost: linear in the packet, and what the protocol says.
         """
         if type(packet) is bytes:
-            from microcosm.protocol.encoding import decode
+            from microcosm.protocol.packets import decode
 
             packet = decode(packet)
         handler = self.HANDLERS.get(type(packet))

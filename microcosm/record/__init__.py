@@ -9,7 +9,6 @@
 Nothing but the standard library is imported here.
 """
 
-from microcosm.record.handler import RecordHandler
-from microcosm.record.recorder import Recorder
+from microcosm.record.recorder import Recorder, RecordHandler
 
 __all__ = ["RecordHandler", "Recorder"]

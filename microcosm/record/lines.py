@@ -14,6 +14,8 @@ import threading
 import time
 from _thread import start_new_thread
 from contextlib import suppress
+from json import JSONEncoder
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from microcosm.errors import TextError
@@ -275,3 +277,57 @@ class AppendedLines:
 
 def _opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+
+
+def _without_form(value: object) -> object:
+    """What JSON has no form for: a set as its members, anything else as its text."""
+    if isinstance(value, set | frozenset):
+        return [str(each) for each in value]
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    return str(value)
+
+
+encode = JSONEncoder(default=_without_form, separators=(",", ":"), allow_nan=False).encode
+
+
+def encoded(attributes: dict[str, Any]) -> str:
+    """Attributes as JSON, whatever they are; never raises.
+
+    >>> encoded({"key": "x", "at": {1}, "nan": float("nan")})
+    '{"key":"x","at":["1"],"nan":"nan"}'
+    """
+    return "{" + ",".join([f"{quoted(name)}:{_value(value)}" for name, value in attributes.items()]) + "}"
+
+
+def _value(value: object) -> str:
+    if type(value) is str:
+        return quoted(value)
+    try:
+        if type(value) is int:
+            return int.__repr__(value)
+        return encode(value)
+    except Exception:
+        return quoted(as_text(value))
+
+
+def as_text(value: object) -> str:
+    """A value as text, whatever it is; never raises."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+_escapes = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\ud...|\\.")
+
+
+def whole_characters(text: str) -> str:
+    """JSON without halves of characters, as names of files have them."""
+    return _escapes.sub(_whole, text)
+
+
+def _whole(found: re.Match[str]) -> str:
+    """An escape in JSON; of half a character, as names of files have them, what stands for none."""
+    escape = found[0]
+    return r"\ufffd" if escape.startswith(r"\ud") and len(escape) == 6 else escape

@@ -11,75 +11,25 @@ a message. `docs/guides/record.md` has the rest.
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 import sys
 import weakref
+from collections import deque
 from collections.abc import Collection
 from contextvars import Context
-from json import JSONEncoder
+from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
 from time import time_ns
 from types import TracebackType
 from typing import Any, NoReturn
 
-from microcosm.errors import TextError
+from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
-from microcosm.record.feeding import Feeding
 from microcosm.record.header import Names, header_of, read
-from microcosm.record.lines import AppendedLines
-from microcosm.record.returns import follow_returns
+from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
 from microcosm.record.strands import Clock, Point, Strand, Strands, follow
-
-
-def _as_text(value: object) -> object:
-    """What JSON has no form for: a set as its members, anything else as its text."""
-    if isinstance(value, set | frozenset):
-        return [str(each) for each in value]
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).decode("utf-8", "backslashreplace")
-    return str(value)
-
-
-_encode = JSONEncoder(default=_as_text, separators=(",", ":"), allow_nan=False).encode
-
-
-def encoded(attributes: dict[str, Any]) -> str:
-    """Attributes as JSON, whatever they are; never raises.
-
-    >>> encoded({"key": "x", "at": {1}, "nan": float("nan")})
-    '{"key":"x","at":["1"],"nan":"nan"}'
-    """
-    return "{" + ",".join([f"{quoted(name)}:{_told(value)}" for name, value in attributes.items()]) + "}"
-
-
-def _told(value: object) -> str:
-    if type(value) is str:
-        return quoted(value)
-    try:
-        if type(value) is int:
-            return int.__repr__(value)
-        return _encode(value)
-    except Exception:
-        return quoted(_text(value))
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value)
-    except Exception:
-        return f"<{type(value).__name__}>"
-
-
-_escapes = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\ud...|\\.")
-
-
-def _whole(found: re.Match[str]) -> str:
-    """An escape in JSON; of half a character, as names of files have them, what stands for none."""
-    escape = found[0]
-    return r"\ufffd" if escape.startswith(r"\ud") and len(escape) == 6 else escape
-
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
@@ -133,7 +83,6 @@ class Recorder:
             _at_fork(self)
         if tasks:
             follow(self)
-            follow_returns(self)
 
     # -- what happens ----------------------------------------------------------------------------------
 
@@ -253,14 +202,14 @@ class Recorder:
             if message is not None:
                 text = f'{text},"message":"{message}"'
             if label is not None:
-                text = f'{text},"label":{quoted(label) if type(label) is str else quoted(_text(label))}'
+                text = f'{text},"label":{quoted(label) if type(label) is str else quoted(as_text(label))}'
             if strand.after:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, message if kind == "receive" else None, clock)
             text = f'{text},"attributes":{said}}}\n'
             if "\\ud" in text:
-                text = _escapes.sub(_whole, text)
+                text = whole_characters(text)
             lines.append(text.encode("ascii"))
             if self._strands is not None:
                 self._strands.recorded(strand)
@@ -331,14 +280,14 @@ class Recorder:
                 self._strands.joined(owner, by)
 
     def ended(self, owner: Any) -> tuple[Point, ...]:
-        """For `returns`: what is before the end of a task."""
+        """For `strands`: what is before the end of a task."""
         if self._strands is None:
             return ()
         with self._lines.lock:
             return self._strands.ended(owner)
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
-        """For `returns`: who calls, or the task `by` of a context, has waited for an event of a thread."""
+        """For `strands`: who calls, or the task `by` of a context, has waited for an event of a thread."""
         if self._strands is not None:
             with self._lines.lock:
                 self._strands.waited_for(point, by, context)
@@ -363,7 +312,7 @@ def _after(strand: Strand) -> str:
     """The links of an event to those of other chains that it comes after."""
     names, links = zip(*strand.after, strict=True)
     strand.after = []
-    return f',"after":{_encode(names)},"links":{_encode(links)}'
+    return f',"after":{encode(names)},"links":{encode(links)}'
 
 
 def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
@@ -373,7 +322,7 @@ def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
     if strand.clock is None:
         return ""
     strand.clock[strand.named] = strand.seq
-    return f',"clock":{_encode(strand.clock)}'
+    return f',"clock":{encode(strand.clock)}'
 
 
 def _close(lines: AppendedLines) -> None:
@@ -397,3 +346,132 @@ def _at_fork(recorder: Recorder) -> None:
         after_in_parent=lambda: told("_after_fork"),
         after_in_child=lambda: told("_after_fork_in_child"),
     )
+
+
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class RecordHandler(logging.Handler):
+    """Records what a program logs already: each record of `logging` is an event. So a configuration says it:
+
+        "handlers": {
+            "causality": {"class": "microcosm.record.RecordHandler", "process": "alice", "to": "alice.jsonl"}
+        }
+
+    Its message is the label; its level, its logger and what `extra` brings are attributes. What is sent and
+    received is told by the recorder, `handler.recorder`, or by what carries its headers. That is a recorder
+    that it is given, or one of its own, made of `process`, `to` and `options`, which is closed with it, as
+    `logging` does at the end of a program. Raises `TextError`.
+    """
+
+    def __init__(
+        self,
+        process: str | None = None,
+        to: AnyPath | Any | None = None,
+        *,
+        recorder: Recorder | None = None,
+        level: int | str = logging.NOTSET,
+        **options: Any,
+    ) -> None:
+        super().__init__(level)
+        if (recorder is None) == (process is None):
+            raise TextError("a RecordHandler has a process, or a recorder")
+        self._own = recorder is None
+        self.recorder = recorder if recorder is not None else Recorder(process or "", to, **options)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Record what was logged; what the recorder itself has to say is not recorded."""
+        if record.name == log.name:
+            return
+        try:
+            attributes = {name: value for name, value in vars(record).items() if name not in _USUAL}
+            attributes.setdefault("level", record.levelname)
+            attributes.setdefault("logger", record.name)
+            attributes.setdefault("time", round(record.created, 6))
+            if record.exc_info and record.exc_info[1] is not None:
+                attributes.setdefault("exception", repr(record.exc_info[1]))
+            self.recorder.event(record.getMessage(), **attributes)
+        except Exception:  # arguments that do not fit the message; `logging` says how such things are told
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        self.recorder.flush()
+
+    def close(self) -> None:
+        """Close its own recorder; one that it was given stays open."""
+        if self._own:
+            self.recorder.close()
+        super().close()
+
+
+class Feeding:
+    """Feeds a `Replica`, or a `ReplicaNode` in its event loop, with events in the order of their recording.
+
+    They are local events of the replica, named as in the log, `alice:6`; a sending is called as its message
+    is, `alice:6~pZ8_k3f9x2a`, for this name comes with the header to the replica of the receiver, and nobody
+    can guess it. A reception comes after it. A node may be fed from any thread, a replica from one at a time.
+    What the replica refuses is not raised: `refused` counts it.
+    """
+
+    def __init__(self, fed: Any, process: str) -> None:
+        if process in ("c", "d"):
+            raise TextError(
+                f"a replica has names like `{process}:1` for messages: call the process otherwise"
+            )
+        self.refused = 0
+        self._node = fed if hasattr(fed, "together") else None
+        self._replica = fed if self._node is None else fed.replica
+        self._waiting: deque[tuple[str, str | None]] = deque()
+        self._loop: Any = None
+        if self._node is not None:
+            from asyncio import get_running_loop
+
+            try:
+                self._loop = get_running_loop()
+            except RuntimeError:
+                raise TextError("a recorder that feeds a node is made inside its event loop") from None
+
+    def unused(self, process: str) -> str:
+        """The name of a process that has no events in the replica: with a number, where it lived before."""
+        used = {event.rpartition(":")[0] for event in self._replica.events}
+        name, number = process, 1
+        while name in used:
+            number += 1
+            name = f"{process}#{number}"
+        return name
+
+    def happened(self, event: str, after: str | None) -> None:
+        """An event, and the sending that it comes after if it is a reception."""
+        self._waiting.append((event, after))
+        if self._loop is None or _runs(self._loop):
+            self._feed()
+        else:
+            self._loop.call_soon_threadsafe(self._feed)
+
+    def _feed(self) -> None:
+        while self._waiting:
+            event, after = self._waiting.popleft()
+            try:
+                if self._node is None:
+                    self._told(event, after)
+                else:
+                    with self._node.together():
+                        self._told(event, after)
+            except (MicrocosmError, OSError):
+                self.refused += 1
+
+    def _told(self, event: str, after: str | None) -> None:
+        self._replica.local(event)
+        if after is not None:
+            self._replica.learn(f"{dumps(after)} < {dumps(event, ensure_ascii=False)}")
+
+
+def _runs(loop: Any) -> bool:
+    """Whether an event loop runs in this thread."""
+    from asyncio import get_running_loop
+
+    try:
+        return get_running_loop() is loop
+    except RuntimeError:
+        return False

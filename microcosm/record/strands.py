@@ -4,12 +4,21 @@ Where threads and tasks are chains of their own, what is known of their order is
 another, after some event of it, and that one waited for the end of another. Who one is, and after what one
 was started, is told by context variables, which a new task and `asyncio.to_thread` take along; the rest by
 `Thread.start` and `Thread.join`, and by tasks that know who awaits them (`asyncio.gather` too).
+
+What a thread of a pool did is before what comes of it where its result is read. A pool (`ThreadPoolExecutor`,
+`asyncio.to_thread`, `run_in_executor`) makes a future done in the thread that worked, and there its last
+event is kept with the future: who reads the result comes after it. A task reads it through a future of its
+own, which is made done by `call_soon_threadsafe`; so are those of anyio's threads, in which Starlette runs
+what is not `async`. There it is told which tasks wait for that very future. Of a task that waits in another
+way nothing is said. What the tasks of an `asyncio.TaskGroup` did is before what follows its block: where each
+of them ends, its last event is kept with the group, as it is with futures.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from json.encoder import encode_basestring_ascii as quoted
@@ -174,22 +183,28 @@ class Strands:
 
 
 class Follower(Protocol):
-    """Who wants to know of starts and ends: a recorder."""
+    """Who wants to know of starts and ends: a recorder, which has `Strands` once it has an event."""
 
-    def starting(self, thread: threading.Thread) -> None:
-        """The current chain starts a thread."""
+    def here(self) -> Point | None: ...
+    def starting(self, thread: threading.Thread) -> None: ...
+    def joined(self, owner: Any, by: Any = None) -> None: ...
+    def ended(self, owner: Any) -> tuple[Point, ...]: ...
+    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None: ...
 
-    def joined(self, owner: Any, by: Any = None) -> None:
-        """A thread or task is over, and who calls (or `by`) has waited for it."""
 
-
-_followers: WeakSet[Any] = WeakSet()
+_followers: WeakSet[Follower] = WeakSet()
 
 
 def follow(follower: Follower) -> None:
-    """Tell a recorder of the starts and ends of threads and tasks from now on."""
+    """Tell a recorder from now on of the starts and ends of threads and tasks, and of results.
+
+    That is of all pools, and in all event loops that are asyncio's own.
+    """
     if not hasattr(threading.Thread.start, "followed"):
         _follow_threads()
+        _follow_futures()
+        _follow_loops()
+        _follow_groups()
     _followers.add(follower)
     task, looping = _current_task()
     if looping and task is not None:
@@ -283,3 +298,101 @@ def _name_of_task(task: Any) -> str:
     work = getattr(task.get_coro(), "__name__", None)
     unnamed = name.startswith("Task-") or name == "None"  # as 3.13.0 names them for a factory
     return str(work) if work and unnamed else name
+
+
+_KEPT = "microcosm_points"
+"""Under this name a future has the last event of who made it done, and a group those of its tasks."""
+LATEST = 10_000
+"""Of so many events of its tasks a group knows: those that ended last."""
+
+
+def _points() -> list[tuple[Follower, Point]]:
+    """The last event of who calls."""
+    found = ((each, each.here()) for each in [*_followers])
+    return [(each, point) for each, point in found if point is not None]
+
+
+def _follow_futures() -> None:
+    from concurrent.futures import Future
+
+    set_result, set_exception, result = Future.set_result, Future.set_exception, Future.result
+
+    def resulted(future: Any, value: Any) -> None:
+        future.microcosm_points = _points()
+        set_result(future, value)
+
+    def failed(future: Any, fault: Any) -> None:
+        future.microcosm_points = _points()
+        set_exception(future, fault)
+
+    def read(future: Any, timeout: float | None = None) -> Any:
+        try:
+            return result(future, timeout)
+        finally:
+            for each, point in getattr(future, _KEPT, ()) if future.done() else ():
+                each.waited_for(point)
+
+    followed: Any = Future
+    followed.set_result, followed.set_exception, followed.result = resulted, failed, read
+
+
+def _follow_loops() -> None:
+    from asyncio import BaseEventLoop
+
+    hand_over = BaseEventLoop.call_soon_threadsafe
+
+    def call_soon_threadsafe(loop: BaseEventLoop, callback: Any, *arguments: Any, context: Any = None) -> Any:
+        futures = [each for each in arguments if hasattr(each, "_asyncio_future_blocking")]
+        points = _points() if futures else []
+        for each in arguments:
+            points += getattr(each, _KEPT, ())
+        if not futures or not points:
+            return hand_over(loop, callback, *arguments, context=context)
+
+        def returned(*arguments: Any) -> None:
+            waiting = [(future, _tasks(future)) for future in futures]
+            callback(*arguments)
+            for future, tasks in waiting:
+                for task, its in tasks if future.done() else ():
+                    for each, point in points:
+                        each.waited_for(point, task, its)
+
+        return hand_over(loop, returned, *arguments, context=context)
+
+    BaseEventLoop.call_soon_threadsafe = call_soon_threadsafe  # type: ignore[method-assign, assignment]
+
+
+def _follow_groups() -> None:
+    from asyncio import TaskGroup
+
+    create, leave = TaskGroup.create_task, TaskGroup.__aexit__
+
+    def created(group: Any, *arguments: Any, **more: Any) -> Any:
+        task = create(group, *arguments, **more)
+        kept = group.__dict__.setdefault(_KEPT, deque(maxlen=LATEST))
+
+        def over(task: Any) -> None:
+            kept.extend((each, point) for each in [*_followers] for point in each.ended(task))
+
+        if task.done():  # where tasks are eager
+            over(task)
+        else:
+            task.add_done_callback(over)
+        return task
+
+    async def left(group: Any, *fault: Any) -> Any:
+        try:
+            return await leave(group, *fault)
+        finally:
+            for each, point in group.__dict__.pop(_KEPT, ()):
+                each.waited_for(point)
+
+    followed: Any = TaskGroup
+    followed.create_task, followed.__aexit__ = created, left
+
+
+def _tasks(future: Any) -> list[tuple[Any, Context]]:
+    """The tasks that a future wakes once it is done, each with its context."""
+    calls = getattr(future, "_callbacks", None) or ()
+    owners = [(getattr(call, "__self__", None), context) for call, context in calls]
+    return [(owner, context) for owner, context in owners if getattr(owner, "_fut_waiter", None) is future]

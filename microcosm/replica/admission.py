@@ -1,9 +1,9 @@
 """What of the evolutions that a peer supplies is taken: what is signed by whom it ought to be, and no more.
 
-Where two segments of a stream cannot be of one chain, that is the proof (`ledger.fork_proof`) that its
+Where two segments of a stream cannot be of one chain, that is the proof (`ledger.chain`) that its
 journal runs twice, or was put back, or that its author lies:
 
-- the replica whose stream it is begins another one, and says again what is in doubt (`epochs`);
+- the replica whose stream it is begins another one, and says again what is in doubt (`changes`);
 - who hears it from the author takes neither more of it nor less, keeps the proof, and tells the author;
 - who hears it from somebody else takes out what may be two things, from the first number in doubt on, and
   tells everybody. The least number that is told counts; so all take out the same, however they heard of it.
@@ -27,10 +27,9 @@ from microcosm.replica.authored import Authored
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import Segment, fork, read_segment
+from microcosm.replica.ledger.chain import ForkProof, Segment, fork, read_proof, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution, NewerEvolution
-from microcosm.replica.ledger.fork_proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import HEARSAY, MEMBER
 
 
@@ -181,7 +180,7 @@ RENEWALS = 16
 
 
 class Admitting(Authored):
-    """A replica that takes what others have signed; what is left out here is in `Replica`."""
+    """A replica that takes what others have signed."""
 
     exchange: AntiEntropy
     _renewals = 0
@@ -230,7 +229,7 @@ class Admitting(Authored):
         return proved | early if early else proved
 
     def unlinked(self) -> Iterator[tuple[DotRun, DotRun]]:
-        """See `Side`."""
+        """Of what waits for what it follows: what is between, and the first that waits behind it."""
         for first in self.early.firsts():
             known = self._state.chains.connected(first.stream)
             yield (
@@ -239,7 +238,7 @@ class Admitting(Authored):
             )
 
     def asks(self) -> None:
-        """See `Side`."""
+        """A peer is asked what it knows: what waits for something else does not wait for ever."""
         self.early.asked()
 
     def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
@@ -404,21 +403,9 @@ class Admitting(Authored):
             self._pending.append(("signed", packb(segment.written(some))))
             self._pending += [("newer", contents[number]) for number in kept]
 
-    def fault_in(self, evolution: Evolution) -> str | None:
-        """See `Replica`."""
-        raise NotImplementedError
-
     def _loose(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
         """What nobody signed, as far as it is taken."""
-        for content in contents:
-            try:
-                evolution = evolutions.decode(content)
-            except NewerVersion as error:
-                self.exchange.newer[peer] = str(error)
-                continue
-            except Malformed as error:
-                self._blame(peer, f"an evolution that cannot be read: {error}")
-                continue
+        for evolution in self.exchange.readable(peer, contents):
             name = evolution.dot.replica
             if name == self.name or name in self._state.authors or not self._state.unsigned:
                 if name != self.name and name not in self._state.authors:
@@ -429,14 +416,6 @@ class Admitting(Authored):
                 self._blame(peer, fault)
             elif evolution.dot not in self._state.ledger.seen and self.exchange.keeps(peer, evolution):
                 yield evolution
-
-    def take(self, some: Iterable[Evolution]) -> int:
-        """See `Replica`."""
-        raise NotImplementedError
-
-    def strike(self, runs: Iterable[DotRun]) -> None:
-        """See `Replica`."""
-        raise NotImplementedError
 
     def _blame(self, peer: str, why: str) -> None:
         self.exchange.blamed.append((peer, why))

@@ -15,16 +15,25 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import Undefined, installing
+from microcosm.replica.changes import DISPUTED, Changes
 from microcosm.replica.core import fit
-from microcosm.replica.epochs import DISPUTED, Epochs
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import BLOCK, UNSIGNED, Segment, block_of, leaf
+from microcosm.replica.ledger.chain import (
+    BLOCK,
+    KEY_BYTES,
+    UNSIGNED,
+    ForkProof,
+    Segment,
+    author_of,
+    block_of,
+    can_sign,
+    leaf,
+    read_proof,
+)
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
-from microcosm.replica.ledger.fork_proof import ForkProof, read_proof
 from microcosm.replica.ledger.records import PINNED
-from microcosm.replica.ledger.signing import KEY_BYTES, author_of, can_sign
 
 MOST_PROOFS = 64
 """So many proofs are kept at most; that a stream is two, and from where on, is kept of all."""
@@ -33,7 +42,7 @@ RELAYED = 8
 """What is relayed ends where it was signed: so a message of it is as much larger as one's own at most."""
 
 
-class Authored(Epochs):
+class Authored(Changes):
     """A replica with an author."""
 
     # -- keys ----------------------------------------------------------------------------------------
@@ -117,7 +126,7 @@ class Authored(Epochs):
         return True
 
     def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
-        """See `Epochs`; and what the member said in two ways is taken out.
+        """See `Changes`; and what the member said in two ways is taken out.
 
         Until then it is left as it is, for the member says it again under other dots; one that is replaced
         may never have heard that it has to.

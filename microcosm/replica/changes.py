@@ -1,30 +1,54 @@
-"""What can happen at a replica, or be said to it, or be forgotten; each change is an evolution."""
+"""What can happen at a replica, or be said to it, or be forgotten; each change is an evolution, under a dot.
+
+No dot may name two things. Who hears that a member knows more of this replica than itself, or something else,
+cannot tell whether its journal was put back, another process runs one, or somebody invents; so its dots are
+of another incarnation from then on, which is right in each case, and it notes that they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from secrets import randbits
+from typing import Any
 
 from msgpack import packb
 
-from microcosm.errors import Contradiction, Undefined
+from microcosm.errors import Contradiction, Undefined, WrongReplica
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.replica.core import facts_of, fit
-from microcosm.replica.epochs import AFTER, DISPUTED, Epochs
+from microcosm.replica.core import DIVERGED, Core, facts_of, fit
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, DotRun, Stream
-from microcosm.replica.ledger.evolution import Add, Append, Forget, NewerEvolution, Remove, reserved
+from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
+from microcosm.replica.ledger.evolution import (
+    Add,
+    Append,
+    Evolution,
+    Forget,
+    NewerEvolution,
+    Remove,
+    named,
+    reserved,
+)
 from microcosm.replica.ledger.forgetting import SLACK
 from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
+
+DISPUTED = "disputed"
+"""Of the note that has evolutions of a replica that were taken out, until they are said again."""
+
+AFTER = "after"
+"""Of the note that has the last event before dots were of another incarnation, until the next one."""
+
+MOST_DIVERGENCES = 16
 
 LOOK_AFTER = 64
 """What is due to be forgotten is looked for after so many records, or some part of what is held."""
 
 
-class Changes(Epochs):
-    """A replica that changes."""
+class Changes(Core):
+    """A replica that changes, and may begin anew."""
 
     def local(self, event: str, *, at: float | None = None) -> Dot:
         """`event` has happened here, after all that did before. Raises `Undefined`, `Contradiction`.
@@ -59,7 +83,7 @@ class Changes(Epochs):
                     raise Undefined(f"`{related}` is not given, so it cannot be updated to `{fact}`")
                 self._admit(fact)
                 replaces = tuple(sorted(ledger.facts[related.key()]))
-                found.append(self._put(Add(self._next(), fact, replaces, self._places(fact), at)).dot)
+                found.append(self._give(fact, at, replaces).dot)
             return found
 
     def remove(self, given: str | Correspondence) -> list[Dot]:
@@ -97,6 +121,155 @@ class Changes(Epochs):
         self._untidied = 0
         marks, names = self.forgetting.due(self._state.ledger, now)
         return self._forget(marks, names) if marks or names else 0
+
+    # -- what others say ------------------------------------------------------------------------------
+
+    def seen(self) -> Dots:
+        """Every dot that need not come again; read only."""
+        return self._state.ledger.seen
+
+    def held(self, dot: Dot) -> Evolution | None:
+        """The evolution of a dot, if it is still held. Constant time."""
+        return self._state.ledger.held.get(dot)
+
+    def held_of(self, dots: Dots) -> list[Evolution]:
+        """The evolutions of some dots that are still held, in the order of their dots."""
+        held = self._state.ledger.held
+        if len(dots) < len(held):
+            return [held[dot] for dot in dots.dots() if dot in held]
+        return [held[dot] for dot in sorted(held) if dot in dots]
+
+    def fault_in(self, evolution: Evolution) -> str | None:
+        """See `Ledger`."""
+        return self._state.ledger.fault_in(evolution)
+
+    def has_room(self, evolution: Evolution) -> bool:
+        """See `Ledger`."""
+        return self._state.ledger.has_room(evolution)
+
+    def unknown_own(self, evolution: Evolution) -> list[Dot]:
+        """The dots under this name and incarnation that an evolution names, and that are not known here."""
+        own = self.stream
+        return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
+
+    def take(self, some: Iterable[Evolution]) -> int:
+        """Take evolutions of other replicas, in one transaction; how many were new.
+
+        Raises `WrongReplica` where somebody else evolves under this name and incarnation.
+        """
+        new = 0
+        with self.transaction():
+            for evolution in some:
+                if evolution.dot.stream == self.stream and evolution.dot not in self.seen():
+                    raise WrongReplica(
+                        f"{evolution.dot} is an evolution of this replica that it does not know: another "
+                        f"one has the name {self.name}, or this store is an old copy (then `renew` it)"
+                    )
+                content = evolutions.encode(evolution)
+                if self._state.take(evolution, content):
+                    kind = "newer" if isinstance(evolution, NewerEvolution) else "evolution"
+                    self._pending.append((kind, content))
+                    new += 1
+        return new
+
+    def struck(self) -> Dots:
+        """The dots whose correspondences are known to be removed; read only."""
+        return self._state.ledger.struck
+
+    def strike(self, runs: Iterable[DotRun]) -> None:
+        """Somebody saw the correspondences of these dots removed: they are given here no more."""
+        told = [list(run) for run in Dots(runs)]
+        with self.transaction():
+            self._write("struck", packb(told))
+
+    # -- another incarnation of dots ------------------------------------------------------------------
+
+    def begin_anew(self, peer: str, dot: Dot) -> None:
+        """Give dots another incarnation from now on, because a peer knows one that this replica does not.
+
+        The members know it as before: only `renew` makes it another one for them.
+        """
+        last = self._state.ledger.seen.last(self.stream)
+        with self.transaction():
+            self._new_epoch()
+            self._note_divergence({"member": peer, "dot": list(dot), "last": last})
+        self._view = self._fresh()
+
+    def _new_epoch(self) -> None:
+        """Dots are of another incarnation from now on.
+
+        Those that no member is known to have may name two things. So these are taken out, and said again
+        under the new one once a member has brought what it knows of the old one (`_say_again`), if it did not
+        bring the same.
+        """
+        ledger, (name, incarnation) = self._state.ledger, self.stream
+        first = self._state.confirmed.get(incarnation, 0) + 1
+        run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
+        if run.first < run.end:
+            own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
+            said = [evolutions.encode(each) for each in own if each.dot.number >= first]
+            self._write(DISPUTED, packb([*self._disputed(), *said]))
+            self._write("disown", packb(list(run)))
+        last = ledger.chain((name, incarnation))
+        if last:
+            self._write(AFTER, last[-1].encode())
+        self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
+
+    def _disputed(self) -> list[bytes]:
+        found = self.noted(DISPUTED)
+        return list(evolutions.read(found)) if found else []
+
+    def _confirm(self) -> None:
+        """A member has all that is held here: so its dots are these. Kept with the next commit."""
+        own = self.stream
+        self._confirmed = (own[1], self._state.ledger.seen.last(own))
+
+    def keep_confirmed(self) -> None:
+        """Remember now, and not with the next commit, what a member is known to have of this replica."""
+        confirmed, self._confirmed = self._confirmed, None
+        if confirmed is not None and self._state.confirmed.get(confirmed[0]) != confirmed[1]:
+            with self.transaction():
+                self._write("confirmed", packb(confirmed))
+
+    def note_divergence(self, peer: str, why: str, mine: bool) -> None:
+        """A member and this replica do not agree on what they told each other; `mine`: this one forgot."""
+        said = {"member": peer, "why": why, "mine": mine}
+        if said not in self.divergences:
+            with self.transaction():
+                if mine:
+                    self._new_epoch()
+                self._note_divergence(said)
+            self._view = self._fresh()
+
+    def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
+        """What there was to do about a member has been done.
+
+        `mine`: also what says that this replica has forgotten something. Who replaces a member has not done
+        anything about that; who evicts one that says so does not believe it.
+        """
+        left = [
+            found
+            for found in self.divergences
+            if found["member"] != peer or (not mine and (found.get("mine") or "dot" in found))
+        ]
+        if left != self.divergences:
+            self.note(DIVERGED, json.dumps(left).encode())
+
+    def _note_divergence(self, said: dict[str, Any]) -> None:
+        found = self.divergences
+        if "fork" in said:  # one that is known better now
+            found = [each for each in found if each.get("fork", [])[:2] != said["fork"][:2]]
+        self._write(DIVERGED, json.dumps([*found, said][-MOST_DIVERGENCES:]).encode())
+
+    @property
+    def divergences(self) -> list[dict[str, Any]]:
+        """When a member and this replica did not agree what had happened, the latest last.
+
+        `member`, and `dot` and `last` where it knew a dot of this replica, which was not so far; or `why` and
+        `mine` where they do not remember the same of their messages.
+        """
+        found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
+        return found
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -154,7 +327,7 @@ class Changes(Epochs):
                         self._put(Append(Dot(*stream, number), event, at))
                         again[dot.stream] = [event]
                     case Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
-                        self._put(Add(self._next(), fact, replaces, self._places(fact), at))
+                        self._give(fact, at, replaces)
                     case Remove(_, targets):
                         self._put(Remove(self._next(), targets))
             first = ledger.chain(self.stream)[:1]
@@ -168,7 +341,7 @@ class Changes(Epochs):
         """An event came after another, if there is one, which is of another incarnation."""
         for each in before:
             fact = Correspondence(each, Relation.BEFORE, event, f"events of {self.name}")
-            self._put(Add(self._next(), fact, (), self._places(fact), None))
+            self._give(fact)
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
@@ -179,7 +352,7 @@ class Changes(Epochs):
         fit(fact.right)
         if not self._admit(fact):
             return []
-        return [self._put(Add(self._next(), fact, (), self._places(fact), at)).dot]
+        return [self._give(fact, at).dot]
 
     def _admit(self, fact: Correspondence) -> bool:
         """Whether a correspondence is new. Raises `Contradiction`."""
@@ -210,7 +383,7 @@ class Changes(Epochs):
             self._write("forget", encode_forgotten(marks, names))
             for fact in bridges:
                 if fact.key() not in ledger.facts and not ledger.is_link(fact.left, fact.right):
-                    self._put(Add(self._next(), fact, (), self._places(fact), None))
+                    self._give(fact)
             if marks:
                 told = (DotRun(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
                 self._put(Forget(self._next(), tuple(told)))

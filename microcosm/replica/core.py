@@ -21,7 +21,7 @@ from microcosm.givens.spelling import checked
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
-from microcosm.replica.ledger.evolution import Evolution
+from microcosm.replica.ledger.evolution import Add, Evolution
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
 from microcosm.replica.store import APPLICATION, Store
@@ -108,7 +108,7 @@ class Core:
             self._begin(Identity(self.name, incarnation or randbits(32) | 1, self.members))
             if self.noted(DIVERGED):
                 self._write(DIVERGED, b"[]")
-        self._view = LedgerView(self._state.ledger, self.stream, self._rules)
+        self._view = self._fresh()
 
     @property
     def known_as(self) -> int:
@@ -269,11 +269,12 @@ class Core:
         apply(self._state, kind, payload)
         self._pending.append((kind, payload))
 
-    def _places(self, fact: Correspondence) -> tuple[Dot | None, Dot | None]:
-        """Where the events of a correspondence have happened, as far as that is known, and is one place."""
+    def _give(self, fact: Correspondence, at: float | None = None, replaces: tuple[Dot, ...] = ()) -> Add:
+        """Give a correspondence, with where its events have happened, if that is one place."""
         places = self._state.ledger.places
         left, right = places.get(fact.left, ()), places.get(fact.right, ())
-        return next(iter(left)) if len(left) == 1 else None, next(iter(right)) if len(right) == 1 else None
+        stand = next(iter(left)) if len(left) == 1 else None, next(iter(right)) if len(right) == 1 else None
+        return self._put(Add(self._next(), fact, replaces, stand, at))
 
     def _compact(self, last: int) -> None:
         self._store.compact(last, encode_state(self._state))

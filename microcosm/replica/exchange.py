@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.exchange_messages import (
@@ -38,10 +38,12 @@ from microcosm.replica.exchange_messages import (
     encode,
     told_of,
 )
-from microcosm.replica.exchange_side import Side
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
 from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
+
+if TYPE_CHECKING:
+    from microcosm.replica.replica import Replica
 
 Item = TypeVar("Item")
 
@@ -68,7 +70,7 @@ class AntiEntropy:
     then, and may lose anything.
     """
 
-    def __init__(self, side: Side, *, largest: int = 1 << 16, most: int = 64) -> None:
+    def __init__(self, side: Replica, *, largest: int = 1 << 16, most: int = 64) -> None:
         self._side = side
         self._largest = largest
         self._most = most
@@ -98,6 +100,17 @@ class AntiEntropy:
             evolutions.other_version("an evolution", evolution.version, evolutions.VERSION)
         )
         return self._side.has_room(evolution)
+
+    def readable(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
+        """The evolutions that a peer tells, as far as they can be read; what cannot is noted."""
+        for content in contents:
+            try:
+                yield evolutions.decode(content)
+            except NewerVersion as error:
+                self.newer[peer] = str(error)
+            except Malformed as error:
+                self.malformed += 1
+                self.blamed.append((peer, f"an evolution that cannot be read: {error}"))
 
     def let_be(self, peer: str, dot: Dot) -> None:
         """What a peer has seen of a dot is not taken from it: it is not asked for again."""
@@ -253,16 +266,7 @@ class AntiEntropy:
     def _take(self, peer: str, contents: Iterable[bytes]) -> None:
         found = []
         own = self._side.stream[0]
-        for content in contents:
-            try:
-                evolution = evolutions.decode(content)
-            except NewerVersion as error:
-                self.newer[peer] = str(error)
-                continue
-            except Malformed as error:
-                self.malformed += 1
-                self.blamed.append((peer, f"an evolution that cannot be read: {error}"))
-                continue
+        for evolution in self.readable(peer, contents):
             fault = self._side.fault_in(evolution)
             if fault is not None:
                 self.blamed.append((peer, fault))

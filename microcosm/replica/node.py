@@ -25,17 +25,14 @@ from microcosm.files import AnyPath
 from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
-from microcosm.replica.network.abandoned import gone, lost, taken, undelivered
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
-from microcosm.replica.network.keys import Keyring, read_keys
-from microcosm.replica.network.sealing import require_ciphers
-from microcosm.replica.network.shared import ReplicaStore
-from microcosm.replica.network.status import Blocked, blocked, divergences
+from microcosm.replica.network.keys import Keyring, read_keys, require_ciphers
+from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import Store
+from microcosm.replica.store import ReplicaStore, Store
 
 Answer = TypeVar("Answer")
 
@@ -156,7 +153,7 @@ class ReplicaNode:
         return self._evict(name, mine=True)
 
     def _evict(self, name: str, *, mine: bool) -> list[str]:
-        """See `evict`, and `Epochs.settle_divergences` for `mine`."""
+        """See `evict`, and `Changes.settle_divergences` for `mine`."""
         if name in self.gone():
             return self._taken(name)
         self.transport.evict(name)

@@ -20,27 +20,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from msgpack import packb
-
 from microcosm.errors import Undefined, WrongReplica
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting, EarlyParts
-from microcosm.replica.changes import Changes
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, facts_of, fit
-from microcosm.replica.epochs import Epochs
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
-from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
+from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import (
-    Add,
     Append,
-    Evolution,
-    NewerEvolution,
-    named,
     said,
 )
 from microcosm.replica.ledger.forgetting import Forgetting
@@ -53,8 +44,39 @@ if TYPE_CHECKING:
     from microcosm.queries.possible import Possibility
 
 
-class ReplicaQuestions(Epochs):
-    """A replica that answers."""
+class Replica(Admitting):
+    """One device's microcosm, kept in `store` (or in the journal at a path).
+
+    A new store needs a `name`; one that is there belongs to a name, and asking for another raises
+    `WrongReplica`. `members` are the names of all replicas: removals are remembered until each of them is
+    known to have them, for ever where `members` is empty. `incarnation` is chosen at random unless given.
+
+    Not for several threads at once. Changes cost what they write, and what they change in the microcosm when
+    it is next asked; questions cost what they do in `Microcosm`.
+    """
+
+    def __init__(
+        self,
+        store: Store | AnyPath,
+        name: str | None = None,
+        *,
+        outbox: Outbox | None = None,
+        largest: int = 1 << 16,
+        members: Collection[str] = (),
+        incarnation: int | None = None,
+        forgetting: Forgetting | None = None,
+        rules: RuleBook | None = None,
+    ) -> None:
+        super().__init__(
+            store, name, members=members, incarnation=incarnation, forgetting=forgetting, rules=rules
+        )
+        self.outbox = outbox
+        self.early = EarlyParts()
+        self.exchange = AntiEntropy(self, largest=largest)
+        """Messages in and out; see `microcosm.replica.exchange`."""
+        self._deliver: list[Deliver] = []
+
+    # -- questions ------------------------------------------------------------------------------------
 
     def snapshot(self) -> Microcosm:
         """A copy of the microcosm, independent of the replica. Cost: linear."""
@@ -152,39 +174,6 @@ class ReplicaQuestions(Epochs):
             "quarantined": sum(len(conflict.facts) for conflict in self.conflicts),
         }
 
-
-class Replica(ReplicaQuestions, Changes, Admitting):
-    """One device's microcosm, kept in `store` (or in the journal at a path).
-
-    A new store needs a `name`; one that is there belongs to a name, and asking for another raises
-    `WrongReplica`. `members` are the names of all replicas: removals are remembered until each of them is
-    known to have them, for ever where `members` is empty. `incarnation` is chosen at random unless given.
-
-    Not for several threads at once. Changes cost what they write, and what they change in the microcosm when
-    it is next asked; questions cost what they do in `Microcosm`.
-    """
-
-    def __init__(
-        self,
-        store: Store | AnyPath,
-        name: str | None = None,
-        *,
-        outbox: Outbox | None = None,
-        largest: int = 1 << 16,
-        members: Collection[str] = (),
-        incarnation: int | None = None,
-        forgetting: Forgetting | None = None,
-        rules: RuleBook | None = None,
-    ) -> None:
-        super().__init__(
-            store, name, members=members, incarnation=incarnation, forgetting=forgetting, rules=rules
-        )
-        self.outbox = outbox
-        self.early = EarlyParts()
-        self.exchange = AntiEntropy(self, largest=largest)
-        """Messages in and out; see `microcosm.replica.exchange`."""
-        self._deliver: list[Deliver] = []
-
     # -- messages ----------------------------------------------------------------------------------------
 
     def send(self, to: str | Collection[str], payload: bytes, *, at: float | None = None) -> str:
@@ -237,61 +226,13 @@ class Replica(ReplicaQuestions, Changes, Admitting):
             for fact in disclosed:
                 if fact.key() not in self._state.ledger.facts:
                     fact = fact.normal()  # noqa: PLW2901
-                    self._put(Add(self._next(), fact, (), self._places(fact), at))
+                    self._give(fact, at)
             for deliver in self._deliver:
                 deliver(sender, message, payload)
         if not self._depth and self.outbox is not None:
             self.outbox.committed()
 
     # -- the side of an exchange ---------------------------------------------------------------------------
-
-    def seen(self) -> Dots:
-        """Every dot that need not come again; read only."""
-        return self._state.ledger.seen
-
-    def held(self, dot: Dot) -> Evolution | None:
-        """The evolution of a dot, if it is still held. Constant time."""
-        return self._state.ledger.held.get(dot)
-
-    def held_of(self, dots: Dots) -> list[Evolution]:
-        """The evolutions of some dots that are still held, in the order of their dots."""
-        held = self._state.ledger.held
-        if len(dots) < len(held):
-            return [held[dot] for dot in dots.dots() if dot in held]
-        return [held[dot] for dot in sorted(held) if dot in dots]
-
-    def fault_in(self, evolution: Evolution) -> str | None:
-        """See `Ledger`."""
-        return self._state.ledger.fault_in(evolution)
-
-    def has_room(self, evolution: Evolution) -> bool:
-        """See `Ledger`."""
-        return self._state.ledger.has_room(evolution)
-
-    def unknown_own(self, evolution: Evolution) -> list[Dot]:
-        """The dots under this name and incarnation that an evolution names, and that are not known here."""
-        own = self.stream
-        return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
-
-    def take(self, some: Iterable[Evolution]) -> int:
-        """Take evolutions of other replicas, in one transaction; how many were new.
-
-        Raises `WrongReplica` where somebody else evolves under this name and incarnation.
-        """
-        new = 0
-        with self.transaction():
-            for evolution in some:
-                if evolution.dot.stream == self.stream and evolution.dot not in self.seen():
-                    raise WrongReplica(
-                        f"{evolution.dot} is an evolution of this replica that it does not know: another "
-                        f"one has the name {self.name}, or this store is an old copy (then `renew` it)"
-                    )
-                content = evolutions.encode(evolution)
-                if self._state.take(evolution, content):
-                    kind = "newer" if isinstance(evolution, NewerEvolution) else "evolution"
-                    self._pending.append((kind, content))
-                    new += 1
-        return new
 
     def compare_own(self, other: Replica) -> None:
         """Begin anew where another replica has something else under a dot of this one.
@@ -306,16 +247,6 @@ class Replica(ReplicaQuestions, Changes, Admitting):
             if said(mine) and said(theirs) and said(mine) != said(theirs):
                 self.diverged(other.name, Dot(*stream, number))
                 return
-
-    def struck(self) -> Dots:
-        """The dots whose correspondences are known to be removed; read only."""
-        return self._state.ledger.struck
-
-    def strike(self, runs: Iterable[DotRun]) -> None:
-        """Somebody saw the correspondences of these dots removed: they are given here no more."""
-        told = [list(run) for run in Dots(runs)]
-        with self.transaction():
-            self._write("struck", packb(told))
 
     def level_with(self, peer: str) -> None:
         """A peer has all that is held here: removals that all members have are remembered no longer."""

@@ -3,15 +3,27 @@
 `Store` is all that the rest of a replica knows of it. `microcosm.replica.journal.Journal` keeps it in a file,
 `Memory` until the process ends. A record is a kind, which says how to read it, and a payload of bytes; what
 the two mean is the business of who commits them.
+
+A replica and its network share a store: what both write in one moment is one transaction. Each sees a store
+of its own. What the replica commits joins the network's next flush (`ReplicaStore.joining`), which is at once
+unless a delivery or an exchange is under way: then the flush that ends it takes everything along, and no
+packet that tells of it leaves before. The records of the network are kept by the replica's state too, so that
+a snapshot of it has them, whoever makes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import NamedTuple, Protocol
 
 APPLICATION = "microcosm replica"
 """Whose records these are: the journal of another application is refused."""
+
+
+Records = Sequence[tuple[str, bytes]]
+"""What is to be written: of each record its kind and payload."""
 
 
 class LogRecord(NamedTuple):
@@ -25,7 +37,7 @@ class LogRecord(NamedTuple):
 class Store(Protocol):
     """An append-only log of records with a snapshot of its beginning."""
 
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def commit(self, records: Records) -> int:
         """Append records (kind, payload), all or none of them, durable on return.
 
         Returns the number of the last record there is (also of an empty commit, which writes nothing).
@@ -73,7 +85,7 @@ class Memory:
         self._snapshot: tuple[int, bytes] | None = None
         self._last = 0
 
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def commit(self, records: Records) -> int:
         """Append the records. Cost: their number."""
         self._records += [
             LogRecord(number, kind, payload) for number, (kind, payload) in enumerate(records, self._last + 1)
@@ -103,3 +115,107 @@ def check_reach(through: int, least: int, last: int) -> None:
     """Raise `ValueError` for a snapshot that reaches less far than the latest, or past the last record."""
     if not least <= through <= last:
         raise ValueError(f"a snapshot through record {through}; there are records {least + 1} to {last}")
+
+
+class ReplicaStore:
+    """The store as the replica sees it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.joining: Callable[[Records], int] | None = None
+        """What takes records to the network's flush; until then they go to the store."""
+        self.compacting: Callable[[], object] | None = None
+        self.reading: Callable[[], object] | None = None
+        """What sees to it that all that was taken so is in the store."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether it waits for a disk."""
+        found: bool = getattr(self.store, "slow", False)
+        return found
+
+    @property
+    def instance(self) -> bytes | None:
+        """That of the journal, which tells a copy."""
+        found: bytes | None = getattr(self.store, "instance", None)
+        return found
+
+    def commit(self, records: Records) -> int:
+        """Append records, at once or with the next flush; the number of the last that is durable."""
+        return self.store.commit(records) if self.joining is None else self.joining(records)
+
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
+        """The records above `after`, those included that the network had still to write."""
+        self._catch_up()
+        return self.store.records(after)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The latest snapshot, or None."""
+        self._catch_up()
+        return self.store.snapshot()
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Let `content` stand for the records up to `through`; later, if the network adds its state first."""
+        if self.compacting is None:
+            self.store.compact(through, content)
+        else:
+            self.compacting()
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def _catch_up(self) -> None:
+        if self.reading is not None:
+            self.reading()
+
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, float("inf"))
+"""Upper bounds for the times of commits, in seconds."""
+
+
+class Commits:
+    """How long commits took: their number, the sum in seconds, and how many were within each of `BUCKETS`."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self.within: Counter[float] = Counter()
+
+    def add(self, seconds: float) -> None:
+        """One more commit."""
+        self.count += 1
+        self.seconds += seconds
+        self.within.update(bound for bound in BUCKETS if seconds <= bound)
+
+
+class NetworkStore:
+    """The store as the network sees it: its own records only, which `remembered` gives."""
+
+    def __init__(self, store: Store, remembered: Callable[[], Records]) -> None:
+        self._store, self._remembered = store, remembered
+        self.slow: bool = getattr(store, "slow", False)
+        self.commits = Commits()
+
+    def commit(self, records: Records) -> int:
+        """All of it, the replica's records among them, in one transaction. In any thread."""
+        begun = perf_counter()
+        last = self._store.commit(records)
+        self.commits.add(perf_counter() - begun)
+        return last
+
+    def records(self, after: int = 0) -> Iterator[LogRecord]:
+        """Those of the network, numbered from 1."""
+        for number, (kind, payload) in enumerate(list(self._remembered()), 1):
+            if number > after:
+                yield LogRecord(number, kind, payload)
+
+    def snapshot(self) -> None:
+        """There is none here: the state is a note of the replica."""
+
+    def compact(self, through: int, content: bytes) -> None:
+        """A snapshot of the replica, which has the state of the network in it. In any thread."""
+        self._store.compact(through, content)
+
+    def close(self) -> None:
+        """The replica closes."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.protocol.catalogue import Protocol
-from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.common import SlidingArray, SlidingMap
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Packet
 

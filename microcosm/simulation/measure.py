@@ -15,12 +15,10 @@ from math import floor, log, log10
 from typing import NamedTuple
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
-from microcosm.protocol.encoding import encode
-from microcosm.protocol.packets import Packet
+from microcosm.protocol.packets import Packet, encode
 from microcosm.simulation.events import CausalCheck, carries_message
 from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Mixture, SteadyStream
-from microcosm.simulation.statistics import Gauge, Statistics
+from microcosm.simulation.simulate import Gauge, Mixture, Statistics, SteadyStream
 
 SIZES = (5, 10, 20, 40)
 MESSAGES = 400

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.view"
+_PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
 
 Words: TypeAlias = Callable[[str], str]
@@ -168,8 +168,8 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.page`: `title`, `pairs` to begin with, `proofs`. Raises
-        `TooLarge`, `UnknownEvent`.
+        `how` are the options of `microcosm.page.write.modelled`: `title`, `pairs` to begin with, `proofs`.
+        Raises `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
 

@@ -23,9 +23,9 @@ from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import Opening
 from microcosm.traces.formats import shiviz
+from microcosm.traces.formats.shiviz import event_first
 from microcosm.traces.reading import detect
 from microcosm.traces.report import Extraction, Report
-from microcosm.traces.text.records import event_first
 from microcosm.tuning import CLOCKED_PROCESSES
 
 _TEXT = r"(?![^ \n]+ \{)(.*)"

@@ -1,7 +1,7 @@
 """Traces of any format, from files to events; and which of several files are one log.
 
 A format is told by the beginning of a file, or found by name. It is an entry of
-`microcosm.traces.formats.table`, or an entry point of the group `microcosm.traces`, that has `NAME`,
+the table here (`builtin`), or an entry point of the group `microcosm.traces`, that has `NAME`,
 `detects` and `read` (see `Format`).
 
 Several files are one log, whichever their order where the format tells it. What a format must know of
@@ -15,11 +15,13 @@ differ.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from functools import cache
-from typing import TYPE_CHECKING, Protocol, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.event import SENDS, TraceEvent
@@ -53,12 +55,74 @@ class Format(Protocol):
         """
 
 
+class _Format(NamedTuple):
+    """A format of this package."""
+
+    NAME: str
+    detects: Callable[[str, str], int]
+    read: Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]
+
+
 @cache
 def builtin() -> dict[str, Format]:
-    """The formats of this package by name, in the order in which they are asked."""
-    from microcosm.traces.formats.table import FORMATS
+    """The table of formats, by name: a new one is one entry. Loaded where a log is not in the own format.
 
-    return {form.NAME: cast(Format, form) for form in FORMATS}
+    Of those that are equally sure of a log the first is taken.
+    """
+    from microcosm.traces.formats import (
+        concuerror,
+        csight,
+        dag,
+        etcd,
+        histories,
+        jsonl,
+        mpi,
+        parquet,
+        shiviz,
+        tlc,
+    )
+    from microcosm.traces.formats.plain import json_logs, log, text_logs
+    from microcosm.traces.formats.spans import chrome, tracing
+
+    found = (
+        _Format("concuerror", concuerror.detects, concuerror.read),
+        _Format("chrome", chrome.detects, chrome.read),
+        _Format("console", tracing.detects_console, tracing.read_console),
+        _Format("csight", csight.detects, csight.read),
+        _Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
+        _Format("csight_channels", csight.detects_channels, csight.read_channels),
+        _Format("dag", dag.detects, dag.read),
+        _Format("etcd", etcd.detects, etcd.read),
+        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
+        _Format("jepsen", histories.detects, histories.read),
+        _Format("jsonl", jsonl.detects, jsonl.read),
+        _Format("mpi", mpi.detects, mpi.read),
+        _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
+        _Format("otlp", tracing.detects_otlp, tracing.read_otlp),
+        _Format("parquet", parquet.detects, parquet.read),
+        _Format("porcupine", histories.detects_porcupine, histories.read_porcupine),
+        _Format("shiviz", shiviz.detects, shiviz.read),
+        _Format("tlc", tlc.detects, tlc.read),
+        _Format("zipkin", tracing.detects_zipkin, tracing.read_zipkin),
+        # Plain logs come behind all others, which know more of what they read.
+        *(
+            _Format(said.__name__, json_logs.detects(marks), partial(json_logs.read, said))
+            for said, marks in (
+                (json_logs.journald, json_logs.is_journald),
+                (json_logs.docker, json_logs.is_docker),
+                (json_logs.loguru, json_logs.is_loguru),
+                (json_logs.structlog, json_logs.is_structlog),
+                (json_logs.logging, json_logs.is_logging),
+            )
+        ),
+        _Format("cri", text_logs.detects_cri, text_logs.read_cri),
+        _Format("klog", text_logs.detects_klog, text_logs.read_klog),
+        _Format("syslog", text_logs.detects_syslog, text_logs.read_syslog),
+        _Format("logfmt", text_logs.detects_logfmt, text_logs.read_logfmt),
+        _Format("csv", text_logs.detects_csv, text_logs.read_csv),
+        _Format(log.PATTERN, log.detects_pattern, log.read_pattern),
+    )
+    return {form.NAME: cast(Format, form) for form in found}
 
 
 def names() -> list[str]:
@@ -103,8 +167,6 @@ def detect(head: str, path: str) -> str:
     surest, name = min(found, key=lambda one: one[0])
     if surest < 0:
         return name
-    from microcosm.traces.formats.plain.guess import might_be
-
     which = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
     raise TraceError("is in no trace format known here", file=path, hint=f"{which}\n{might_be(head)}")
 
@@ -271,3 +333,34 @@ def _links(events: Iterable[TraceEvent]) -> set[tuple[str, str]]:
             sent = {one for one in sent if (key, one) not in received} or sent
         links.update((one, file) for one in sent)
     return {(one, other) for one, other in links if one != other}
+
+
+def might_be(head: str) -> str:
+    """What a text in no known format may be, in a few words, and what to do with it."""
+    from microcosm.traces.text.records import guessed
+
+    start = head.lstrip("\ufeff \t\r\n")
+    if "\0" in head[:1000] or head[:1000].count("\ufffd") > 20:
+        return "It looks like binary data."
+    if re.match(r"\{|\[\s*[\[{\"]", start):
+        return _of_json(start)
+    if start.startswith("<"):
+        return "It looks like XML, which is read by nothing here."
+    return f"If it is a plain log, --pattern '{guessed(head)}' reads its first line."
+
+
+def _of_json(start: str) -> str:
+    line = start.split("\n", 1)[0]
+    try:
+        record, _ = json.JSONDecoder().raw_decode(line.removeprefix("[").lstrip())
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        return "It looks like JSON; docs/reference/log-format.md says what a log of one's own is."
+    fields, wrong = ", ".join(map(str, list(record)[:8])), jsonl.why_no_event(record)
+    if start.startswith("[") and wrong == "nothing is wrong":
+        return "It looks like an array of events; the own format has one a line: `jq -c '.[]'` makes them so."
+    return (
+        f"It looks like JSON lines with the fields {fields[:200]}; as an event of the own format "
+        f"(docs/reference/log-format.md): {wrong}"
+    )

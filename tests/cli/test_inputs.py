@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.cli import progress
+from microcosm.cli import output
 from microcosm.cli.app import main
 from microcosm.errors import TextError
 from microcosm.files import expanded, natural
@@ -278,14 +278,14 @@ def test_warnings_come_after_the_answer_where_people_look_on(
 def test_progress_is_told_where_it_takes_long_and_people_look_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.01)
-    monkeypatch.setattr(progress, "EVERY", 0.01)
-    with progress.told("counting", 10, "numbers") as nothing:
+    monkeypatch.setattr(output, "PATIENCE", 0.01)
+    monkeypatch.setattr(output, "EVERY", 0.01)
+    with output.progress("counting", 10, "numbers") as nothing:
         assert nothing.stopping(None)() is False
     assert capsys.readouterr().err == ""  # a pipe
     monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: True)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.told("counting", 10, "numbers") as counted:
+    with output.progress("counting", 10, "numbers") as counted:
         counted.done = 5
         sleep(0.3)
     assert "counting" in capsys.readouterr().err

@@ -14,10 +14,9 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.cli import output
-from microcosm.cli.commands import repl
+from microcosm.cli.session import repl
 from microcosm.cli.session.commands import COMMANDS
-from microcosm.cli.session.opening import How, opened
-from microcosm.cli.session.session import Session
+from microcosm.cli.session.session import How, Session, opened
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules

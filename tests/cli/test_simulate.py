@@ -122,7 +122,7 @@ def test_no_message_at_all(run: Run) -> None:
 
 def test_a_violation_is_an_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A protocol that does not wait for permits, on the command line."""
-    from microcosm.protocol.hybrid.basic import HybridBasic
+    from microcosm.protocol.hybrid.unicast import HybridBasic
 
     monkeypatch.setattr(HybridBasic, "_await_permit", lambda *_: None)
     result = run(
@@ -153,7 +153,7 @@ def test_table_1_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     What replicas know is worked out of fewer messages than usual; docs/guides/protocols.md shows as many.
     """
-    monkeypatch.setattr("microcosm.cli.commands.simulate_knowledge.MESSAGES", 20)
+    monkeypatch.setattr("microcosm.cli.commands.simulate_compare.MESSAGES", 20)
     result = run("simulate", "--compare", "--json", "--plots", "plots")
     assert result.code == 0
     rows = {row["protocol"]: row for row in result.json["protocols"]}

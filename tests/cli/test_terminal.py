@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from microcosm import Microcosm
-from microcosm.cli import progress
+from microcosm.cli import output
 from microcosm.cli.session.commands import COMMANDS
-from microcosm.cli.session.opening import How, Opened
-from microcosm.cli.session.session import Session
+from microcosm.cli.session.session import How, Opened, Session
 from tests.cli.screen import Screen
 
 pexpect = pytest.importorskip("pexpect", reason="pexpect drives the terminal")
@@ -197,11 +196,11 @@ def test_what_may_take_long_counts_its_steps(
     begun = []
 
     @contextmanager
-    def told(doing: str, units: str) -> Iterator[progress.Progress]:
-        begun.append(progress.Progress(doing, None, units))
+    def told(doing: str, units: str) -> Iterator[output.Progress]:
+        begun.append(output.Progress(doing, None, units))
         yield begun[-1]
 
-    monkeypatch.setattr(progress, "told", told)
+    monkeypatch.setattr(output, "progress", told)
     known = Microcosm.parse("a || b\nb <> c\nlike <> a\nview <> c\nlike || b\nsend w = m p")
     session = Session(Opened(known, None, None, ""), How(known.rules, False, False), COMMANDS)
     _answered(session, f'event w where kind = "send"\n{line}')

@@ -15,9 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from microcosm.collect import refused
-from microcosm.collect.bodies import _depth, media_of, spans_of, unpacked
-from microcosm.collect.refused import JSON, PROTOBUF, Reason, Refused, taken
+from microcosm.collect.bodies import (
+    JSON,
+    PROTOBUF,
+    Reason,
+    Refused,
+    _depth,
+    media_of,
+    spans_of,
+    taken,
+    unpacked,
+)
 
 NAMED_AS_IDS = ("traceId", "spanId", "parentSpanId")
 DEEPEST = 3
@@ -159,18 +167,18 @@ def why(body: bytes, media: str = JSON, encoding: str = "", largest: int = 1000)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"", refused.BAD_JSON),
-        (b"[]", refused.BAD_JSON),
-        (b'{"resourceSpans": [', refused.BAD_JSON),
-        (b'{"resourceSpans": {}}', refused.BAD_JSON),
-        (b'{"resourceSpans": [{"scopeSpans": [3]}]}', refused.BAD_JSON),
-        (b'{"resourceSpans": [], "x": NaN}', refused.BAD_JSON),
-        (b'{"resourceSpans": [], "x": 1e999}', refused.BAD_JSON),
-        (b'{"x": ' + b"9" * 5000 + b"}", refused.BAD_JSON),
-        (b'{"x": "\xff"}', refused.BAD_JSON),
-        (b'{"x": "\\ud800"}', refused.BAD_JSON),
-        (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", refused.TOO_DEEP),
-        (b"[" * 100_000, refused.TOO_DEEP),
+        (b"", Reason.BAD_JSON),
+        (b"[]", Reason.BAD_JSON),
+        (b'{"resourceSpans": [', Reason.BAD_JSON),
+        (b'{"resourceSpans": {}}', Reason.BAD_JSON),
+        (b'{"resourceSpans": [{"scopeSpans": [3]}]}', Reason.BAD_JSON),
+        (b'{"resourceSpans": [], "x": NaN}', Reason.BAD_JSON),
+        (b'{"resourceSpans": [], "x": 1e999}', Reason.BAD_JSON),
+        (b'{"x": ' + b"9" * 5000 + b"}", Reason.BAD_JSON),
+        (b'{"x": "\xff"}', Reason.BAD_JSON),
+        (b'{"x": "\\ud800"}', Reason.BAD_JSON),
+        (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", Reason.TOO_DEEP),
+        (b"[" * 100_000, Reason.TOO_DEEP),
     ],
 )
 def test_json_that_is_no_request(body: bytes, reason: Reason) -> None:
@@ -183,9 +191,9 @@ def test_protobuf_that_lies_about_its_length() -> None:
         trace_id=b"t" * 16, span_id=b"s" * 8, name="x" * 50
     )
     body = request.SerializeToString()
-    assert why(body[:-7], PROTOBUF) == refused.BAD_PROTOBUF
-    assert why(body[:1] + b"\xff\xff\xff\x7f" + body[2:], PROTOBUF) == refused.BAD_PROTOBUF
-    assert why(b'{"resourceSpans": []}', PROTOBUF) == refused.BAD_PROTOBUF
+    assert why(body[:-7], PROTOBUF) == Reason.BAD_PROTOBUF
+    assert why(body[:1] + b"\xff\xff\xff\x7f" + body[2:], PROTOBUF) == Reason.BAD_PROTOBUF
+    assert why(b'{"resourceSpans": []}', PROTOBUF) == Reason.BAD_PROTOBUF
 
 
 @given(st.binary(max_size=60))
@@ -199,8 +207,8 @@ def test_no_bytes_are_an_unforeseen_error(body: bytes) -> None:
 def test_gzip_is_unpacked_as_far_as_it_may_be() -> None:
     body = gzip.compress(b"{}")
     assert unpacked(body, "gzip", 2) == b"{}"
-    assert why(body, encoding="gzip", largest=1) == refused.TOO_LARGE
-    assert why(gzip.compress(bytes(10**8)), encoding="gzip", largest=10**6) == refused.TOO_LARGE
+    assert why(body, encoding="gzip", largest=1) == Reason.TOO_LARGE
+    assert why(gzip.compress(bytes(10**8)), encoding="gzip", largest=10**6) == Reason.TOO_LARGE
     for broken in (
         body[:-1],
         body[:5],
@@ -209,8 +217,8 @@ def test_gzip_is_unpacked_as_far_as_it_may_be() -> None:
         body + b"x",
         zlib.compress(b"{}"),
     ):
-        assert why(broken, encoding="gzip") == refused.BAD_GZIP
-    assert why(b"{}", encoding="br") == refused.CONTENT_ENCODING
+        assert why(broken, encoding="gzip") == Reason.BAD_GZIP
+    assert why(b"{}", encoding="br") == Reason.CONTENT_ENCODING
 
 
 def test_content_types() -> None:
@@ -244,6 +252,6 @@ def test_answers_are_what_protobuf_reads() -> None:
 
 def test_refusals_are_what_googles_status_is() -> None:
     status = pytest.importorskip("google.rpc.status_pb2").Status
-    found = status.FromString(Refused(refused.TOO_LARGE, "é" * 200).body(PROTOBUF))
+    found = status.FromString(Refused(Reason.TOO_LARGE, "é" * 200).body(PROTOBUF))
     assert (found.code, found.message) == (3, "é" * 200)
-    assert json.loads(Refused(refused.BAD_GZIP, "x").body(JSON)) == {"code": 3, "message": "x"}
+    assert json.loads(Refused(Reason.BAD_GZIP, "x").body(JSON)) == {"code": 3, "message": "x"}

@@ -191,7 +191,7 @@ def test_without_the_library_of_protobuf_json_is_taken(
 
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake
-    from microcosm.collect.over_http import application
+    from microcosm.collect.serving import application
 
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1.trace_service_pb2", None)
     folder = Folder(str(tmp_path))
@@ -234,7 +234,7 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(tmp_path: Path) -> 
 
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake, IntakeLimits
-    from microcosm.collect.over_http import application
+    from microcosm.collect.serving import application
 
     folder = Folder(str(tmp_path))
     intake = Intake(folder, IntakeLimits(patience=0.01))

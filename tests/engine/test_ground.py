@@ -17,10 +17,11 @@ pairs = st.lists(st.permutations("abcdefgh").map(lambda p: (p[0], p[1])), min_si
 rising = pairs.map(lambda stated: [*dict.fromkeys((min(pair), max(pair)) for pair in stated)])
 
 
+@pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("in_columns", [False, True])
 @given(st.one_of(pairs, rising), st.integers(0, 2))
 def test_events_are_numbered_along_the_order(
-    in_columns: bool, stated: list[tuple[str, str]], first: int
+    in_columns: bool, many: bool, stated: list[tuple[str, str]], first: int
 ) -> None:
     givens = Givens()
     if in_columns:
@@ -31,7 +32,9 @@ def test_events_are_numbered_along_the_order(
         for a, b in stated:
             givens.add(Correspondence(a, Relation.BEFORE, b))
     names = givens.listed()
-    found = numbered(givens, first)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tuning, "COLUMNS_FROM", 0 if many else tuning.COLUMNS_FROM)
+        found = numbered(givens, first)
     position = {name: at for at, name in enumerate(found.names, first)}
     assert sorted(found.names) == sorted(names)
     lefts, rights = found.stated[Relation.BEFORE]

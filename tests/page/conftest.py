@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from microcosm.givens.givens import Givens
-from microcosm.page.minify.shorten import shortened
+from microcosm.page.shorten import shortened
 from microcosm.page.write import contents, page, scripts, sources
 from microcosm.state.microcosm import Microcosm
 

@@ -10,8 +10,8 @@ from typing import ClassVar, TypeVar
 
 import httpx
 
-from microcosm.cli.session.opening import How, opened
 from microcosm.cli.session.page_session import SessionBehind
+from microcosm.cli.session.session import How, opened
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import Behind, served
 from microcosm.page.turns import Turns

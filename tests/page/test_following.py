@@ -20,9 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session import following
-from microcosm.cli.session.following import Following, content, reread, signature
-from microcosm.cli.session.opening import How
+from microcosm.cli.session import page_session
+from microcosm.cli.session.page_session import Following, content, reread, signature
+from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import EVERY
 from microcosm.page.turns import Turns
@@ -167,7 +167,7 @@ def test_a_log_that_says_nothing_new_is_not_read_again(
         read.append(log.read_text(encoding="utf-8"))
         return reread(paths, how)
 
-    monkeypatch.setattr(following, "reread", counted)
+    monkeypatch.setattr(page_session, "reread", counted)
     monkeypatch.setattr(Following, "_may_grow", lambda *_: False)
     reader = Following([str(log)], HOW)
     looks: list[str] = []

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session.following import Following, reread
-from microcosm.cli.session.opening import How
-from microcosm.cli.session.page_session import VERSIONS, SessionBehind
+from microcosm.cli.session.page_session import VERSIONS, Following, SessionBehind, reread
+from microcosm.cli.session.session import How
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
 from tests.page.talking import at_once, behind, written
@@ -40,7 +39,7 @@ FORMS = {
 def _few_are_many() -> Any:
     """So that a page of few events has no more in it than one of many."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("knowledge.TABLED", "write.LEFT", "growing.TABLED", "sources.MOST", "growing.MOST"):
+        for name in ("knowledge.TABLED", "write.LEFT", "growing.TABLED", "write.LINES", "growing.LINES"):
             patch.setattr(f"microcosm.page.{name}", 20)
         yield
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.session.following import Following, reread
-from microcosm.cli.session.opening import How
-from microcosm.cli.session.page_session import SessionBehind
+from microcosm.cli.session.page_session import Following, SessionBehind, reread
+from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import served
 from microcosm.page.turns import Turns
@@ -260,7 +259,7 @@ def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(chromium: Any
 def test_a_log_that_grows_sends_what_is_new_and_is_seen_as_the_whole(
     tabs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("knowledge.TABLED", "growing.TABLED", "sources.MOST", "growing.MOST"):
+    for name in ("knowledge.TABLED", "growing.TABLED", "write.LINES", "growing.LINES"):
         monkeypatch.setattr(f"microcosm.page.{name}", 20)
     log = tmp_path / "run.jsonl"
     lines = [*written(400, 4)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from microcosm.page.minify.shorten import shortened
+from microcosm.page.shorten import shortened
 
 NAMES = ("a", "b", "say", "event", "B", "lane")
 """Few, and some of them short: what is declared hides what is outside, and new names meet old ones."""

@@ -420,9 +420,8 @@ def test_answers_wait_for_no_acknowledgement() -> None:
 def test_two_replicas_are_shown_as_diff_ranks_their_news_and_asked_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from microcosm.cli.commands.page import sources_of
-    from microcosm.cli.commands.view import _beside
-    from microcosm.cli.session.opening import How
+    from microcosm.cli.commands.page import _beside, sources_of
+    from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import read_rules
 
     phone, laptop = tmp_path / "phone.mc", tmp_path / "laptop.mc"

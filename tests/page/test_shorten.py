@@ -10,7 +10,7 @@ import gzip
 import pytest
 
 from microcosm.page import write
-from microcosm.page.minify.shorten import shortened
+from microcosm.page.shorten import shortened
 from tests.page.conftest import DECLARED
 
 BUDGET = 30 * 1024

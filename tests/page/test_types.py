@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.page.minify import scopes
-from microcosm.page.minify.shorten import shortened
+from microcosm.page import scopes
+from microcosm.page.shorten import shortened
 from microcosm.page.write import scripts, sources
 
 pytestmark = pytest.mark.browser

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm.cli.session.commands import COMMANDS
-from microcosm.cli.session.opening import How, Opened
-from microcosm.cli.session.session import Session
+from microcosm.cli.session.session import How, Opened, Session
 from microcosm.givens.givens import Givens
 from microcosm.page import knowledge, write
 from microcosm.state.opening import verify

@@ -33,30 +33,30 @@ COMPARATORS = "test_comparators.py test_delivery.py"
 MUTANTS = [
     m(
         "E1 ids from 0",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         ("self._clock = 1 ", "self._clock = 0 "),
         ("SlidingArray[M](1)", "SlidingArray[M]()"),
     ),
     m("E2 the wrong id in an ack", "hybrid/common.py", ("Ack(message.mid)", "Ack(last)")),
     m(
         "E3 u2 not maintained",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("if self._u2 == at and buffer.peek.receiver == copy.receiver:", "if False:"),
     ),
     m(
         "E4 m2 not maintained",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("if self._m2 == at and copy.waits <= self._p2:", "if False:"),
     ),
     m(
         "E4 m2 only clamped",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("if self._m2 == at and copy.waits <= self._p2:", "if False:"),
         ("start = self._m2\n", "start = self._m2 = max(self._m2, self._buffer.first)\n"),
     ),
     m(
         "E5 the first permit twice",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         (
             "            mid = buffer.first\n",
             "            mid = buffer.first\n"
@@ -80,7 +80,7 @@ MUTANTS = [
     ),
     m(
         "E9 one field for index and flag",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("        copy.permit = self._u2", "        copy.permit = copy.waits = self._u2"),
     ),
     m(
@@ -92,10 +92,10 @@ MUTANTS = [
         ),
     ),
     m("E11 nobody is a receiver", "machine.py", ("if not receivers:", "if False:")),
-    m("E12 an ack of a stranger", "hybrid/basic.py", ("if message.receiver != sender:", "if False:")),
+    m("E12 an ack of a stranger", "hybrid/unicast.py", ("if message.receiver != sender:", "if False:")),
     m(
         "E12 an ack of what was not sent",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("if message.receiver != sender or not message.sent:", "if message.receiver != sender:"),
     ),
     m(
@@ -112,7 +112,7 @@ MUTANTS = [
     ),
     m(
         "flag after add",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         ("            message.permit = unacked.first < unacked.next  # before it is added itself\n", ""),
         (
             "            unacked.add(message)\n",
@@ -121,7 +121,7 @@ MUTANTS = [
     ),
     m(
         "loops not nested",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         (
             "            unacked.remove()\n            while unacked.first < unacked.next:",
             "            unacked.remove()\n        if True:\n            while unacked.first < unacked.next:",
@@ -129,7 +129,7 @@ MUTANTS = [
     ),
     m(
         "never flag",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         ("message.permit = unacked.first < unacked.next ", "message.permit = False "),
     ),
     m(
@@ -157,7 +157,7 @@ MUTANTS = [
     ),
     m(
         "line 31 strict",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         ("self._missing.first >= waiting[0].waits", "self._missing.first > waiting[0].waits"),
     ),
     m("line 45 strict", "hybrid/common.py", ("if message.mid <= last:", "if message.mid < last:")),
@@ -184,7 +184,7 @@ MUTANTS = [
     ),
     m(
         "permits that count twice",
-        "hybrid/basic.py",
+        "hybrid/unicast.py",
         (
             "self._missing.remove((sender, mid))",
             "self._missing.remove(next(iter(self._missing), (sender, mid)))",
@@ -205,12 +205,12 @@ MUTANTS = [
     ),
     m(
         "SPS: p2 not maintained",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("if self._p2 == at and self._sender_of(missing.first) == sender:", "if False:"),
     ),
     m(
         "SPS: waits for nothing of the first sender's",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         (
             "(copy.waits <= first or copy.receiver == asker)",
             "(copy.waits <= first + 1 or copy.receiver == asker)",
@@ -218,19 +218,19 @@ MUTANTS = [
     ),
     m(
         "SPS: looks beyond the second asker's permit",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("buffer[at].waits <= end", "True"),
         tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: looks one permit too far",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("buffer[at].waits <= end", "buffer[at].waits <= end + 1"),
         tests="hybrid/test_hybrid.py",
     ),
     m(
         "SPS: stops one permit too early",
-        "hybrid/sps.py",
+        "hybrid/unicast.py",
         ("buffer[at].waits <= end", "buffer[at].waits < end"),
         tests="hybrid/test_hybrid.py",
     ),
@@ -321,19 +321,19 @@ MUTANTS = [
     ),
     m(
         "KS without purge",
-        "timestamped.py",
+        "comparators.py",
         ("if left or key[1] == newest[key[0]]}", "if left or newest}"),
         tests=COMPARATORS,
     ),
     m(
         "KS without merge",
-        "timestamped.py",
+        "comparators.py",
         ("self._log = _purged(_merged(mine, carried))", "self._log = _purged(carried)"),
         tests=COMPARATORS,
     ),
     m(
         "RST increments before it copies",
-        "timestamped.py",
+        "comparators.py",
         (
             "        packet = MatrixStamped(tuple(self._sent), to, payload)  # before the increment\n",
             "        self._sent[self.me] = self._raised(self._sent[self.me], to)\n"
@@ -343,13 +343,13 @@ MUTANTS = [
     ),
     m(
         "Newtop without nulls",
-        "timestamped.py",
+        "comparators.py",
         ("if self._announced < self._wanted:", "if False:"),
         tests=COMPARATORS,
     ),
     m(
         "Cykas as described",
-        "acknowledged.py",
+        "comparators.py",
         ("self._untold[0][0] < oldest:", "self._untold[0][0] <= oldest:"),
         tests=COMPARATORS,
     ),
@@ -382,7 +382,7 @@ MUTANTS = [
     ),
     m(
         "migration: nothing is held",
-        "tree/migration.py",
+        "tree/dynamic.py",
         (
             "elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:",
             "elif False:",
@@ -391,13 +391,13 @@ MUTANTS = [
     ),
     m(
         "migration: what comes from behind is held too",
-        "tree/migration.py",
+        "tree/dynamic.py",
         ("sender != arrived.behind and packet.origin", "packet.origin"),
         tests="tree/test_migration.py",
     ),
     m(
         "migration: it goes on before the way behind it is empty",
-        "tree/migration.py",
+        "tree/dynamic.py",
         (
             "            self._emit(sender, Migration(_FLUSH, actor, goal))",
             "            self._rest(actor, self._arrived[actor])",
@@ -406,7 +406,7 @@ MUTANTS = [
     ),
     m(
         "migration: what was held comes in the wrong order",
-        "tree/migration.py",
+        "tree/dynamic.py",
         ("arrived.held.pop(0)", "arrived.held.pop()"),
         tests="tree/test_migration.py",
     ),

@@ -7,12 +7,11 @@ from random import Random
 import pytest
 
 from microcosm.errors import ProtocolError
-from microcosm.protocol.acknowledged import Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
+from microcosm.protocol.comparators import RST, Cykas, Newtop
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import Ack, LamportClocked, Logged, Packet, YouCanTell
-from microcosm.protocol.timestamped import RST, Newtop
 from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
 from tests.protocol.random_net import RandomNet
 

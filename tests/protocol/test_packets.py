@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm.protocol import packets
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.encoding import SHAPES, VERSION, decode, encode
 from microcosm.protocol.machine import NOT_A_PACKET, UNKNOWN_PROCESS, Send
+from microcosm.protocol.packets import SHAPES, VERSION, decode, encode
 
 IDS = st.one_of(st.integers(0, 5), st.integers(-3, 2**65))
 ANY = st.one_of(

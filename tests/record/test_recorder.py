@@ -1,24 +1,34 @@
-"""What a recorder writes, and what is read from it."""
+"""What a recorder writes and what is read from it; what is logged is recorded; a replica that is fed."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import logging.config
 import os
 import pickle
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
 from microcosm.errors import TextError
-from microcosm.record import Recorder
+from microcosm.record import Recorder, RecordHandler
 from microcosm.record import lines as writing
 from microcosm.record import recorder as module
-from microcosm.record.header import LONGEST
+from microcosm.record.header import LONGEST, message_of
+from microcosm.replica.replica import Replica, level
+from microcosm.replica.store import Memory
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
 from tests.record.logs import lines
+from tests.record.truth import Truth
 
 
 def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> None:
@@ -174,3 +184,156 @@ def test_a_clock_that_jumps_is_no_order(now: int, tmp_path: Path, monkeypatch: p
 def test_a_recorder_stays_in_its_process(tmp_path: Path) -> None:
     with pytest.raises(TextError, match="cannot be sent to another process"):
         pickle.dumps(Recorder("alice", tmp_path / "log.jsonl"))
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    """A logger of its own, without handlers."""
+    found = logging.getLogger("tests.record")
+    found.setLevel(logging.DEBUG)
+    found.propagate = False
+    yield found
+    for handler in [each for each in found.handlers if isinstance(each, RecordHandler)]:
+        found.removeHandler(handler)
+        handler.close()
+
+
+def test_a_record_is_an_event_with_what_extra_brings(tmp_path: Path, logger: logging.Logger) -> None:
+    log = tmp_path / "a.jsonl"
+    handler = RecordHandler("a", log, level="INFO", flush="exit")
+    logger.addHandler(handler)
+    logger.debug("not heard")
+    logger.info("took %s of %d", "one", 2, extra={"key": "x", "process_": 1})
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        logger.exception("failed")
+    handler.close()
+    first, second = lines(log)
+    assert (first["process"], first["seq"], first["kind"], first["label"]) == (
+        "a",
+        1,
+        "internal",
+        "took one of 2",
+    )
+    told = {"key": "x", "process_": 1, "level": "INFO", "logger": "tests.record"}
+    assert {**told, "time": first["attributes"]["time"]} == first["attributes"]
+    assert second["attributes"]["exception"] == "ValueError('bad')"
+
+
+def test_a_recorder_of_the_program_stays_open_and_has_one_chain(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    log = tmp_path / "a.jsonl"
+    with Recorder("a", log) as recorder:
+        logger.addHandler(handler := RecordHandler(recorder=recorder))
+        header = recorder.send("x")
+        logger.info("said")
+        handler.close()
+        recorder.receive(header)
+    assert [each["seq"] for each in lines(log)] == [1, 2, 3]
+
+
+def test_what_the_recorder_says_itself_is_not_recorded(tmp_path: Path) -> None:
+    with RecordHandler("a", tmp_path / "a.jsonl").recorder as recorder:
+        handler = RecordHandler(recorder=recorder)
+        handler.handle(logging.makeLogRecord({"name": "microcosm.record", "msg": "full"}))
+    assert (tmp_path / "a.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_arguments_that_do_not_fit_are_told_as_logging_tells_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = RecordHandler("a", tmp_path / "a.jsonl")
+    handler.handle(logging.makeLogRecord({"msg": "%d", "args": ("no number",)}))
+    handler.close()
+    assert "Logging error" in capsys.readouterr().err
+
+
+def test_it_has_a_process_or_a_recorder() -> None:
+    for wrong in ({}, {"process": "a", "recorder": Recorder("a")}):
+        with pytest.raises(TextError, match="a process, or a recorder"):
+            RecordHandler(**wrong)  # type: ignore[arg-type]
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(st.tuples(st.sampled_from("esr"), st.integers(0, 2), st.integers(0, 5)), max_size=20))
+def test_what_replicas_know_of_each_other_is_true_and_all_of_it(steps: list[tuple[str, int, int]]) -> None:
+    names = ("p", "q", "r")
+    replicas = [Replica(Memory(), name, members=names) for name in names]
+    recorders = [Recorder(name, replica=each) for name, each in zip(names, replicas, strict=True)]
+    truth, sent = Truth(), []
+    for what, at, which in steps:
+        if what == "s":
+            header = recorders[at].send("x")
+            event = str(message_of(header))
+            sent.append(header)
+            truth.add(names[at], event)
+        elif what == "r" and sent:
+            header = sent[which % len(sent)]
+            truth.add(names[at], recorders[at].receive(header), [str(message_of(header))])
+        else:
+            truth.add(names[at], recorders[at].event("x"))
+    for _ in range(2):
+        level(replicas[0], replicas[1])
+        level(replicas[1], replicas[2])
+    known = replicas[0]
+    for left in truth.before:
+        for right in truth.before.keys() - {left}:
+            is_before = known.online(left, right) is Relation.BEFORE
+            assert is_before == (left in truth.before[right])
+    assert not any(each.refused for each in recorders)
+
+
+def test_a_process_that_lived_before_has_another_name() -> None:
+    replica = Replica(Memory(), "p")
+    quoted = Replica(Memory(), "q")
+    asking = Recorder('"q" \u00e4', replica=quoted)
+    asking.receive(asking.send("x"))
+    assert asking.refused == 0
+    assert str(message_of(Recorder("p", replica=replica).send("x"))).startswith("p:1~")
+    assert Recorder("p", replica=replica).event("x") == "p#2:1"
+    with pytest.raises(TextError, match="for messages"):
+        Recorder("c", replica=replica)
+    with pytest.raises(TextError, match="not both"):
+        Recorder("p", replica=replica, tasks=True)
+
+
+def test_what_the_replica_refuses_is_counted_and_nothing_is_raised(tmp_path: Path) -> None:
+    replica = Replica(Memory(), "p")
+    with Recorder("p", tmp_path / "p.jsonl", replica=replica) as recorder:
+        header = recorder.send("x")
+        replica.local("p:2")
+        recorder.receive(header)
+    assert recorder.refused == 1
+    assert len((tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_node_is_fed_from_threads_in_the_order_of_the_log(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    from microcosm.replica.network.keys import new_ring
+    from microcosm.replica.node import serve
+
+    async def run() -> list[str]:
+        async with serve(tmp_path / "p.journal", "p", keys=new_ring()) as node:
+            recorder = Recorder("p", replica=node)
+
+            def many() -> None:
+                for _ in range(50):
+                    recorder.event("x")
+
+            work = [threading.Thread(target=many) for _ in range(3)]
+            for each in work:
+                each.start()
+            while any(each.is_alive() for each in work):
+                recorder.event("beside")
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            recorder.event("last")
+            await node.durable()
+            assert recorder.refused == 0
+            return next(iter(node.replica.chains().values()))
+
+    chain = asyncio.run(run())
+    assert chain == [f"p:{at}" for at in range(1, len(chain) + 1)]
+    assert len(chain) > 150

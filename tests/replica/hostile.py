@@ -29,12 +29,11 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.exchange_messages import Supply, encode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import UNSIGNED, Segment, leaf
+from microcosm.replica.ledger.chain import UNSIGNED, Author, Segment, leaf
 from microcosm.replica.ledger.dots import Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Forget, Remove
-from microcosm.replica.ledger.signing import Author
 from microcosm.replica.network.endpoint import Limits
-from microcosm.replica.network.sealing import CONTENT, EXCHANGE, Destination, Sending
+from microcosm.replica.network.keys import CONTENT, EXCHANGE, Destination, Sending
 from microcosm.replica.network.wire import HEAD, fragments
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.ledger.evolution import Append, decode
-from microcosm.replica.network.membership import Fence, Member
+from microcosm.replica.network.process import Fence, Member
 from microcosm.replica.replica import Replica
 from tests.replica.clockwork import NEVER
 from tests.replica.simulated import World
@@ -85,7 +85,7 @@ class Restoring(World):
         """All incarnations that were replaced, or evicted for another reason."""
         self._held: set[str] = set()
         super().__init__(folder, names, seed, **options)
-        fixed = patch("microcosm.replica.epochs.randbits", self.random.getrandbits)
+        fixed = patch("microcosm.replica.changes.randbits", self.random.getrandbits)
         fixed.start()
         self._let_random_be = fixed.stop
         self.at(LOOKS, self.operate)

@@ -15,7 +15,7 @@ from microcosm.errors import Busy
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.gossip import FANOUT
-from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.process import Fence
 from tests.replica.clockwork import NEVER, WALL, Clockwork
 from tests.replica.simulated_node import Files, Killed, Mind, Node
 

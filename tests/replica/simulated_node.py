@@ -14,11 +14,10 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Endpoint
 from microcosm.replica.network.keys import Key, Keyring
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.shared import ReplicaStore
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.write_ahead import WriteBatch
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import APPLICATION, LogRecord, Memory
+from microcosm.replica.store import APPLICATION, LogRecord, Memory, ReplicaStore
 from tests.replica.clockwork import NEVER, WALL
 
 if TYPE_CHECKING:

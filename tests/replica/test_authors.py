@@ -9,7 +9,7 @@ import pytest
 
 from microcosm.errors import Malformed, Undefined, WrongReplica
 from microcosm.replica.exchange_messages import Supply, decode, encode
-from microcosm.replica.ledger import chain, fork_proof
+from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Remove
@@ -210,7 +210,7 @@ def test_two_things_told_to_two_are_proved_and_all_converge() -> None:
         (found,) = each.proofs
         assert found.holds()
         assert found.number == 2
-        assert fork_proof.imported(found.exported()).holds()
+        assert chain.imported(found.exported()).holds()
         assert [said["member"] for said in divergences(each)] == ["evil"]
         again(each)
     evil.local("more")
@@ -257,7 +257,7 @@ def test_a_proof_that_proves_nothing_is_none() -> None:
     two, _ = chain.read_segment(decode(encode(supplied(forger)[0])).signed[0])  # type: ignore[union-attr]
     two.key = one.key
     for pair in ((one, one), (one, two), (two, one)):
-        found = fork_proof.ForkProof(*pair)
+        found = chain.ForkProof(*pair)
         assert not found.holds()
         b = signing("b")
         level(a, b)
@@ -265,9 +265,9 @@ def test_a_proof_that_proves_nothing_is_none() -> None:
         assert b.happened("e1")
         assert not b.proofs
     with pytest.raises(Malformed):
-        fork_proof.imported('{"schema": "microcosm-fork/1", "proof": "00"}')
+        chain.imported('{"schema": "microcosm-fork/1", "proof": "00"}')
     with pytest.raises(Malformed):
-        fork_proof.imported("nothing")
+        chain.imported("nothing")
 
 
 def test_a_clone_that_runs_at_once_begins_anew_and_nothing_is_lost() -> None:
@@ -405,12 +405,10 @@ def test_what_comes_in_a_message_is_asked_for_with_a_head() -> None:
 
 
 def test_it_signs_heads_and_not_evolutions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from microcosm.replica.ledger import signing as signed
-
     counts = {"signed": 0, "checked": 0}
-    sign, check = signed.Author.signed, signed.is_signed
+    sign, check = chain.Author.signed, chain.is_signed
 
-    def counting_sign(self: signed.Author, said: bytes) -> bytes:
+    def counting_sign(self: chain.Author, said: bytes) -> bytes:
         counts["signed"] += 1
         return sign(self, said)
 
@@ -418,7 +416,7 @@ def test_it_signs_heads_and_not_evolutions(monkeypatch: pytest.MonkeyPatch) -> N
         counts["checked"] += 1
         return check(key, signature, said)
 
-    monkeypatch.setattr(signed.Author, "signed", counting_sign)
+    monkeypatch.setattr(chain.Author, "signed", counting_sign)
     monkeypatch.setattr(chain, "is_signed", counting_check)
     a, b = map(signing, "ab")
     for n in range(640):

@@ -9,10 +9,9 @@ from microcosm.givens.relation import Relation
 from microcosm.replica.exchange_messages import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
+from microcosm.replica.network.carrier import Stating
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import Process
-from microcosm.replica.network.shared import Stating
+from microcosm.replica.network.process import Fence, Process
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from tests.replica.test_authors import again, clone, signing

@@ -15,7 +15,7 @@ from microcosm.replica.exchange_messages import Gone, Supply, Want, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, LAST_NUMBER, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
-from microcosm.replica.network.shared import Suspects
+from microcosm.replica.network.gossip import Suspects
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory

@@ -139,8 +139,7 @@ def test_a_packet_is_made_from_its_table() -> None:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    from microcosm.replica.network.keys import new_ring
-    from microcosm.replica.network.sealing import Destination, Sealer
+    from microcosm.replica.network.keys import Destination, Sealer, new_ring
     from microcosm.replica.network.wire import Content, packed
 
     ring = new_ring()

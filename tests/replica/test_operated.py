@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.replica.network.abandoned import LettingGo
+from microcosm.replica.network.status import LettingGo
 from tests.replica import operated
 from tests.replica.operated import story
 from tests.thorough import draws

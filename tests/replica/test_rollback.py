@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from microcosm.replica.network.endpoint import Endpoint
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import Process
-from microcosm.replica.network.sealing import GREETING, header_of
+from microcosm.replica.network.keys import GREETING, header_of
+from microcosm.replica.network.process import Fence, Process
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory

@@ -20,8 +20,8 @@ from microcosm.errors import JournalError, LostJournal, MicrocosmError
 from microcosm.givens.relation import Relation
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import files as journal_files
+from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.files import Files, FilesInPlace
-from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.transport import HostNames, is_literal
 from microcosm.replica.node import ReplicaNode, serve

@@ -11,8 +11,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.events import DELIVER, SEND, Event, check
 from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Script, SteadyStream
-from microcosm.simulation.statistics import Gauge, Statistics
+from microcosm.simulation.simulate import Gauge, Script, Statistics, SteadyStream
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
 

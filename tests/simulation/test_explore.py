@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.multicast import Copy, HybridMulticastSPS
+from microcosm.protocol.hybrid.unicast import HybridBasic
 from microcosm.protocol.machine import Machine
 from microcosm.simulation.explore import Explorer, explore
 from microcosm.simulation.explore_state import ExploreScope

@@ -10,10 +10,9 @@ from typing import Any, cast
 import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
-from microcosm.protocol.hybrid.basic import HybridBasic
+from microcosm.protocol.hybrid.common import SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.multicast import Copy, HybridMulticast, HybridMulticastSPS
-from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
-from microcosm.protocol.hybrid.sps import HybridSPS
+from microcosm.protocol.hybrid.unicast import HybridBasic, HybridSPS
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.simulation.explore import Explored, Explorer, explore, survey, workloads

@@ -25,6 +25,7 @@ from microcosm.simulation.run import (
     Uniform,
 )
 from microcosm.simulation.simulate import (
+    Gauge,
     Mixture,
     Script,
     SimulationSetting,
@@ -33,7 +34,6 @@ from microcosm.simulation.simulate import (
     patterns,
     simulate,
 )
-from microcosm.simulation.statistics import Gauge
 from tests.thorough import draws
 
 FAULTY = {"loss": 0.3, "duplicate": 0.2, "reorder": True}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.protocol.hybrid.sps import HybridSPS
+from microcosm.protocol.hybrid.unicast import HybridSPS
 from microcosm.simulation.scenario import Scenario, replay
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "golden" / "scenarios").glob("*.txt"))

@@ -11,16 +11,14 @@ from functools import cache
 
 import pytest
 
-from microcosm.protocol.acknowledged import MF, Cykas
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.hybrid.basic import HybridBasic
+from microcosm.protocol.comparators import KS, MF, RST, Cykas, Newtop
+from microcosm.protocol.hybrid.unicast import HybridBasic
 from microcosm.protocol.packets import Ack, Packet, Permit, YouCanTell
-from microcosm.protocol.timestamped import KS, RST, Newtop
 from microcosm.simulation.events import carries_message
 from microcosm.simulation.measure import RTTS, SIZES, CostRow, table
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Mixture, SimulationSetting, SteadyStream, simulate
-from microcosm.simulation.statistics import Gauge
+from microcosm.simulation.simulate import Gauge, Mixture, SimulationSetting, SteadyStream, simulate
 
 COLUMNS = ("rst", "ks", "newtop", "mf", "cykas", "hybrid-basic", "hybrid-sps")
 """The columns of the table; the last one, "this paper", is there twice: as Algorithms 1 and 2."""

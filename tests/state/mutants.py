@@ -35,56 +35,51 @@ TOLD = "tests/worlds/test_complete.py"
 
 MUTANTS = [
     Mutant(
-        "what is possible beside a verdict", "cli/commands/proof_input.py",
-        'if stated["possible"] != [sign', 'if False and [sign', CLAIMS,
+        "what is possible beside a verdict", "cli/commands/claims.py",
+        'stated["possible"] == [sign for sign in SIGNS[:3] if sign not in refuted]', "True", CLAIMS,
     ),
     Mutant(
-        "no verdict though one relation is left", "cli/commands/rederived.py",
-        'if stated["verdict"] is None and len(', "if False and len(", CLAIMS,
+        "no verdict though one relation is left", "cli/commands/claims.py",
+        'stated["verdict"] is not None or len(possible) > 1', "True", CLAIMS,
     ),
     Mutant(
-        "what is possible against the verdict", "cli/commands/rederived.py",
-        'if not {*stated["possible"]} <= {*meant}:', "if False:", CLAIMS,
+        "what is possible against the verdict", "cli/commands/claims.py",
+        "_require({*possible} <= meant", "_require(True", CLAIMS,
     ),
     Mutant("fields that no answer has",
-        "cli/commands/proof_input.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
+        "cli/commands/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
-        "an answer where no world fits", "cli/commands/proof_input.py",
-        'if told != [None, [], [], {}] or stated["exact"] is not True:', "if False:", CLAIMS,
+        "an answer where no world fits", "cli/commands/claims.py",
+        '_require(nothing and stated["exact"] is True', "_require(True", CLAIMS,
     ),
     Mutant(
-        "what is exact by its word", "cli/commands/rederived.py",
-        "if world is None or _unfit(world.order, world.before, sign, pair, givens) is not None:", "if False:",
-        CLAIMS,
+        "what is exact by its word", "cli/commands/claims.py",
+        '_require(fits, f"`exact`', '_require(True, f"`exact`', CLAIMS,
     ),
     Mutant(
-        "exact where worlds do not know all", "cli/commands/rederived.py",
-        "    if unheeded := ignored(givens):\n",
-        "    if unheeded := ():\n", CLAIMS,
+        "exact where worlds do not know all", "cli/commands/claims.py",
+        "_require(not unheeded", "_require(True", CLAIMS,
     ),
     Mutant(
-        "events that nothing names", "cli/commands/rederived.py",
-        "strangers) != strangers:", "[]) is None:", CLAIMS,
+        "events that nothing names", "cli/commands/claims.py",
+        "strangers) == strangers", "[]) is not None", CLAIMS,
     ),
     Mutant(
-        "a conflict that is not given", "cli/commands/rederived.py",
+        "a conflict that is not given", "cli/commands/claims.py",
         "return found[0] if len(found) == 1 and statement(found[0]) == text else None",
         "return (found or facts)[0]", CLAIMS,
     ),
     Mutant(
-        "a conflict that is not minimal", "cli/commands/rederived.py",
-        "        if not _has_world(_together([*given[:at]", "        if False and (_together([*given[:at]",
-        CLAIMS,
+        "a conflict that is not minimal", "cli/commands/claims.py",
+        "_require(less, said)", "pass", CLAIMS,
     ),
     Mutant(
-        "a conflict that fits a world", "cli/commands/rederived.py",
-        "if (why := _unproved(None, (), _together(given, givens), stop)) is not None:",
-        "if (why := None) is not None:", CLAIMS,
+        "a conflict that fits a world", "cli/commands/claims.py",
+        "_prove(None, (), _together(given, givens), stop)", "pass", CLAIMS,
     ),
     Mutant(
-        "a world that does not fit", "cli/commands/rederived.py",
-        "if (why := _unfit(order, pairs, sign, pair, givens)) is not None:", "if (why := None) is not None:",
-        CLAIMS,
+        "a world that does not fit", "cli/commands/claims.py",
+        "why = _unfit(order, pairs, sign, pair, givens)", "why = None", CLAIMS,
     ),
     Mutant(
         "the last minimisation of a conflict", "queries/conflict.py",

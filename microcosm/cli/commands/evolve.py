@@ -1,17 +1,23 @@
-"""What changes microcosms or joins them: `evolve`, `merge`."""
+"""What changes microcosms, joins them, or puts two side by side: `evolve`, `merge`, `bisim`, `diff`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperCommand
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.show.proofs import events_field
+from microcosm.cli.show.verdict import Words, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
 from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
+    from microcosm.compare.bisimilarity import Difference
+    from microcosm.compare.difference import Comparison, Disagreement, News
+    from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
@@ -51,8 +57,6 @@ def evolve(
         typer.Option("--forget", metavar="E", help="Forget an event, keeping what follows of the others."),
     ] = None,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Evolve a microcosm, step by step or not at all.
@@ -70,7 +74,7 @@ def evolve(
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
     steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
-    givens, book = reading.givens_of(files, strict=strict), reading.rulebook(rules)
+    givens, book = reading.givens_of(files, strict=strict), reading.rulebook()
     old = givens.copy()
     try:
         known = reading.microcosm_of(givens, book, strict=strict)
@@ -79,9 +83,9 @@ def evolve(
         exits.refusal(error, old, code=exits.REFUTED, answered=out is None)
         output.note("nothing was changed")
         if out is None:
-            output.write_givens(old, None, json)
+            output.write_givens(old, None)
         return exits.REFUTED
-    output.write_givens(known.givens, out, json)
+    output.write_givens(known.givens, out)
     return exits.HOLDS
 
 
@@ -116,8 +120,6 @@ def _step(known: Microcosm, name: str, value: str) -> None:
 def merge(
     files: options.Files,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """The union of what several microcosms know.
@@ -133,7 +135,7 @@ def merge(
     from microcosm.logic.derivation import proof_object
 
     reading.standard_input_once(files)
-    first, *others = [reading.load([file], rules, strict=strict) for file in files]
+    first, *others = [reading.load([file], strict=strict) for file in files]
     union = first.copy()
     about, told = "", first.givens
     try:
@@ -144,11 +146,205 @@ def merge(
         unjoined = union.merge()
     except (Contradiction, Undefined) as error:
         exits.refusal(error, union.givens, told, about=about, answered=True)
-        if json:
+        if output.for_machines():
             sides = [proof_object(side) for side in getattr(error, "derivations", ())]
             output.emit({"conflict": str(error), "derivations": sides})
         return exits.REFUTED
     for problem in unjoined:
         output.warn(f"{output.printable(problem)}: nothing was concluded from it")
-    output.write_givens(union.givens, out, json)
+    output.write_givens(union.givens, out)
     return exits.HOLDS
+
+
+One = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
+Other = Annotated[str, typer.Argument(metavar="FILE", help="Another one.")]
+
+MOST_TOLD = 20
+"""So many facts of a kind are told unless all are asked for."""
+
+
+@app.command("bisim")
+def bisim(
+    one: One,
+    other: Other,
+    backward: Annotated[
+        bool, typer.Option("--backward", help="Under removals, in place of additions and updates.")
+    ] = False,
+    strict: options.Strict = False,
+) -> int:
+    """Whether two microcosms will ever deduce differently.
+
+    They will not, whatever both are told, if every pair has the same verdict in both. With --backward
+    the same is taken away from both: then they must be given the same. Exit 0 if bisimilar, 1 if not,
+    with a pair of events and its two verdicts, and a shortest path of removals that leads there.
+
+    With --json: bisimilar, and witness, which is null or has pair, verdicts, path (a list of objects such
+    as {"remove": ["a", "<", "b"]}, made in each file that has it; empty where the two differ at once) and
+    given (null, or with --backward a statement of one file only, and the number of that file). Where no
+    removals tell the two apart, pair, verdicts and path are null.
+
+    \b
+    Examples:
+      microcosm bisim phone.mc laptop.mc
+      microcosm bisim phone.mc laptop.mc --backward
+    """
+    from microcosm.compare.bisimilarity import bisimilar
+
+    left, right = _load(one, other, strict)
+    found = bisimilar(left, right, backward)
+    if output.for_machines():
+        witness = None if found.witness is None else _witness_fields(found.witness)
+        pair = () if found.witness is None or found.witness.pair is None else found.witness.pair
+        named = events_field(right, *pair) | events_field(left, *pair)
+        output.emit({"bisimilar": found.holds, "witness": witness, **named})
+    elif found.witness is None:
+        files = _both(one, other)
+        if backward:
+            output.say(f"{files} are backward bisimilar: they are given the same")
+        else:
+            output.say(f"{files} are bisimilar: every pair of events has the same verdict in both")
+    else:
+        output.say_all(_told(found.witness, (one, other), backward, words_of(left, right)))
+    return exits.HOLDS if found.holds else exits.REFUTED
+
+
+@app.command("diff")
+def diff(
+    one: One,
+    other: Other,
+    every: Annotated[bool, typer.Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
+    strict: options.Strict = False,
+) -> int:
+    """What each of two microcosms knows that the other does not.
+
+    The most informative facts come first: those that would decide the most pairs in the other
+    microcosm. Orders that follow from others are not told. Exit 0 if they know the same, 1 if not.
+
+    With --json: news, a list for each file of what it could tell the other, with fact (["a", "<", "b"]),
+    instead ("<>", or null where the other knows nothing of the pair) and decides; more, for each file the
+    number of pairs of which it knows more; conflicts, with pair and verdicts, which cannot both be true.
+
+    \b
+    Example:
+      microcosm diff phone.mc laptop.mc
+    """
+    from microcosm.compare.difference import difference
+
+    left, right = _load(one, other, strict)
+    found = difference(left, right)
+    if output.for_machines():
+        output.emit(_difference_fields(found))
+    else:
+        output.say_all(_compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right)))
+    return exits.HOLDS if found.same else exits.REFUTED
+
+
+def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
+    from microcosm.cli import reading
+
+    reading.standard_input_once([one, other])
+    return reading.load([one], strict=strict), reading.load([other], strict=strict)
+
+
+def _witness_fields(witness: Difference) -> dict[str, object]:
+    verdicts, path, given = witness.verdicts, witness.path, witness.given
+    return {
+        "pair": None if witness.pair is None else list(witness.pair),
+        "verdicts": None if verdicts is None else [verdict.value for verdict in verdicts],
+        "path": None if path is None else [{"remove": _members(fact)} for fact in path],
+        "given": None if given is None else {"file": given.to, "statement": given.statement},
+        **({} if witness.sure else {"sure": False}),
+    }
+
+
+def _difference_fields(found: Comparison) -> dict[str, object]:
+    news = [
+        [
+            {
+                "fact": _members(item.fact),
+                "instead": None if item.instead is None else item.instead.value,
+                "decides": item.decides,
+            }
+            for item in items
+        ]
+        for items in found.news
+    ]
+    conflicts = [
+        {"pair": [each.left, each.right], "verdicts": [verdict.value for verdict in each.verdicts]}
+        for each in found.conflicts
+    ]
+    return {"news": news, "more": list(found.more), "conflicts": conflicts}
+
+
+def _members(fact: Correspondence) -> list[str]:
+    return [fact.left, str(fact.relation), fact.right]
+
+
+def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
+    """Why two microcosms are not bisimilar."""
+    from microcosm.cli.show.verdict import statement
+
+    yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
+    given = witness.given
+    if given is not None:
+        yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
+    if witness.path is None:
+        if witness.sure:
+            yield "no removals lead to different verdicts: only the givens tell the two apart"
+        else:
+            yield "no removals were found that lead to different verdicts; not all of them were tried"
+    elif witness.path:
+        gone = [output.printable(statement(f.left, str(f.relation), f.right, words)) for f in witness.path]
+        yield f"after removing {output.listed(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
+    if witness.pair is not None and witness.verdicts is not None:
+        yield from _verdicts(witness.pair, witness.verdicts, files, words)
+
+
+def _verdicts(
+    pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
+) -> Iterator[str]:
+    from microcosm.cli.show.verdict import verdict_line
+
+    width = max(map(len, files))
+    for file, verdict in zip(files, verdicts, strict=True):
+        yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1], words))}"
+
+
+def _compared(found: Comparison, files: tuple[str, str], most: int | None, words: Words) -> Iterator[str]:
+    if found.same:
+        yield f"{_both(*files)} know the same"
+    for at, items in enumerate(found.news):
+        if items:
+            pairs = output.counted(found.more[at], "pair")
+            yield f"{files[at]} knows more about {pairs}; it could tell {files[1 - at]}:"
+            yield from _cut([_news_line(item, words) for item in items], most)
+    if found.conflicts:
+        yield f"{output.counted(len(found.conflicts), 'conflict')}: these cannot both be true"
+        yield from _cut([_conflict_line(each, files, words) for each in found.conflicts], most)
+
+
+def _news_line(item: News, words: Words) -> str:
+    from microcosm.cli.show.verdict import statement
+
+    fact = item.fact
+    said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
+    notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
+    notes += ["known as <> there"] if item.instead is not None else []
+    return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
+
+
+def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:
+    from microcosm.cli.show.verdict import statement
+
+    sides = (output.printable(statement(each.left, str(v), each.right, words)) for v in each.verdicts)
+    return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))
+
+
+def _cut(lines: Sequence[str], most: int | None) -> Iterator[str]:
+    yield from lines[:most]
+    if most is not None and len(lines) > most:
+        yield f"  and {len(lines) - most:,} more; --all tells them"
+
+
+def _both(one: str, other: str) -> str:
+    return f"{one} and {other}"

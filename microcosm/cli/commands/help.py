@@ -1,13 +1,22 @@
-"""`help`: what a command does, in the terminal or, all of it together, as a manual page."""
+"""What helps to begin: `demo`, a first example; `doctor`, whether all that is optional is there; `help`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from microcosm.givens.relation import Relation
+    from microcosm.logic.derivation import Derivation
+    from microcosm.state.microcosm import Microcosm
+    from microcosm.traces.event import TraceEvent
 
 app = typer.Typer()
 
@@ -21,8 +30,6 @@ def explain(
     man: Annotated[
         bool, typer.Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """What a command does, and its options; without one, the overview.
 
@@ -36,10 +43,7 @@ def explain(
         return exits.HOLDS
     context, found = _context(command)
     told = found.get_help(context)
-    if json:
-        output.emit({"command": " ".join(command) or None, "help": told})
-    else:
-        output.say(told)
+    output.answer({"command": " ".join(command) or None, "help": told}, told)
     return exits.HOLDS
 
 
@@ -126,3 +130,155 @@ def _roff(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return _roff(text).replace('"', "\\(dq")
+
+
+LOG = "photo-album.jsonl"
+
+MOST_LINKS = 6
+"""The proof that is shown is that of the longest chain up to so many links."""
+
+CHECKED = "A kernel that shares no code with the search has checked every proof, and accepts it."
+
+Question = tuple[str, str]
+
+
+@app.command("demo")
+def demo() -> int:
+    """A tour in one screen.
+
+    A log, what it tells of some pairs of events, and a proof, which is checked.
+
+    \b
+    Example:
+      microcosm demo
+    """
+    from microcosm import files
+    from microcosm.cli import reading
+    from microcosm.cli.show.verdict import verdict_fields
+    from microcosm.kernel import check as kernel
+    from microcosm.traces import extract as correspondences
+    from microcosm.traces import reading as formats
+
+    log = files.shipped("examples") / LOG
+    events = list(formats.read([log]))
+    found = correspondences.extract(events)
+    known = reading.microcosm_of(found.givens, reading.rulebook())
+    answers = [(pair, known.online(*pair), known.why(*pair)) for pair in _questions(known)]
+    told = [verdict_fields(*pair, verdict, proof) for pair, verdict, proof in answers]
+    proofs = [each["derivation"] for each in told if each["derivation"] is not None]
+    faults = [kernel.check(known.givens, known.rules, proof) for proof in proofs]
+    valid = not any(faults)
+    if output.for_machines():
+        output.emit({"questions": told, "valid": valid})
+    else:
+        _log(log, events)
+        output.say("", f"It tells of {len(known.events)} events in {found.processes} processes. Ask it:", "")
+        _show(known, answers)
+        output.say("", CHECKED if valid else f"The kernel refuses a proof: {next(filter(None, faults))}")
+        _next_steps(log, answers)
+    return exits.HOLDS if valid else exits.REFUTED
+
+
+def _questions(known: Microcosm) -> Iterator[Question]:
+    """A pair for each kind of verdict that the microcosm has, in the order of what is known."""
+    from microcosm.givens.relation import Relation
+
+    found: dict[Relation, list[Question]] = {}
+    for a, b, verdict in known.table():
+        turned = verdict is Relation.AFTER
+        found.setdefault(verdict.converse if turned else verdict, []).append((b, a) if turned else (a, b))
+    if Relation.BEFORE in found:
+        yield max(found[Relation.BEFORE], key=lambda pair: _length(known.why(*pair)))
+    for kind in (Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN, Relation.SILENT):
+        if kind in found:
+            yield found[kind][0]
+
+
+def _length(proof: Derivation | None) -> int:
+    """How many links a proof shows; 0 for one that is too long to be shown."""
+    from microcosm.logic.derivation import links
+
+    if proof is None or not proof.premises:
+        return 0
+    count = len(links(proof.premises[0]))
+    return count if count <= MOST_LINKS else 0
+
+
+def _log(log: Path, events: list[TraceEvent]) -> None:
+    """The log, an event a line."""
+    output.say(f"A log ({log.name}):", "")
+    rows = [(e.process, e.id, f"{e.kind} {e.message or ''}".rstrip(), e.label or "") for e in events]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    for row in rows:
+        columns = [text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)]
+        output.say(f"  {'  '.join(columns)}".rstrip())
+
+
+def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
+    from microcosm.cli.show.verdict import show_proof, show_verdict
+
+    for pair, verdict, _ in answers:
+        show_verdict(pair[0], verdict, pair[1])
+    shown = next((proof for _, _, proof in answers if proof is not None), None)
+    if shown is not None:
+        output.say("", "Every verdict but silence has a proof. That of the first:", "")
+        show_proof(known, shown)
+
+
+def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
+    from shlex import join
+
+    output.say("", "Try next:")
+    output.say(f"  microcosm extract {join([str(log)])} -o album.mc")
+    if answers:
+        first, last = answers[0][0], answers[-1][0]
+        output.say(f"  microcosm why album.mc {join(first)}", f"  microcosm why album.mc {join(last)}")
+    output.say("  microcosm table album.mc")
+
+
+@app.command("doctor")
+def doctor() -> int:
+    """What this installation can do: Python, SQLite, Java, Spark, the extras, and what is missing for what.
+
+    Exit 0, whatever is missing: only what is named beside it does not work.
+
+    \b
+    Example:
+      microcosm doctor
+    """
+    import sqlite3
+
+    from microcosm.replica.journal.files import wal_reset_bug
+    from microcosm.spark.installation import Part, parts
+
+    python, *others = parts()
+    found = [python, Part("SQLite", True, sqlite3.sqlite_version, ""), *others]
+    if wal_reset_bug(sqlite3.sqlite_version_info):
+        output.warn(
+            f"SQLite {sqlite3.sqlite_version} can damage a database that two connections write or checkpoint"
+            " at once (3.7.0 to 3.51.2); a journal is safe as long as no other program opens it"
+        )
+    if output.for_machines():
+        output.emit(
+            {
+                "parts": [
+                    {
+                        "name": part.name,
+                        "present": part.present,
+                        "version": part.version,
+                        "where": part.where,
+                        "disables": None if part.present else part.disables,
+                        "remedy": None if part.present else part.remedy,
+                    }
+                    for part in found
+                ]
+            }
+        )
+        return exits.HOLDS
+    width = max(len(part.name) for part in found)
+    for part in found:
+        if part.present:
+            output.say(f"{part.name:{width}}  {part.version}  {output.printable(part.where)}".rstrip())
+        else:
+            output.say(f"{part.name:{width}}  missing: {part.disables}", f"{'':{width}}  {part.remedy}")
+    return exits.HOLDS

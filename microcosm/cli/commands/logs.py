@@ -1,13 +1,26 @@
-"""Logs in, microcosms or logs out: `extract` and `trace`."""
+"""Logs: their `events`; `extract` and `trace`, which make microcosms and logs of them; `collect`, spans."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import chain
+from os.path import exists
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.options import StrictLog
+
+if TYPE_CHECKING:
+    from microcosm.collect.folder import Folder
+    from microcosm.collect.intake import Intake
+    from microcosm.collect.serving import Listening
+    from microcosm.givens.event_table import EventRow
+    from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
 
@@ -23,8 +36,6 @@ def extract(
     ] = False,
     strict: StrictLog = False,
     out: options.Out = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """The microcosm of a log.
 
@@ -48,12 +59,12 @@ def extract(
         output.note(f"events that {process} could not know: {found.outside:,}")
     counts = found.counts()
     if out is not None:
-        output.write_givens(found.givens, out, out.endswith(".json"))
-    if json:
+        output.write_givens(found.givens, out, json=False)
+    if output.for_machines():
         form = {} if out is not None else {"microcosm": givens_to_json(found.givens, events=False)}
         output.emit({**counts, **form})
     elif out is None:
-        output.write_givens(found.givens, None, False)
+        output.write_givens(found.givens, None)
         output.note(found.summary())
     else:
         output.say(f"{out}: {found.summary()}")
@@ -67,8 +78,6 @@ def trace(
         str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
     ],
     strict: StrictLog = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Convert a log to the own format, JSON lines or Parquet.
 
@@ -85,7 +94,7 @@ def trace(
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     reading.standard_input_once(traces)
     report, paths = reading.report_of(strict), files.expanded(traces)
-    with progress.reading(paths, report):
+    with output.reading(paths, report):
         events = reading.events_of(paths, report, **options.of_logs())
         if to.endswith(".parquet"):
             with files.writing_bytes(to) as binary:
@@ -94,8 +103,213 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    if json:
-        output.emit({"events": count, "reported": dict(report.counts)})
-    else:
-        output.say(f"{to}: {count:,} events")
+    output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
     return exits.HOLDS
+
+
+@app.command("events")
+def events(
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... [FIELD=VALUE]...",
+            help=f"What to read: {options.WHAT} Then what the events have: process=alice, kind=send, "
+            "http.status=500, ...",
+        ),
+    ],
+    grep: Annotated[
+        str | None,
+        typer.Option("--grep", metavar="REGEX", help="Only events in whose name or label this is found."),
+    ] = None,
+    strict: options.Strict = False,
+) -> int:
+    """The events of a log or a microcosm, with their words, in natural order (p:2 before p:10).
+
+    Each with its process, what it sends or receives, and where it was read. FIELD is one of name, process,
+    seq, kind, message, label, trace, time, file and line, or an attribute of the log by its dotted name.
+    --json: an object a line for each event. Exit 0, or 3 where no event is so.
+
+    \b
+    Examples:
+      microcosm events photo-album.jsonl --grep upload
+      microcosm events photo-album.jsonl process=phone kind=send --json
+    """
+    from microcosm.cli import reading
+    from microcosm.queries.events import having, matching, rows_of
+
+    files, wanted = _parted(asked)
+    known = reading.load(files, strict=strict)
+    rows = [*rows_of(known)] if grep is None else matching(grep, known)
+    found = [*having(rows, wanted)]
+    if not found and wanted:
+        _refuse_unknown(known, wanted)
+    if output.for_machines():
+        for row in found:
+            output.emit(fields(row))
+    else:
+        output.say_all(lines(found))
+        output.note(f"{len(found):,} {'event' if len(found) == 1 else 'events'}")
+    return exits.HOLDS if found else exits.UNDECIDED
+
+
+def fields(row: EventRow) -> dict[str, object]:
+    """An event as JSON fields; null where nothing is known."""
+    return {
+        **{name: value or None for name, value in row._asdict().items()},
+        "attributes": dict(row.attributes),
+    }
+
+
+def lines(rows: Iterable[EventRow]) -> Iterator[str]:
+    """Events for people, a line each: name, words, what is sent or received, where it was read."""
+    from microcosm.text.names import quote, string
+
+    for row in rows:
+        words = [] if not row.label or row.label == row.name else [string(row.label)]
+        message = [f"{row.kind} {quote(row.message)}"] if row.message else []
+        said = "  ".join([quote(row.name), *words, *message])
+        yield f"{said}   ({output.printable(row.place)})" if row.place else said
+
+
+def _parted(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The files on a command line, and the fields that are asked for. Raises `UsageError`."""
+    files = [each for each in arguments if "=" not in each or exists(each)]
+    pairs = [each.partition("=") for each in arguments if each not in files]
+    if not files:
+        raise exits.UsageError("missing FILE: say FILE, and then what the events have")
+    return files, {name: value for name, _, value in pairs}
+
+
+def _refuse_unknown(known: Microcosm, wanted: Mapping[str, str]) -> None:
+    """Raise `UsageError` for a field that no event has."""
+    from microcosm.givens.event_table import EventRow
+    from microcosm.queries.events import member, rows_of
+
+    rows = [*rows_of(known)]
+    there = {*EventRow._fields, *chain.from_iterable(row.attributes for row in rows)} - {"attributes"}
+    for name in wanted:
+        if name not in there and not any(member(row, name) is not None for row in rows):
+            near = get_close_matches(name, there, 3) or sorted(there)[:12]
+            raise exits.UsageError(f"no event has a field {name!r}: {', '.join(near)}")
+
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+MEGABYTE = 1 << 20
+AGAIN = 0.2
+"""Seconds from one look whether there is something to show to the next."""
+
+
+@app.command("collect")
+def collect(
+    out: Annotated[
+        str, typer.Option("-o", "--out", metavar="DIR", help="The folder of the logs; it is made if need be.")
+    ],
+    otlp: Annotated[
+        int, typer.Option("--otlp", metavar="PORT", min=0, max=65535, help="OTLP over HTTP; 0: any port.")
+    ] = 4318,
+    grpc: Annotated[
+        int | None,
+        typer.Option("--grpc", metavar="PORT", min=0, max=65535, help="OTLP over gRPC too (usually 4317)."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; only this machine unless said.")
+    ] = LOOPBACK[0],
+    rotate_size: Annotated[
+        float, typer.Option("--rotate-size", metavar="MB", min=0.001, help="Begin a new file after so much.")
+    ] = 64.0,
+    rotate_after: Annotated[
+        float,
+        typer.Option("--rotate-after", metavar="SECONDS", min=0.1, help="Begin a new file after so long."),
+    ] = 3600.0,
+    max_body: Annotated[
+        float, typer.Option("--max-body", metavar="MB", min=0.001, help="The largest request, also unpacked.")
+    ] = 16.0,
+    rate: Annotated[
+        float, typer.Option("--rate", metavar="N", min=0, help="Spans a second at most; 0: as they come.")
+    ] = 0.0,
+    at_once: Annotated[
+        int, typer.Option("--at-once", metavar="N", min=1, help="Requests under way at most.")
+    ] = 64,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
+    ] = False,
+) -> int:
+    """Receive OpenTelemetry's spans, and keep them in a folder that every command reads.
+
+    Programs in any language send them: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318. What was answered
+    with success is on disk. It goes on until Ctrl-C, and then tells what came in and what was dropped;
+    `GET /metrics` and `GET /healthz` tell how it is meanwhile.
+
+    \b
+    Example:
+      microcosm collect --out spans/
+      microcosm online spans/ 'shop.pay#1' 'bank.debit#1'
+    """
+    import asyncio
+    from contextlib import closing, nullcontext
+
+    from microcosm.collect.folder import Folder
+    from microcosm.collect.intake import Intake, IntakeLimits
+    from microcosm.collect.serving import serve
+
+    if host not in LOOPBACK:
+        output.warn(f"whoever reaches {host} can send spans and fill the disk: nobody is asked who they are")
+    limits = IntakeLimits(body=int(max_body * MEGABYTE), at_once=at_once, rate=rate)
+    with closing(Folder(out, largest=int(rotate_size * MEGABYTE), oldest=rotate_after)) as folder:
+        intake = Intake(folder, limits)
+        with _shown(folder, out) if view else nullcontext():
+            asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out)))
+    output.answer({"event": "stopped", **intake.counts.fields(folder)}, *_ended(intake, folder))
+    return exits.HOLDS
+
+
+def _begun(listening: Listening, out: str) -> None:
+    if output.for_machines():
+        output.emit({"event": "listening", "out": out, **listening._asdict()})
+    else:
+        output.say(f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}")
+        if listening.grpc is not None:
+            output.say(f"listening on {listening.grpc} for gRPC")
+    output.finish()
+
+
+@contextmanager
+def _shown(folder: Folder, out: str) -> Iterator[None]:
+    """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
+    from subprocess import DEVNULL, Popen
+    from threading import Event, Thread
+
+    over = Event()
+
+    def show() -> None:
+        while not over.wait(AGAIN):
+            if folder.commits:
+                with Popen(
+                    [sys.executable, "-m", "microcosm", "view", out, "--follow"],
+                    stdin=DEVNULL,
+                    stdout=sys.stderr if output.for_machines() else None,
+                ) as page:
+                    over.wait()
+                    page.terminate()
+                return
+
+    showing = Thread(target=show)
+    showing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        showing.join()
+
+
+def _ended(intake: Intake, folder: Folder) -> list[str]:
+    """What came in, and what was dropped."""
+    counts: Any = intake.counts
+    lines = [
+        f"kept: {counts.spans:,} spans of {counts.requests:,} requests, "
+        f"{counts.written:,} bytes in {folder.files:,} files"
+    ]
+    if counts.rejected:
+        lines.append(f"dropped: {counts.rejected:,} spans without ids")
+    lines += [f"refused: {number:,} requests ({name})" for name, number in sorted(counts.refused.items())]
+    return lines if len(lines) > 1 else [*lines, "dropped: nothing"]

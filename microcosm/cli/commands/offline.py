@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.tuning import kept
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def offline(
             help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat.",
         ),
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -71,10 +69,10 @@ def offline(
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, left, right)
     try:
-        with progress.told("deciding", units="steps") as steps:
+        with output.progress("deciding", units="steps") as steps:
             found = known.offline(
                 left,
                 right,
@@ -84,11 +82,13 @@ def offline(
                 must_exist=must_exist,
             )
     except Inconsistent as problem:
-        report_inconsistent(known, problem, {"pair": [left, right], "verdict": None} if json else None)
+        report_inconsistent(
+            known, problem, {"pair": [left, right], "verdict": None} if output.for_machines() else None
+        )
         return exits.REFUTED
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
-    if json:
+    if output.for_machines():
         proofs = found.derivations.values()
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
         output.emit({**offline_fields(left, right, found), **written, **named})
@@ -146,8 +146,6 @@ if TYPE_CHECKING:
 def possible(
     asked: options.Pair,
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -168,10 +166,10 @@ def possible(
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
 
     files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, left, right)
     stop = options.stop_after(limit)
-    with progress.told("searching", units="steps") as steps:
+    with output.progress("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
     if found.ignored:
@@ -179,7 +177,7 @@ def possible(
     conflict = {}
     if not found.relations:
         conflict["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
-    if json:
+    if output.for_machines():
         told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
         output.emit({**told, **events_field(known, left, right), **conflict})
     elif found.relations:
@@ -196,8 +194,6 @@ UNDECIDED = "undecided: the search was stopped before it was known whether any w
 def check(
     files: options.Files,
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.StrictLog = False,
 ) -> int:
     """Whether all that is given can be true together.
@@ -211,15 +207,13 @@ def check(
     """
     from microcosm.cli import reading
 
-    book = reading.rulebook(rules)
-    codes = [
-        _check(source, json, book, strict, options.stop_after(limit)) for source in reading.sources(files)
-    ]
+    book = reading.rulebook()
+    codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
     worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
     return next(code for code in worst if code in codes)
 
 
-def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop | None) -> int:
+def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
     from microcosm.cli import reading
     from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
     from microcosm.cli.show.proofs import events_field
@@ -243,21 +237,18 @@ def _check(source: Source, json: bool, book: RuleBook, strict: bool, stop: Stop 
                 reading.microcosm_of(givens, book)
             except exits.InconsistentGivens as error:
                 shown, fits = error, False
-        with progress.told(f"checking {file}", units="steps") as steps:
+        with output.progress(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))
             found = None if fits else conflict(givens, stop)
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
     except Undecided:
-        if json:
-            output.emit({"consistent": None, "derivation": None, "conflict": None})
-        else:
-            output.say(f"{file}: {UNDECIDED}")
+        output.answer({"consistent": None, "derivation": None, "conflict": None}, f"{file}: {UNDECIDED}")
         return exits.UNDECIDED
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
-    if json:
+    if output.for_machines():
         derivation = None if proof is None else proof_object(proof)
         named = events_field(givens, proofs=[proof])
         answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(found)}

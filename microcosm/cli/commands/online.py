@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     by_complete,
@@ -39,8 +39,6 @@ app = typer.Typer()
 @app.command("online")
 def online(
     asked: options.Pair,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -57,16 +55,16 @@ def online(
     from microcosm.cli.show.offline import warn_if_inconsistent
 
     files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, left, right)
     if must_exist:
         known.require(left, right)
-    with progress.told("proving"):
+    with output.progress("proving"):
         verdict, offline = stands(known, left, right)
         proof = proof_of(known, left, right, offline=offline)
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
-    if json:
+    if output.for_machines():
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
         output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
     else:
@@ -96,8 +94,6 @@ def why(
     offline: Annotated[
         bool, typer.Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -117,22 +113,22 @@ def why(
 
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
-        return decisions.offline(asked, json=json, rules=rules, strict=strict, must_exist=must_exist)
+        return decisions.offline(asked, strict=strict, must_exist=must_exist)
     files, (left, right) = reading.pair_asked(asked)
     change = None if since is None else reading.change(since)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, left, right)
     if must_exist:
         known.require(left, right)
     verdict, offline = stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
-        with progress.told("proving"):
+        with output.progress("proving"):
             proof = proof_of(known, left, right, offline=offline)
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
-    if json:
+    if output.for_machines():
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
         output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
     else:
@@ -154,8 +150,6 @@ def why_not(
             "asks of A < B.",
         ),
     ],
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -172,14 +166,14 @@ def why_not(
     from microcosm.cli import reading
 
     files, stated = reading.relation_asked(asked)
-    known = reading.load(files, rules, strict=strict)
+    known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
-    words = quote if json else words_of(known)
+    words = quote if output.for_machines() else words_of(known)
     found = known.why_not(left, stated.relation, right, must_exist=must_exist, words=words)
     shown, offline = stands(known, left, right)
     holds = found.holds or (offline and stated.relation is shown)
     note_unknown_events(known, left, right)
-    if json:
+    if output.for_machines():
         premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
         named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
         told = {**concluded_field(offline), **unknown_events(known, left, right), **named}

@@ -74,8 +74,6 @@ def order(
         ),
     ] = None,
     strict: StrictLog = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Which message orderings a log keeps (execution), could have kept (closure) and had to (interior).
 
@@ -119,7 +117,7 @@ def order(
 
         if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
-        return watch_all(traces, level, how.get("trace"), strict, transit, json)
+        return watch_all(traces, level, how.get("trace"), strict, transit)
     traces = files.expanded(traces)
     if complete is not None:
         incomplete = not said_complete(traces, [*filter(None, complete.split(","))], how) or incomplete
@@ -147,7 +145,7 @@ def order(
                 with files.writing(svg) as drawing:
                     drawing.write(picture(headline(one, rows[one]), witnesses, words, missing))
         why_vacuous = vacuous(computation, log.report)
-        if json:
+        if output.for_machines():
             shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}
             answer = {
                 "files": log.files,
@@ -169,7 +167,7 @@ def order(
             output.say_all(explained(witnesses))
         if len(log.files) > 1:
             output.note("nothing orders the lines of one file among those of another: they are no execution")
-    for file in traces if json else ():
+    for file in traces if output.for_machines() else ():
         output.emit({"file": file, **answers[file]})
     return exits.HOLDS
 

@@ -265,9 +265,7 @@ def logs_of(
     return logs
 
 
-def watch_all(
-    traces: list[str], level: str, trace: str | None, strict: bool, transit: int, json: bool
-) -> int:
+def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, transit: int) -> int:
     """Watch one log after the other, each as an execution of its own."""
     from microcosm.orderings.ordering import Ordering, Watch
 
@@ -278,7 +276,7 @@ def watch_all(
             for ordering in violated:
                 first, second = watch.violated[Ordering(ordering)]
                 place = f"{event.file}:{event.line}"
-                if json:
+                if output.for_machines():
                     fields = {"ordering": ordering, "pair": [first, second], "event": event.id}
                     output.emit({"file": file, "line": event.line, **fields})
                 else:
@@ -287,7 +285,7 @@ def watch_all(
         told_rest(report)
         kept = [one.value for one in Ordering if one not in watch.violated]
         counts = {"sent": watch.sent, "received": watch.received, "forgotten": watch.forgotten}
-        if json:
+        if output.for_machines():
             output.emit({"file": file, "kept": kept, **counts, "reported": dict(report.counts)})
         else:
             told = f"{watch.sent:,} messages sent, {watch.received:,} receptions"
@@ -342,7 +340,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
     from microcosm.files import display_name
     from microcosm.traces.formats.jsonl import event_of
-    from microcosm.traces.text.json_text import BadLine, json_object
+    from microcosm.traces.text.values import BadLine, json_object
 
     name = display_name(file)
     for number, text in _lines(file, name, report):

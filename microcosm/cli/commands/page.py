@@ -1,17 +1,24 @@
-"""`page`: one HTML file that shows what a log or a microcosm knows, for any browser, without a network."""
+"""What is known, to be seen: `page`, one HTML file; `view`, the same with a session; `draw`, a drawing."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm import files
+from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
+    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import RuleBook
+    from microcosm.page.turns import Turns
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
@@ -52,8 +59,6 @@ def page(
         str | None,
         typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Write a page that shows a log or a microcosm: what it knows, what it does not, and why.
@@ -83,16 +88,16 @@ def page(
         raise exits.UsageError(f"--proofs is one of {', '.join(PROOFS)}, not {proofs!r}")
     if out is None and output.is_terminal(sys.stdout):
         raise exits.UsageError("say where to write the page: -o OUT.html (- is standard output)")
-    if json and out in (None, STDIN):
+    if output.for_machines() and out in (None, STDIN):
         raise exits.UsageError("--json and the page cannot both go to standard output: say -o OUT.html")
     questions = [*map(questions_in, ask)]
     one, two = sources_of(files, other)
-    book = reading.rulebook(rules)
+    book = reading.rulebook()
     known, report = read_source(one, book, strict)
     beside = None if two is None else read_source(two, book, strict)[0]
     pairs = [reading.pair_of(known, *asked) for asked in pair]
     try:
-        with progress.told("writing the page"):
+        with output.progress("writing the page"):
             head, columns = contents(
                 known,
                 title=title,
@@ -110,7 +115,7 @@ def page(
         sys.stdout.write(text)
         return exits.HOLDS
     write_text(out, text)
-    if json:
+    if output.for_machines():
         told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
         if questions:
             told["questions"] = [
@@ -151,3 +156,210 @@ def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcos
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
     givens = reading.given_in(source, strict=strict, report=report)
     return reading.microcosm_of(givens, rules, strict=strict), report
+
+
+@app.command("view")
+def view(
+    file: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
+    ],
+    other: Annotated[
+        str | None,
+        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+    ] = None,
+    ask: Annotated[
+        list[str],
+        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
+    ] = [],  # noqa: B006
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; else any free one.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser; the address is printed.")
+    ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Refuse what changes anything, and files to load and to save.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
+    ] = False,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
+    ] = False,
+    limit: Annotated[
+        float, typer.Option("--limit", metavar="SECONDS", min=0, help="For one question; 0 is none.")
+    ] = 10.0,
+    strict: options.Strict = False,
+) -> int:
+    """Show a log or a microcosm in a browser, with a session behind the page that answers what it is asked.
+
+    The page is that of `page`. What it asks, and what it is told to suppose, it says as lines of `repl`.
+    Of two microcosms, or with --other, the page shows what each knows that the other does not, and the
+    session is about what both know.
+
+    Prints the address, with a token without which nobody is answered, and serves on 127.0.0.1 until Ctrl-C.
+    Nothing is written but by `save`, which asks.
+
+    \b
+    Examples:
+      microcosm view photo-album.jsonl
+      microcosm view album.mc --read-only --port 8000 --no-browser
+      microcosm view run.log --follow
+      microcosm view phone.mc laptop.mc
+    """
+    from microcosm.cli.reading import rulebook
+    from microcosm.cli.session.page_session import Following, SessionBehind
+    from microcosm.cli.session.session import How, opened
+    from microcosm.page.turns import Turns
+    from microcosm.traces.text.lines import only_whole_lines
+
+    if follow and files.STDIN in file:
+        raise exits.UsageError("--follow reads files on, and standard input is none")
+    questions = [*map(questions_in, ask)]
+    how = How(rulebook(), strict, edit)
+    one, two = sources_of(file, other)
+    if follow and two is not None:
+        raise exits.UsageError("--follow reads one log on, and these are two")
+    following = Following(file, how) if follow else None
+    if two is not None:
+        behind = _beside(one, two, how, read_only, questions)
+    else:
+        with only_whole_lines() if follow else nullcontext():
+            first = opened(file, how)
+        behind = SessionBehind(first, how, read_only=read_only, questions=questions)
+    output.tell_warnings()
+    with output.progress("drawing the page"):
+        behind.contents()
+    gc.freeze()
+    turns, ending = Turns(limit), Event()
+    beside = []
+    if following is not None:
+        beside.append(Thread(target=following.run, args=(behind, turns, ending), daemon=True))
+    try:
+        serve(behind, turns, port, browser=not browser, beside=beside)
+    finally:
+        ending.set()
+    return exits.HOLDS
+
+
+def _beside(
+    one: Source, two: Source, how: How, read_only: bool, questions: Sequence[Questions]
+) -> SessionBehind:
+    """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
+    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import Opened
+    from microcosm.page.replicas import replicas
+
+    (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
+    both = replicas(known, other)
+    names = [one.name, two.name]
+    joined = Opened(both.given, None, None, " and ".join(names), (), report)
+    return SessionBehind(joined, how, read_only=read_only, both=both, names=names, questions=questions)
+
+
+def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
+    """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
+    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.session import How, Opened
+    from microcosm.page.turns import Turns
+
+    how = How(known.rules, known.strict, edit=True)
+    opened = Opened(known.copy(), None, None, "a microcosm")
+    serve(SessionBehind(opened, how, read_only=read_only), Turns(), port, browser=browser)
+
+
+def serve(
+    behind: SessionBehind, turns: Turns, port: int, *, browser: bool, beside: Sequence[Thread] = ()
+) -> None:
+    """Serve until Ctrl-C, in this thread, the main one. Raises `MicrocosmError` for a port that is in use."""
+    import webbrowser
+
+    from microcosm.page.server import served
+
+    with ExitStack() as stack:
+        address = stack.enter_context(served(behind, turns, port))
+        output.answer({"address": address}, address)
+        output.finish()
+        if browser:
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        for thread in beside:
+            thread.start()
+        try:
+            turns.run()
+        except KeyboardInterrupt:
+            if not behind.session.is_saved:
+                output.note("the session ends with changes that are not saved")
+
+
+@app.command("draw")
+def draw(
+    file: options.Files,
+    around: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--around",
+            metavar="EVENT",
+            help="Draw what is near this event (again: near that one too, with a way between them): its "
+            "name, FILE:LINE of a log, or /regex/ that one event matches.",
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", min=1, max=400, help="Draw at most so many events.")
+    ] = 40,
+    svg: Annotated[bool, typer.Option("--svg", help="SVG; so it is where nothing is said.")] = False,
+    dot: Annotated[bool, typer.Option("--dot", help="DOT, the language of Graphviz.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
+    hasse: Annotated[
+        bool, typer.Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
+    ] = False,
+    out: options.Out = None,
+    strict: options.Strict = False,
+) -> int:
+    """Draw a microcosm or a log: the events around one, with what is given of them and what is missing.
+
+    A space-time diagram where processes are known, else a Hasse diagram. A drawing that leaves out events
+    says how many; that it has no line between two events says nothing about them. `page` shows a whole log.
+
+    \b
+    Examples:
+      microcosm draw photo-album.jsonl -o album.svg
+      microcosm draw photo-album.jsonl --around digest --most 6 --mermaid
+      microcosm draw album.mc --dot | dot -Tpng > album.png
+    """
+    from microcosm import files
+    from microcosm.cli import reading
+    from microcosm.queries import diagrams
+    from microcosm.queries.drawing import drawing_of
+
+    asked = [name for name, on in (("--svg", svg), ("--dot", dot), ("--mermaid", mermaid)) if on]
+    if len(asked) > 1:
+        raise exits.UsageError(f"{' and '.join(asked)}: one of them at a time")
+    if hasse and (dot or mermaid):
+        raise exits.UsageError(f"--hasse and {asked[0]}: a Hasse diagram is drawn in SVG")
+    known = reading.load(file, strict=strict)
+    events = [known.event(each) for each in around or ()]
+    known.require(*events)
+    drawing = drawing_of(known.givens, known.rules, most, events)
+    if dot:
+        text = diagrams.dot(drawing)
+    elif mermaid:
+        text = diagrams.mermaid(drawing)
+    else:
+        text = (diagrams.hasse if hasse else diagrams.diagram)(drawing, alone=True)
+    counts = {"events": len(drawing.events), "more": drawing.more}
+    if out is not None and out != files.STDIN:
+        files.write_text(out, text)
+        output.answer(
+            {"path": out, **counts},
+            f"{out}: {counts['events']:,} events" + (f", {drawing.more:,} more" if drawing.more else ""),
+        )
+    elif output.for_machines():
+        output.emit({**counts, "drawing": text})
+    else:
+        sys.stdout.write(text)
+        if drawing.more:
+            output.note(
+                f"{drawing.more:,} more events are not drawn; --around EVENT says which are, --most how many"
+            )
+    return exits.HOLDS

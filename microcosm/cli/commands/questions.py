@@ -1,8 +1,10 @@
-"""Questions about a whole log: `find`, `assert`, `settle`."""
+"""Questions about a whole log: `find`, `assert`, `settle`; answers for people, as JSON, as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
-    from microcosm.questions.answers import Answer
+    from microcosm.questions.answers import Answer, Witness
     from microcosm.questions.ask import Answered, Found
     from microcosm.questions.language import Questions
     from microcosm.questions.settle import Observation
@@ -57,8 +59,6 @@ def assert_that(
     no_vacuous: Annotated[
         bool, typer.Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
 
@@ -72,12 +72,11 @@ def assert_that(
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
     from microcosm.cli import reading
-    from microcosm.cli.show.questions import report
 
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
-    known = reading.load(logs, rules)
+    known = reading.load(logs)
     stop = options.stop_after(limit)
     answered = [
         known.assert_(  # noqa: PT009
@@ -96,7 +95,7 @@ def assert_that(
         _write_proofs(answers, proofs)
     if junit is not None:
         _write_junit(junit, asked, answered)
-    if json:
+    if output.for_machines():
         output.emit(fields(asked, answered, min(proved, shown)))
     else:
         output.say_all(report(known, answered))
@@ -117,7 +116,6 @@ def find(
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A JSON object on a line for each.")] = False,
-    rules: options.Rules = None,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
 
@@ -130,7 +128,6 @@ def find(
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
     from microcosm.cli import reading
-    from microcosm.cli.show.questions import csv_lines, found_lines, row
     from microcosm.questions.reader import read_questions, read_sought
 
     logs, (sought,) = reading.split(files, "SOUGHT")
@@ -141,13 +138,13 @@ def find(
 
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
-    known = reading.load(logs, rules)
+    known = reading.load(logs)
     found = _found(known, sought, patterns, most)
     for warning in found.warnings:
         output.warn(warning)
     if csv:
         output.say_all(csv_lines(found))
-    elif json:
+    elif output.for_machines():
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
         output.say_all(found_lines(known, found))
@@ -165,8 +162,6 @@ def settle(
     ],
     text: Text = [],  # noqa: B006
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """What would settle what is open: the observations that decide most, best first.
 
@@ -182,16 +177,16 @@ def settle(
 
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
-        known = reading.load(logs, rules)
+        known = reading.load(logs)
         asked: list[Questions | tuple[str, str]] = [*questions]
     else:
         logs, pair = reading.pair_asked(files)
-        known = reading.load(logs, rules)
+        known = reading.load(logs)
         asked = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)
     rows = [row for one in asked for row in settled(known, one, stop)]
     is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    if json:
+    if output.for_machines():
         told = [
             {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
              "settle": [seen.to_json() for seen in observations]}
@@ -321,3 +316,99 @@ def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answer
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
     text = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="microcosm" {counts}>', *cases]
     door.write_text(out, "\n".join([*text, "</testsuite>", ""]))
+
+
+def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
+    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would
+    settle.
+    """
+    from microcosm.cli.show.verdict import proof_tree
+
+    for one in answered:
+        for answer in one:
+            yield f"{answer}"
+            for note in answer.notes:
+                yield f"  {note}"
+            wanted = "true" if answer.verdict == "holds" else "false"
+            for witness in answer.witnesses:
+                if witness.verdict == "open" and answer.verdict == "violated":
+                    continue
+                yield f"  {witness.verdict}: {described(known, witness)}"
+                if witness.cut is not None:
+                    cut = ", ".join(witness.cut.values())
+                    yield f"    seen at once in the cut after {cut}"
+                if witness.searched:
+                    yield "    found by a search of the worlds that fit"
+                for said in witness.atoms if witness.verdict in (wanted, "open") else ():
+                    yield f"    {said}"
+                    if said.derivation is not None:
+                        yield from (f"      {line}" for line in proof_tree(known, said.derivation))
+            if answer.settle:
+                yield "  what would settle it:"
+                yield from (f"    {seen}" for seen in answer.settle)
+
+
+def described(known: Microcosm, witness: Witness) -> str:
+    """A tuple in the words of the log: its events with labels and lines, its intervals, its parameters."""
+    events = [f"{name} = {_event(known, event)}" for name, event in witness.events.items()]
+    states = [
+        f"{name} from {_event(known, a)} {'on' if b is None else f'until {_event(known, b)}'}"
+        for name, (a, b) in witness.intervals.items()
+    ]
+    given = ", ".join(f"{name}: {value}" for name, value in witness.parameters.items())
+    return ", ".join(events + states) + (f"; {given}" if given else "")
+
+
+def _event(known: Microcosm, event: str) -> str:
+    table = known.givens.events
+    row = None if table is None else table.row(event)
+    if row is None:
+        return event
+    label = f' "{row.label}"' if row.label else ""
+    return f"{event}{label}" + (f" ({row.place})" if row.place else "")
+
+
+def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
+    """What was found, a line for each, in the words of the log."""
+    for one in found.true:
+        yield described(known, one)
+    for one in found.open:
+        yield f"open: {described(known, one)}"
+    left = found.counts["true"] + found.counts["open"] - len(found.true) - len(found.open)
+    if left:
+        yield f"… and {left:,} more"
+
+
+def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
+    """One of what was found, as JSON fields."""
+    told = witness.to_json()
+    table = known.givens.events
+    rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
+    labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
+    places = {event: row.place for event, row in rows.items() if row is not None and row.place}
+    kept: dict[str, Any] = {
+        key: told[key] for key in ("events", "intervals", "parameters", "verdict") if key in told
+    }
+    return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
+
+
+def csv_lines(found: Found) -> Iterator[str]:
+    """What was found as comma-separated values, the names of the columns first."""
+    rows = [*found.true, *found.open]
+    if not rows:
+        return
+    names, states, given = [*rows[0].events], [*rows[0].intervals], [*rows[0].parameters]
+    heads = [*names, *(f"{name} {end}" for name in states for end in ("from", "until")), *given, "verdict"]
+    cells = (
+        [
+            *one.events.values(),
+            *(end or "" for ends in one.intervals.values() for end in ends),
+            *one.parameters.values(),
+            one.verdict,
+        ]
+        for one in rows
+    )
+    for row in (heads, *cells):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(row)
+        yield line.getvalue()

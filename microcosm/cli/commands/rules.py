@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, output
 from microcosm.errors import RuleError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _CITATION = re.compile(rf"{_PAPER}(?:,\s*{_PLACE}\s*\w+(?:\.\w+)*)*")
 
 
 @app.command("list")
-def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
+def list_rules() -> int:
     """All rules, with what they conclude and where they come from.
 
     \b
@@ -31,8 +31,8 @@ def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
     from microcosm.cli.reading import rulebook
     from microcosm.logic.printer import premise_text
 
-    book = rulebook(rules)
-    if json:
+    book = rulebook()
+    if output.for_machines():
         output.emit({"rules": [_fields(rule) for rule in book.rules]})
         return exits.HOLDS
 
@@ -52,8 +52,6 @@ def list_rules(json: options.Json = False, rules: options.Rules = None) -> int:
 @app.command("show")
 def show(
     name: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """One rule, as its file has it.
 
@@ -65,14 +63,14 @@ def show(
 
     from microcosm.cli.reading import rulebook
 
-    book = rulebook(rules)
+    book = rulebook()
     found = book.named(name)
     if not found:
         near = get_close_matches(name, [rule.name for rule in book.rules])
         meant = f"did you mean {' or '.join(near)}?" if near else "`microcosm rules list` has all names."
         raise exits.UsageError(f"there is no rule {name}; {meant}")
     for rule in found:
-        if json:
+        if output.for_machines():
             output.emit({**_fields(rule), "text": rule.text})
         else:
             output.note(_place(rule) + (f", {citation(rule)}" if citation(rule) else ""))
@@ -81,7 +79,7 @@ def show(
 
 
 @app.command("check")
-def check(json: options.Json = False, rules: options.Rules = None) -> int:
+def check() -> int:
     """Whether the rules are well-formed.
 
     They must be readable, negation must be stratified, and each rule should be able to fire at all. Exit
@@ -95,16 +93,16 @@ def check(json: options.Json = False, rules: options.Rules = None) -> int:
     from microcosm.engine.strata import never_fire, strata
 
     try:
-        book = rulebook(rules)
+        book = rulebook()
         found = strata(book)
     except RuleError as error:
-        if json:
+        if output.for_machines():
             output.emit({"valid": False, "errors": [_fault(error)], "never_fire": [], "strata": None})
         return exits.refusal(error, answered=True)
     idle = never_fire(book)
     for rule, reason in idle:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
-    if json:
+    if output.for_machines():
         never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
         output.emit({"valid": True, "errors": [], "never_fire": never, "strata": len(found)})
     else:

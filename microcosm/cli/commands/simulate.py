@@ -1,9 +1,10 @@
-"""`simulate`: delivery protocols at work on simulated networks."""
+"""Delivery protocols: `simulate`, on simulated networks; `explore`, through all interleavings."""
 
 from __future__ import annotations
 
 import json as json_format
 from dataclasses import asdict
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +12,10 @@ import typer
 from microcosm.cli import exits, options, output
 
 if TYPE_CHECKING:
+    from microcosm.protocol.catalogue import Protocol
+    from microcosm.simulation.explore import Explored, Surveyed
+    from microcosm.simulation.explore_state import ExploreScope
     from microcosm.simulation.simulate import SimulationResult, SimulationSetting
-
 
 app = typer.Typer()
 
@@ -56,8 +59,6 @@ def simulate(
     plots: Annotated[
         str | None, typer.Option("--plots", metavar="DIR", help="With --compare: SVG files go there.")
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Run a delivery protocol on a simulated network, and check what it delivers.
 
@@ -81,7 +82,7 @@ def simulate(
             raise exits.UsageError("--compare measures all protocols: name none")
         if topology is not None or budget is not None:
             raise exits.UsageError("--topology and --budget go with one protocol")
-        return compare_all(options.natural("--seed", seed, 0, 2**63), plots, json)
+        return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import SimulationSetting
 
@@ -108,7 +109,7 @@ def simulate(
         budget=None if budget is None else options.natural("--budget", budget, 0, 10**9),
     )
     outcome = _run(protocol, setting, trace)
-    if json:
+    if output.for_machines():
         output.emit(_fields(protocol, setting, outcome))
     else:
         _show(protocol, setting, outcome)
@@ -220,3 +221,144 @@ def _times(text: str) -> tuple[float, float]:
     if not 0 < times[0] <= times[1] < 1e9:
         raise exits.UsageError(f"--rtt is a time above 0 or LOW..HIGH, not {text!r}")
     return times
+
+
+EXPLORED_PROCESSES = 6
+EXPLORED_MESSAGES = 10
+EVERY = 10.0
+"""Seconds between lines of progress."""
+
+
+@app.command("explore")
+def explore(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
+    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "3",
+    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends, at most.")] = "2",
+    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
+    losses: Annotated[str, typer.Option("--losses", metavar="N", help="So many packets are lost.")] = "0",
+    doubles: Annotated[str, typer.Option("--doubles", metavar="N", help="So many come twice.")] = "0",
+    multicasts: Annotated[
+        str | None,
+        typer.Option("--multicasts", metavar="N", help="So many messages have several receivers, at most."),
+    ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Processes also send from within a delivery.")
+    ] = False,
+    workloads: Annotated[
+        bool,
+        typer.Option("--workloads", help="Each workload by itself, without what makes no difference."),
+    ] = False,
+    most: Annotated[
+        str, typer.Option("--most", metavar="N", help="Give up after so many states (a workload).")
+    ] = "2000000",
+) -> int:
+    """Follow every interleaving of a few messages between a few processes, and check all of them.
+
+    Processes send anything at any time, on FIFO links without loss unless asked otherwise. No delivery
+    may come twice or break causal order, and nothing may be missing at the end. A fault is shown by a
+    shortest scenario (exit 1); where the search gave up nothing is known (exit 3).
+
+    With --workloads who sends what to whom, in its order, is fixed in turn: all the workloads together are
+    everything again, and larger scopes come to an end. States are then counted for each workload.
+
+    \b
+    Example:
+      microcosm explore hybrid-sps --messages 3 --reorder
+      microcosm explore hybrid-multicast-sps --messages 4 --reorder --workloads
+      microcosm explore cykas --reorder --losses 1
+    """
+    from microcosm.protocol.catalogue import PROTOCOLS
+    from microcosm.simulation.explore_state import ExploreScope
+
+    if protocol not in PROTOCOLS:
+        raise exits.UsageError(f"no protocol {protocol!r}; there are: {', '.join(PROTOCOLS)}")
+    if workloads and answers:
+        raise exits.UsageError("--answers does not go with --workloads: a workload says who sends, not when")
+    scope = ExploreScope(
+        processes=options.natural("--processes", processes, 2, EXPLORED_PROCESSES),
+        messages=options.natural("--messages", messages, 0, EXPLORED_MESSAGES),
+        reorder=reorder,
+        losses=options.natural("--losses", losses, 0, EXPLORED_MESSAGES),
+        doubles=options.natural("--doubles", doubles, 0, EXPLORED_MESSAGES),
+        answers=answers,
+        multicasts=None if multicasts is None else options.natural("--multicasts", multicasts, 0, 10),
+        most=options.natural("--most", most, 1, 10**9),
+    )
+    found = PROTOCOLS[protocol]
+    outside = _outside(found, scope)
+    if outside:
+        output.note(f"{protocol} is not made for a network with {' and '.join(outside)}")
+    explored = _explored(found, scope, workloads)
+    if output.for_machines():
+        output.emit(_explored_fields(protocol, scope, explored))
+    else:
+        _show_explored(protocol, scope, explored)
+    if explored.fault is not None:
+        return exits.REFUTED
+    return exits.HOLDS if explored.complete else exits.UNDECIDED
+
+
+def _outside(protocol: Protocol, scope: ExploreScope) -> list[str]:
+    """What the network does that the protocol is not made for."""
+    tolerated = protocol.machine.TOLERATES
+    does = {"loss": scope.losses > 0, "duplicate": scope.doubles > 0, "reorder": scope.reorder}
+    names = {"loss": "loss", "duplicate": "duplication", "reorder": "reordering"}
+    return [names[what] for what, happens in does.items() if happens and what not in tolerated]
+
+
+def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Explored | Surveyed:
+    from microcosm.simulation.explore import Explorer, survey, workloads
+
+    if not by_workload:
+        return Explorer(protocol, scope).run()
+    total = sum(1 for _ in workloads(protocol, scope))
+    last, states = monotonic(), 0
+
+    def each(count: int, one: Explored) -> None:
+        nonlocal last, states
+        states += one.states
+        if monotonic() - last >= EVERY:
+            last = monotonic()
+            output.note(f"{count:,} of {total:,} workloads, {states:,} states")
+
+    return survey(protocol, scope, each)
+
+
+def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
+    return {
+        "protocol": protocol,
+        "processes": scope.processes,
+        "messages": scope.messages,
+        "reorder": scope.reorder,
+        "losses": scope.losses,
+        "doubles": scope.doubles,
+        "multicasts": scope.multicasts,
+        "answers": scope.answers,
+        "workloads": getattr(explored, "workloads", None),
+        "states": explored.states,
+        "largest": getattr(explored, "largest", explored.states),
+        "complete": explored.complete and explored.fault is None,
+        "fault": explored.fault,
+        "scenario": explored.scenario,
+    }
+
+
+def _show_explored(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> None:
+    network = [
+        "reordering" if scope.reorder else "FIFO",
+        *([f"{scope.losses} lost"] if scope.losses else []),
+        *([f"{scope.doubles} doubled"] if scope.doubles else []),
+    ]
+    output.say(f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})")
+    states = f"{explored.states:,} states"
+    count = getattr(explored, "workloads", None)
+    if count is not None:
+        states += f" of {count:,} workloads"
+    if explored.fault is not None:
+        output.say(f"{explored.fault}; the shortest scenario, after {states}:")
+        output.say("")
+        output.say((explored.scenario or "").rstrip("\n"))
+    elif explored.complete:
+        output.say(f"nothing is wrong in {states}")
+    else:
+        output.say(f"nothing is wrong so far, in {states}; --most allows more")

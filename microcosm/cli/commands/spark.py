@@ -58,8 +58,6 @@ def bisim(
     master: Master = LOCAL,
     strict: StrictRows = False,
     max_bad: MostBad = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Which microcosms of a table are bisimilar, and which are consistent.
 
@@ -81,9 +79,9 @@ def bisim(
     limit = _most_bad(max_bad)
     with _progress(), session(master, later=True) as spark:
         [source] = _seen_by_all(master, [source])
-        found = job.bisim(spark, source, out, pairs, strict, rules, offline, limit)
+        found = job.bisim(spark, source, out, pairs, strict, options.rules(), offline, limit)
     _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages, json)
+    return _answer(out, found.summary, found.stages)
 
 
 @app.command("extract")
@@ -116,8 +114,6 @@ def extract(
     master: Master = LOCAL,
     strict: StrictRows = False,
     max_bad: MostBad = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """The events, edges and frontiers of many traces.
 
@@ -141,7 +137,7 @@ def extract(
     with _progress(), session(master, later=True) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
     _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages, json)
+    return _answer(out, found.summary, found.stages)
 
 
 @app.command("assert")
@@ -154,7 +150,6 @@ def assert_that(
     exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
     master: Master = LOCAL,
     max_bad: MostBad = None,
-    json: options.Json = False,
 ) -> int:
     """Do questions hold of many traces?
 
@@ -172,6 +167,8 @@ def assert_that(
     from microcosm.spark import questions as job
     from microcosm.spark.session import session
 
+    if options.rules() is not None:
+        raise exits.UsageError("--rules: questions of many traces go by the shipped rules")
     if len(inputs) < 2:
         raise exits.UsageError("spark assert TRACE... QUESTIONS.ask: name traces, and last the questions")
     *traces, asked = inputs
@@ -179,7 +176,7 @@ def assert_that(
     with _progress(), session(master, later=True) as spark:
         found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact, max_bad=limit)
     _warn(found.faults, found.summary["reported"])
-    _answer(out, found.summary, found.stages, json)
+    _answer(out, found.summary, found.stages)
     if found.summary["faults"]:
         return exits.BAD_INPUT
     return (
@@ -224,8 +221,6 @@ def stream(
     format: Format = None,
     pattern: Pattern = None,
     master: Master = LOCAL,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """The events, edges and frontiers of traces that are still being written.
 
@@ -248,7 +243,7 @@ def stream(
     with _progress(), session(master) as spark:
         found = job.stream(spark, path, out, checkpoint, asked)
     _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages, json)
+    return _answer(out, found.summary, found.stages)
 
 
 def _require(streams: bool = False) -> None:
@@ -305,8 +300,8 @@ def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
             output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
 
 
-def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float], json: bool) -> int:
-    if json:
+def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float]) -> int:
+    if output.for_machines():
         output.emit({**summary, "stages": dict(stages)})
     else:
         counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
     draw,
@@ -51,8 +51,6 @@ def table(
         int, typer.Option("--depth", metavar="N", min=0, help="For offline: how deep assumptions nest.")
     ] = 0,
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """The verdicts on all pairs of events.
@@ -75,7 +73,7 @@ def table(
         raise exits.UsageError("--limit is for --mode possible: the others need no search")
     if depth and mode != "offline":
         raise exits.UsageError("--depth is for --mode offline")
-    code, book = exits.HOLDS, reading.rulebook(rules)
+    code, book = exits.HOLDS, reading.rulebook()
     sources = reading.sources(files)
     for number, source in enumerate(sources):
         file = source.name
@@ -85,15 +83,15 @@ def table(
         except exits.EXPECTED as error:
             code = exits.failure(error, "microcosm table")
             continue
-        if len(sources) > 1 and not json:
+        if len(sources) > 1 and not output.for_machines():
             output.say(*([""] if number else []), f"{file}:")
         if mode == "possible":
-            code = max(code, _possible(file, known, every, json, options.stop_after(limit)))
+            code = max(code, _possible(file, known, every, options.stop_after(limit)))
         elif mode == "offline":
-            code = max(code, _offline(file, known, every, json, depth))
+            code = max(code, _offline(file, known, every, depth))
         else:
             warn_if_inconsistent(known, source.paths)
-            if json:
+            if output.for_machines():
                 _streamed(file, known)
             else:
                 _online(known, every)
@@ -118,7 +116,7 @@ def _streamed(file: str, known: Microcosm) -> None:
 def _online(known: Microcosm, every: bool) -> None:
     events = known.events
     if every:
-        with progress.written(len(events)) as told:
+        with output.writing(len(events)) as told:
             for row in _lines(known):
                 output.say_all(row, told.did)
     else:
@@ -203,7 +201,7 @@ def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[s
 NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 
-def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop | None) -> int:
+def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
     from microcosm.cli.show.offline import say_inconsistent, too_wide
 
@@ -211,7 +209,7 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
     found = known.possible_table(stop)
     if found is None:
         conflict = say_inconsistent(file, known.givens, stop)
-        if json:
+        if output.for_machines():
             stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
     pairs, decided = found
@@ -219,7 +217,7 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
     fields: dict[str, object] = {"exact": decided and not ignored}
     if ignored:
         fields["ignored"] = list(ignored)
-    _left(file, known, pairs, every, fields if json else None)
+    _left(file, known, pairs, every, fields if output.for_machines() else None)
     if not decided:
         output.warn(NOT_DECIDED)
     if ignored:
@@ -227,7 +225,7 @@ def _possible(file: str, known: Microcosm, every: bool, json: bool, stop: Stop |
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
-def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -> int:
+def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
     from microcosm.cli.show.offline import INCONSISTENT
     from microcosm.cli.show.verdict import show_proof
@@ -237,7 +235,7 @@ def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -
     try:
         pairs = known.offline_table(depth=depth)
     except Inconsistent as problem:
-        if json:
+        if output.for_machines():
             stream_pairs(
                 file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
             )
@@ -245,7 +243,7 @@ def _offline(file: str, known: Microcosm, every: bool, json: bool, depth: int) -
             output.say(f"inconsistent: {INCONSISTENT}", "")
             show_proof(known, problem.derivation)
         return exits.REFUTED
-    _left(file, known, pairs, every, {} if json else None)
+    _left(file, known, pairs, every, {} if output.for_machines() else None)
     return exits.HOLDS
 
 
@@ -259,7 +257,7 @@ def _left(
     elif every:
         name = {event: words(event) for event in events}
         sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
-        with progress.written(len(events)) as told:
+        with output.writing(len(events)) as told:
             for row in pair_texts(pairs.rows(), "{}, ", name, sign):
                 output.say_all(row, told.did)
     elif len(events) < 2:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json as json_text
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
-from microcosm.errors import MicrocosmError
+from microcosm.cli import exits, options, output
+from microcosm.errors import MicrocosmError, TextError
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.worlds.search import Stop
-
 
 app = typer.Typer()
 
@@ -30,8 +31,6 @@ def verify(
         ),
     ],
     limit: options.Limit = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Check a proof with the kernel, or a whole answer of online, offline, check, possible or assert.
 
@@ -48,45 +47,39 @@ def verify(
     """
     from microcosm import files
     from microcosm.cli import reading
-    from microcosm.cli.commands import proof_input
     from microcosm.kernel.consistent import surely_consistent
 
     reading.standard_input_once(asked)
     paths, (proof,) = reading.split(asked, "PROOF")
-    givens, book = reading.givens_of(paths), reading.rulebook(rules)
-    if rules is not None:
-        _require_strata(book)
+    givens, book = reading.givens_of(paths), reading.rulebook()
+    if options.rules() is not None:
+        from microcosm.engine.lowering import compile_rules
+
+        compile_rules(book)  # those that cannot be ordered are bad input, whatever is to be verified
     fault: str | None
     try:
-        stated = proof_input.parse(files.read_text(proof), files.display_name(proof))
-    except proof_input.TwiceError as twice:
+        stated = parse(files.read_text(proof), files.display_name(proof))
+    except TwiceError as twice:
         fault = str(twice)
     else:
         if not _concludes_contradiction(stated) and not surely_consistent(givens, book):
             reading.microcosm_of(givens, book)  # of givens that exclude each other nothing else is said
         limited = Limited(options.stop_after(limit))
-        with progress.told("verifying", units="steps") as steps:
+        with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
-            if json:
-                output.emit({"valid": None, "fault": None})
-            else:
-                output.say("undecided: --limit came before all of the answer was worked out anew")
+            output.answer(
+                {"valid": None, "fault": None},
+                "undecided: --limit came before all of the answer was worked out anew",
+            )
             return exits.UNDECIDED
-    if json:
+    if output.for_machines():
         output.emit({"valid": fault is None, "fault": fault})
     elif fault is None:
         output.say("valid: the kernel accepts every step")
     else:
         output.say(f"not valid: {fault}")
     return exits.HOLDS if fault is None else exits.REFUTED
-
-
-def _require_strata(book: RuleBook) -> None:
-    """Raise `RuleError` for rules that cannot be ordered: they are bad input, whatever is to be verified."""
-    from microcosm.engine.lowering import compile_rules
-
-    compile_rules(book)
 
 
 def _concludes_contradiction(stated: object) -> bool:
@@ -120,8 +113,15 @@ class Limited:
             return "not decided in time"
 
 
+ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}
+"""Fields that answers have and derivations have not."""
+
+
 def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
-    """What is wrong with a derivation or an answer; None where every step and every field holds."""
+    """What is wrong with a derivation or an answer; None where every step and every field holds.
+
+    For a derivation by itself nothing is loaded but the kernel and what it stands on.
+    """
     if isinstance(stated, dict) and "questions" in stated:
         from functools import partial
 
@@ -129,15 +129,145 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
         from microcosm.state.evolve import built
 
         return answer_fault(stated, givens, book, partial(built, rules=book, strict=False))
-    from microcosm.cli.commands.proof_input import claimed
+    if isinstance(stated, dict) and "rule" not in stated and ANSWERS & stated.keys():
+        from microcosm.cli.commands import claims
+
+        return claims.fault(stated, givens, book, stop)
     from microcosm.kernel import check as kernel
 
-    claims = claimed(stated)
-    fault = claims.fault
-    for derivation in claims.derivations if fault is None else ():
-        fault = fault or kernel.check(givens, book, derivation)
-    if fault is None and isinstance(stated, dict) and claims.kind != "derivation":
-        from microcosm.cli.commands import rederived
+    return kernel.check(givens, book, stated)
 
-        fault = rederived.fault(claims.kind, stated, givens, book, stop)
-    return fault
+
+LONGEST_INTEGER = 300
+"""An integer of more digits than any count has is read as a float."""
+
+
+class TwiceError(MicrocosmError, ValueError):
+    """A key that stands twice in one object: well-formed JSON that says two things."""
+
+
+def parse(text: str, file: str) -> object:
+    """The value of a JSON text. Raises `TextError` where it is none, `TwiceError` for a duplicate key."""
+    try:
+        return json_text.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, strict=True
+        )
+    except json_text.JSONDecodeError as error:
+        _refuse(text, error.pos, error.msg, file)
+    except _NoJSON as error:
+        _refuse(text, max(text.find(str(error)), 0), f"{error} is no JSON value", file)
+    except RecursionError:
+        return _Stack(text, file).value()
+
+
+def _refuse(text: str, at: int, message: str, file: str) -> NoReturn:
+    begin = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    raise TextError(
+        f"is no JSON: {message}",
+        file=file,
+        line=text.count("\n", 0, at) + 1,
+        column=at - begin + 1,
+        text=text[begin : end if end >= 0 else None],
+    )
+
+
+class _NoJSON(MicrocosmError):
+    pass
+
+
+def _constant(word: str) -> NoReturn:
+    raise _NoJSON(word)
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise TwiceError(f"the key {json_text.dumps(key)} stands twice in one object")
+            seen.add(key)
+    return found
+
+
+_TOKEN = re.compile(r"""[ \t\n\r]*(?:([][{},:])|("(?:[^"\\\x00-\x1f]|\\.)*+")|([-+.\w]+))""")
+
+
+class _Stack:
+    """A reader whose open arrays and objects stand on a list."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.at = 0
+
+    def value(self) -> object:
+        """The one value of the text."""
+        opened: list[tuple[str, list[object]]] = []  # the bracket, and the members (keys and values in turn)
+        while True:
+            token = self._token()
+            if token in ("[", "{"):
+                opened.append((token, []))
+                if self._peek() == ("]" if token == "[" else "}"):
+                    self._token()
+                    value = self._closed(*opened.pop())
+                else:
+                    self._key(opened[-1])
+                    continue
+            else:
+                value = self._scalar(token)
+            while opened:
+                kind, members = opened[-1]
+                members.append(value)
+                token = self._token()
+                if token == ",":
+                    self._key(opened[-1])
+                    break
+                if token != ("]" if kind == "[" else "}"):
+                    self._fail("',' or a closing bracket is expected")
+                value = self._closed(*opened.pop())
+            if not opened:
+                if self.text[self.at :].strip(" \t\n\r"):
+                    self._fail("more text after the value")
+                return value
+
+    def _key(self, frame: tuple[str, list[object]]) -> None:
+        kind, members = frame
+        if kind == "{":
+            token = self._token()
+            if not token.startswith('"'):
+                self._fail("a key in double quotes is expected")
+            members.append(self._scalar(token))
+            if self._token() != ":":
+                self._fail("':' is expected")
+
+    @staticmethod
+    def _closed(kind: str, members: list[object]) -> object:
+        if kind == "[":
+            return members
+        return _object([(str(key), value) for key, value in zip(members[::2], members[1::2], strict=True)])
+
+    def _peek(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        return match.group().lstrip(" \t\n\r") if match else ""
+
+    def _token(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            self._fail("a value is expected")
+        self.at = match.end()
+        return match.group().lstrip(" \t\n\r")
+
+    def _scalar(self, token: str) -> object:
+        try:
+            return json_text.loads(token, parse_constant=_constant, parse_int=_integer)
+        except (json_text.JSONDecodeError, _NoJSON):
+            self._fail(f"{token[:20]} is no value")
+
+    def _fail(self, message: str) -> NoReturn:
+        _refuse(self.text, self.at, message, self.file)

@@ -7,36 +7,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.replica import authors as replica_authors
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
 
 if TYPE_CHECKING:
-    from microcosm.replica.journal.upkeep import FsckReport
+    from microcosm.replica.journal.examine import FsckReport
 
 
 keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
 app = typer.Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
-for part in (replica_knowledge, replica_status, replica_members, replica_authors):
+for part in (replica_knowledge, replica_status, replica_members):
     app.registered_commands += part.app.registered_commands
 app.add_typer(replica_members.member, name="member")
 app.add_typer(keys, name="key")
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
-
 
 @app.command("fsck")
 def fsck(
-    path: Path,
+    path: options.Journal,
     repair: Annotated[
         bool,
         typer.Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was."),
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Whether a journal is what was written to it.
 
@@ -48,29 +43,27 @@ def fsck(
     Example:
       microcosm replica fsck album.journal
     """
-    from microcosm.replica.journal.upkeep import fsck as check
+    from microcosm.replica.journal.examine import fsck as check
 
     found = check(path, repair=repair)
     for fault in found.faults:
         output.complain(f"damaged: {fault}")
-    if json:
-        output.emit(
-            {
-                "file": path,
-                "application": found.application,
-                "version": found.schema,
-                "snapshot": found.through,
-                "first": found.first,
-                "last": found.last,
-                "dropped": found.dropped,
-                "faults": list(found.faults),
-                "lost": found.lost,
-                "copy": found.copy,
-                "repaired": found.repaired,
-            }
-        )
-    else:
-        output.say(*_lines(found))
+    output.answer(
+        {
+            "file": path,
+            "application": found.application,
+            "version": found.schema,
+            "snapshot": found.through,
+            "first": found.first,
+            "last": found.last,
+            "dropped": found.dropped,
+            "faults": list(found.faults),
+            "lost": found.lost,
+            "copy": found.copy,
+            "repaired": found.repaired,
+        },
+        *_lines(found),
+    )
     return exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
 
 
@@ -97,10 +90,8 @@ def _lines(found: FsckReport) -> list[str]:
 
 @app.command("backup")
 def backup(
-    path: Path,
+    path: options.Journal,
     out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
-    json: options.Json = False,
-    rules: options.Rules = None,
 ) -> int:
     """Copy a journal as it is at this moment, while it is in use or not.
 
@@ -110,26 +101,22 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
+    from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.journal.upkeep import backup as copy
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
-    if json:
-        output.emit({"file": path, "copy": out, "last": last})
-    else:
-        output.say(f"{output.printable(out)}: up to record {last}")
+    output.answer({"file": path, "copy": out, "last": last}, f"{output.printable(out)}: up to record {last}")
     return exits.HOLDS
 
 
-File = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+Keys = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 
 
 @app.command("restore")
 def restore(
     backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
     path: Annotated[str, typer.Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
-    json: options.Json = False,
 ) -> int:
     """Put a backup in the place of a journal that is lost, as a new incarnation of its replica.
 
@@ -142,9 +129,9 @@ def restore(
       microcosm replica restore phone.backup phone.journal
     """
     from microcosm.cli.replica.network import network_of
+    from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.journal.upkeep import backup as copy
-    from microcosm.replica.network.abandoned import lost
+    from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:
@@ -153,7 +140,7 @@ def restore(
         members = [member.name for member in durable.process.members]
         gone = lost(replica)
         incarnation = replica.known_as
-        if json:
+        if output.for_machines():
             found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
             output.emit({**found, "lost": gone})
             return exits.HOLDS
@@ -167,7 +154,7 @@ def restore(
 
 
 @keys.command("new")
-def new(file: File, json: options.Json = False) -> int:
+def new(file: Keys) -> int:
     """Make a key file for a group of replicas; bring it to each of them on a way that others cannot read.
 
     \b
@@ -182,21 +169,20 @@ def new(file: File, json: options.Json = False) -> int:
     if Path(file).exists():
         raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
     write_keys(file, new_ring())
-    if json:
-        output.emit({"file": file, "keys": [{"id": 1, "starts": 0.0, "ends": None}]})
-    else:
-        output.say(f"{output.printable(file)}: key 1; only you can read it")
+    output.answer(
+        {"file": file, "keys": [{"id": 1, "starts": 0.0, "ends": None}]},
+        f"{output.printable(file)}: key 1; only you can read it",
+    )
     return exits.HOLDS
 
 
 @keys.command("rotate")
 def rotate(
-    file: File,
+    file: Keys,
     overlap: Annotated[
         float,
         typer.Option("--overlap", metavar="HOURS", min=0.01, help="How long the old key is still accepted."),
     ] = 168.0,
-    json: options.Json = False,
 ) -> int:
     """Add a new key, and state when the old one ends.
 
@@ -215,7 +201,7 @@ def rotate(
 
     ring = read_keys(file).rotated(os.urandom(SECRET_BYTES), time.time(), overlap * 3600)
     write_keys(file, ring)
-    if json:
+    if output.for_machines():
         stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
         output.emit({"file": file, "keys": stated})
         return exits.HOLDS

@@ -18,18 +18,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
-
 
 @app.command("init")
 def init(
-    path: Path,
+    path: options.Journal,
     name: Annotated[str, typer.Option("--name", metavar="N", help="What the others call this replica.")],
     member: Annotated[
         list[str] | None,
         typer.Option("--member", metavar="N", help="A replica that takes part; once for each, this one too."),
     ] = None,
-    json: options.Json = False,
 ) -> int:
     """Make a new, empty replica.
 
@@ -40,19 +37,19 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-    from pathlib import Path as File
+    from pathlib import Path
 
-    from microcosm.replica.ledger.signing import can_sign
+    from microcosm.replica.ledger.chain import can_sign
     from microcosm.text.statement import unfit
 
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:
         raise exits.UsageError(f"--name and --member: {fault}")
-    if File(path).exists():
+    if Path(path).exists():
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
-        if json:
+        if output.for_machines():
             fields = {
                 "file": path,
                 "name": name,
@@ -67,7 +64,7 @@ def init(
 
 @app.command("query")
 def query(
-    path: Path,
+    path: options.Journal,
     left: options.First,
     right: options.Second,
     offline: Annotated[
@@ -76,8 +73,6 @@ def query(
     possible: Annotated[
         bool, typer.Option("--possible", help="What some world has, as `microcosm possible`.")
     ] = False,
-    json: options.Json = False,
-    rules: options.Rules = None,
     must_exist: options.MustExist = False,
 ) -> int:
     """What a replica knows of two events, with a proof.
@@ -103,7 +98,7 @@ def query(
     reading.distinct(left, right)
     if offline and possible:
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
-    with looked_into(path, rules=reading.rulebook(rules)) as replica:
+    with looked_into(path) as replica:
         known = replica.known
         if must_exist:
             known.require(left, right)
@@ -111,25 +106,24 @@ def query(
         unknown = show.unknown_events(known, left, right)
         if possible:
             found = known.possible(left, right)
-            if json:
-                output.emit({**possible_fields(left, right, found), **unknown})
-            else:
-                output.say(*possible_lines(left, right, found))
+            output.answer(
+                {**possible_fields(left, right, found), **unknown}, *possible_lines(left, right, found)
+            )
             return exits.HOLDS if found.relations else exits.REFUTED
         if offline:
             try:
                 decided = known.offline(left, right)
             except Inconsistent as problem:
                 fields: dict[str, object] = {"pair": [left, right], "verdict": None}
-                report_inconsistent(known, problem, fields if json else None)
+                report_inconsistent(known, problem, fields if output.for_machines() else None)
                 return exits.REFUTED
-            if json:
+            if output.for_machines():
                 output.emit({**offline_fields(left, right, decided), **unknown})
             else:
                 show_offline(known, left, right, decided)
             return offline_exit(decided)
         verdict, proof = known.online(left, right), known.why(left, right)
-        if json:
+        if output.for_machines():
             output.emit({**show.verdict_fields(left, right, verdict, proof), **unknown})
         else:
             show.show_verdict(left, verdict, right)
@@ -140,7 +134,7 @@ def query(
 
 
 @app.command("import")
-def import_(path: Path, file: options.File, json: options.Json = False) -> int:
+def import_(path: options.Journal, file: options.File) -> int:
     """Take over what a microcosm file states, all of it or nothing.
 
     Its internal events happen at the replica, those of them that it does not know, in order; its external and
@@ -167,15 +161,15 @@ def import_(path: Path, file: options.File, json: options.Json = False) -> int:
             return exits.REFUTED
         if left_out:
             output.warn(f"a replica takes over no {', '.join(left_out)}")
-        if json:
-            output.emit({"file": path, "events": events, "correspondences": facts, "left_out": left_out})
-        else:
-            output.say(f"{events} events, {facts} correspondences are new")
+        output.answer(
+            {"file": path, "events": events, "correspondences": facts, "left_out": left_out},
+            f"{events} events, {facts} correspondences are new",
+        )
     return exits.HOLDS
 
 
 @app.command("export")
-def export(path: Path, out: options.Out = None, json: options.Json = False) -> int:
+def export(path: options.Journal, out: options.Out = None) -> int:
     """Write what a replica knows as a microcosm file; what is set aside is left out.
 
     \b
@@ -185,7 +179,7 @@ def export(path: Path, out: options.Out = None, json: options.Json = False) -> i
     with looked_into(path) as replica:
         if replica.conflicts:
             output.warn(f"{replica.counts()['quarantined']} correspondences that are set aside are left out")
-        output.write_givens(replica.known.givens, out, json)
+        output.write_givens(replica.known.givens, out)
     return exits.HOLDS
 
 
@@ -193,7 +187,6 @@ def export(path: Path, out: options.Out = None, json: options.Json = False) -> i
 def exchange(
     one: Annotated[str, typer.Argument(metavar="A", help="The journal of a replica.")],
     other: Annotated[str, typer.Argument(metavar="B", help="The journal of another.")],
-    json: options.Json = False,
 ) -> int:
     """Let two replicas on this machine tell each other what one of them lacks.
 
@@ -224,7 +217,7 @@ def exchange(
         code = exits.REFUTED if said else exits.HOLDS
         same = first.digest() == second.digest()
         aside = [str(conflict) for conflict in first.conflicts]
-        if json:
+        if output.for_machines():
             output.emit(
                 {
                     "messages": traffic.messages,
@@ -251,21 +244,23 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
+    from microcosm.cli.reading import rulebook
     from microcosm.replica.core import open_store
     from microcosm.replica.replica import Replica
 
     with closing(open_store(path, create=name is not None)) as store:
-        yield Replica(store, name, **options_)
+        yield Replica(store, name, rules=rulebook(), **options_)
 
 
 @contextmanager
-def looked_into(path: str, **options_: Any) -> Iterator[Replica]:
+def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
+    from microcosm.cli.reading import rulebook
     from microcosm.replica.journal.reader import ReadOnlyStore
     from microcosm.replica.replica import Replica
 
     with closing(ReadOnlyStore(path)) as store:
-        yield Replica(store, **options_)
+        yield Replica(store, rules=rulebook())
 
 
 def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
 
 
@@ -33,11 +32,10 @@ Author = Annotated[
 
 @member.command("add")
 def add(
-    path: Path,
+    path: options.Journal,
     name: Name,
     address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
     author: Author = None,
-    json: options.Json = False,
 ) -> int:
     """Add a member, or change the address of one.
 
@@ -49,7 +47,7 @@ def add(
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.carrier import Stating
 
     host, port = endpoint_of(address)
     with network_of(path) as (replica, durable):
@@ -59,12 +57,12 @@ def add(
         durable.member(name, host, port)
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable, json)
+        _show(path, durable)
     return exits.HOLDS
 
 
 @member.command("evict")
-def evict(path: Path, name: Name, json: options.Json = False) -> int:
+def evict(path: options.Journal, name: Name) -> int:
     """Give a member up for good: nothing of its incarnation is accepted any more, nothing waits for it.
 
     The others follow as soon as they hear of it. It comes back as a new incarnation, which is added anew.
@@ -76,15 +74,15 @@ def evict(path: Path, name: Name, json: options.Json = False) -> int:
 
     with network_of(path) as (replica, durable):
         lost = _evicted(replica, durable, name, mine=True)
-        if not json:
+        if not output.for_machines():
             output.say(f"{name} is no member any more; the others follow when they hear of it")
-        _show(path, durable, json, lost)
+        _show(path, durable, lost)
     return exits.HOLDS
 
 
 @member.command("replace")
 def replace(
-    path: Path,
+    path: options.Journal,
     name: Name,
     address: Annotated[
         str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
@@ -94,7 +92,6 @@ def replace(
         int | None,
         typer.Option("--incarnation", metavar="N", help="The new one: if it is known already, it stays."),
     ] = None,
-    json: options.Json = False,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
 
@@ -108,7 +105,7 @@ def replace(
       microcosm replica member replace phone.journal laptop
     """
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.replica.network.abandoned import gone, taken
+    from microcosm.replica.network.status import gone, taken
 
     with network_of(path) as (replica, durable):
         where = gone(replica, durable.process).get(name)
@@ -125,18 +122,18 @@ def replace(
             replica.sign()
             replica.trust(name, author)
         durable.member(name, host, port)
-        from microcosm.replica.network.shared import Stating
+        from microcosm.replica.network.carrier import Stating
 
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable, json, lost)
+        _show(path, durable, lost)
     return exits.HOLDS
 
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
     """Evict a member; the messages to it that it had not acknowledged. `mine`: see `settle_divergences`."""
-    from microcosm.replica.network.abandoned import gone, taken
-    from microcosm.replica.network.shared import Stating
+    from microcosm.replica.network.carrier import Stating
+    from microcosm.replica.network.status import gone, taken
 
     stating = Stating(replica, durable)
     stating.follow()
@@ -151,7 +148,7 @@ def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> li
 
 
 @app.command("renew")
-def renew(path: Path, author: Author = None, json: options.Json = False) -> int:
+def renew(path: options.Journal, author: Author = None) -> int:
     """Begin a new incarnation: after an eviction, or where the journal is an old copy.
 
     What it knows stays. What it had sent and nobody acknowledged is lost, and the others must evict the old
@@ -170,34 +167,33 @@ def renew(path: Path, author: Author = None, json: options.Json = False) -> int:
             replica.had_key(author)
         replica.renew()
         incarnation = replica.stream[1]
-        if json:
-            output.emit({"file": path, "name": replica.name, "incarnation": incarnation})
-        else:
-            output.say(f"{replica.name} is incarnation {incarnation} now")
+        output.answer(
+            {"file": path, "name": replica.name, "incarnation": incarnation},
+            f"{replica.name} is incarnation {incarnation} now",
+        )
     return exits.HOLDS
 
 
 @app.command("compact")
-def compact(path: Path, json: options.Json = False) -> int:
+def compact(path: options.Journal) -> int:
     """Put a snapshot in the place of all records, so that the journal is small and opens fast.
 
     \b
     Example:
       microcosm replica compact phone.journal
     """
-    from pathlib import Path as File
+    from pathlib import Path
 
     from microcosm.replica.network.write_ahead import STATE
 
-    before = File(path).stat().st_size if File(path).exists() else 0
+    before = Path(path).stat().st_size if Path(path).exists() else 0
     with network_of(path) as (replica, durable):
         replica.recorded(STATE, durable.export())
         replica.compact()
-    after = File(path).stat().st_size
-    if json:
-        output.emit({"file": path, "before": before, "after": after})
-    else:
-        output.say(f"{before:,} bytes before, {after:,} after")
+    after = Path(path).stat().st_size
+    output.answer(
+        {"file": path, "before": before, "after": after}, f"{before:,} bytes before, {after:,} after"
+    )
     return exits.HOLDS
 
 
@@ -205,13 +201,13 @@ def compact(path: Path, json: options.Json = False) -> int:
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
     from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.abandoned import LettingGo
     from microcosm.replica.network.durable import Durable
-    from microcosm.replica.network.shared import NetworkStore
+    from microcosm.replica.network.status import LettingGo
     from microcosm.replica.network.write_ahead import STATE
+    from microcosm.replica.store import NetworkStore
 
     with opened(path) as replica:
-        store = NetworkStore(replica.store, replica)
+        store = NetworkStore(replica.store, lambda: replica.network)
         durable = Durable.opened(
             *(store, replica.name, replica.known_as, _refused),
             snapshot=replica.noted(STATE),
@@ -229,9 +225,9 @@ def _refused(letter: DeliveredMessage) -> None:
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
 
-def _show(path: str, durable: Durable, json: bool, lost: Sequence[str] = ()) -> None:
+def _show(path: str, durable: Durable, lost: Sequence[str] = ()) -> None:
     members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
-    if json:
+    if output.for_machines():
         fields = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
         output.emit({**fields, "lost": list(lost)} if lost else fields)
     else:
@@ -292,7 +288,6 @@ def serve(
         ),
     ] = None,
     stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
-    rules: options.Rules = None,
 ) -> int:
     """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
 
@@ -308,9 +303,8 @@ def serve(
     import asyncio
 
     from microcosm.cli.replica.lines import endpoint_of
-    from microcosm.cli.replica.monitor import Doors
+    from microcosm.cli.replica.monitor import Doors, Log
     from microcosm.cli.replica.serving import Serving
-    from microcosm.cli.replica.warnings import Log
     from microcosm.errors import MicrocosmError
     from microcosm.replica.ledger.forgetting import Forgetting
 
@@ -322,6 +316,8 @@ def serve(
         members[called] = endpoint_of(where)
     if log not in ("text", "json"):
         raise exits.UsageError(f"--log {log}: it is text or json")
+    if options.rules() is not None:
+        raise exits.UsageError("--rules: a replica that is served goes by the shipped rules")
     doors = Doors(socket, None if http is None else endpoint_of(http, listens=True), metrics, log)
     serving = Serving(path, keys, stay, doors)
     forgetting = Forgetting(window=window, size=size)

@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.replica.lines import (
     AHEAD,
     LEAVE,
     LONGEST,
+    ControlSocket,
     Outlet,
     Untold,
     endpoint_of,
@@ -26,8 +27,7 @@ from microcosm.cli.replica.lines import (
     text_of,
     verdict_of,
 )  # fmt: skip
-from microcosm.cli.replica.monitor import Doors, Monitor, passes
-from microcosm.cli.replica.warnings import Log, Warnings
+from microcosm.cli.replica.monitor import Doors, Log, Monitor, Warnings, passes
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
@@ -35,12 +35,9 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import ReadOnlyStore
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
-from microcosm.replica.network.shared import ReplicaStore
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
-
-if TYPE_CHECKING:
-    from microcosm.cli.replica.control import ControlSocket
+from microcosm.replica.store import ReplicaStore
 
 Asked = dict[str, Any]
 
@@ -153,10 +150,6 @@ class Serving:
         if self._doors.http is not None:
             self._http = "{}:{}".format(*await self._monitor.open(self._doors.http))
         if self._doors.socket is not None:
-            from microcosm.cli.replica.control import (
-                ControlSocket,  # where there is no Unix socket, not at all
-            )
-
             self._control = ControlSocket(self._doors.socket, self._do)
             await self._control.open()
 

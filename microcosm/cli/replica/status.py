@@ -1,9 +1,11 @@
-"""How a replica is: `replica status`, `replica metrics`."""
+"""How a replica is, and who signs what: `replica status`, `metrics`, `authors`, `proof`."""
 
 from __future__ import annotations
 
+import json as json_text
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,15 +18,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
-
 MOST = 20
 """So many messages that wait are named at most, for people."""
 
 
 @app.command("status")
 def status(
-    path: Path,
+    path: options.Journal,
     watch: Annotated[
         bool,
         typer.Option(
@@ -35,7 +35,6 @@ def status(
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.1, help="With --watch: how often.")
     ] = 1.0,
-    json: options.Json = False,
 ) -> int:
     """What a replica holds, what each message that waits is waiting for, and what is set aside.
 
@@ -50,13 +49,13 @@ def status(
     from microcosm.cli.replica.knowledge import looked_into, show_conflict
 
     if watch:
-        if json:
+        if output.for_machines():
             raise exits.UsageError("--watch is for people; ask for --json again and again")
         return _watch(path, every)
     with looked_into(path) as replica:
         process = network_in(replica)
         code = exits.REFUTED if replica.divergences else exits.HOLDS
-        if json:
+        if output.for_machines():
             output.emit(fields(path, replica, process))
             return code
         output.say_all(output.printable(line) for line in lines(replica, process))
@@ -67,7 +66,7 @@ def status(
 
 
 @app.command("metrics")
-def metrics(path: Path) -> int:
+def metrics(path: options.Journal) -> int:
     """What a replica holds, in the OpenMetrics text format.
 
     What only lasts as long as the replica is served (packets, drops, times of commits) is in the file that
@@ -81,7 +80,8 @@ def metrics(path: Path) -> int:
     from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
-        output.say(exposition(replica).removesuffix("\n"))
+        text = exposition(replica)
+    output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
     return exits.HOLDS
 
 
@@ -97,8 +97,7 @@ def network_in(replica: Replica) -> Process | None:
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.logic.derivation import proof_object
-    from microcosm.replica.network.abandoned import gone, lost
-    from microcosm.replica.network.status import blocked, divergences
+    from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     return {
         "file": path,
@@ -128,8 +127,7 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.abandoned import gone, lost
-    from microcosm.replica.network.status import blocked, divergences
+    from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"
@@ -214,3 +212,72 @@ def _view(path: str) -> list[str]:
         found = [*lines(replica, network_in(replica))]
         found += [f"set aside: {conflict}" for conflict in replica.conflicts]
     return [output.printable(line) for line in found]
+
+
+@app.command("authors")
+def authors(path: options.Journal) -> int:
+    """The keys that replicas sign with, as far as this one knows them, its own first.
+
+    Whoever adds this replica may state its key (`member add --author`), and need not trust the first one that
+    is heard of.
+
+    \b
+    Example:
+      microcosm replica authors phone.journal
+    """
+    from microcosm.cli.replica.knowledge import looked_into
+
+    with looked_into(path) as replica:
+        keys, own = replica.author_keys, replica.name
+    if output.for_machines():
+        output.emit({"file": path, "authors": keys})
+        return exits.HOLDS
+    for name in sorted(keys, key=lambda name: (name != own, name)):
+        output.say(*(f"{output.printable(name)} {key}" for key in keys[name]))
+    return exits.HOLDS
+
+
+@app.command("proof")
+def proof(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A journal; with --check a proof.")],
+    check: Annotated[bool, typer.Option("--check", help="Check a proof that somebody else wrote.")] = False,
+) -> int:
+    """The proofs that a replica has signed two things: two heads of one stream that cannot be of one chain.
+
+    Each is an object of JSON, a line each, that anybody can --check, with nothing but itself: whoever has the
+    key named in it has signed both. Exit 1 if there is one, 0 if there is none; with --check 0 if each line
+    is a proof, 1 if one proves nothing.
+
+    \b
+    Example:
+      microcosm replica proof phone.journal
+    """
+    from microcosm.cli.replica.knowledge import looked_into
+    from microcosm.errors import Malformed
+    from microcosm.replica.ledger.chain import imported
+    from microcosm.replica.ledger.dots import Dot
+
+    if not check:
+        with looked_into(path) as replica:
+            found = [json_text.loads(each.exported()) for each in replica.proofs]
+        output.answer({"file": path, "proofs": found}, *map(json_text.dumps, found))
+        return exits.REFUTED if found else exits.HOLDS
+    told = []
+    try:
+        for line in filter(str.strip, Path(path).read_text(encoding="utf-8").splitlines()):
+            each = imported(line)
+            told.append((each, each.holds()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path}: cannot be read: {error}") from None
+    if not told:
+        raise Malformed(f"{path}: no proof in it")
+    holds = all(good for _, good in told)
+    if output.for_machines():
+        output.emit({"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]})
+    else:
+        for each, good in told:
+            key = each.one.key.hex()
+            dot = output.printable(str(Dot(*each.stream, each.number)) if good else each.stream[0])
+            said = f"who has the key {key} has signed two things under {dot}" if good else "proves nothing"
+            output.say(said if good else f"{dot}: {said}")
+    return exits.HOLDS if holds else exits.REFUTED

@@ -1,16 +1,168 @@
-"""Questions about all events, in a session: `find`, `never` and the like, with patterns defined before."""
+"""What can be asked in a session of what may be (`possible`, `offline`, `what if`), and about all events."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits
-from microcosm.cli.session.session import Answer
+from microcosm.cli.session.questions import distinct, triple, with_unknown
+from microcosm.cli.session.session import Answer, Fields
+from microcosm.cli.show.offline import (
+    FITS,
+    NO_WORLD,
+    conflict_lines,
+    joined,
+    offline_fields,
+    offline_lines,
+    possible_fields,
+    possible_lines,
+    proofs_shown,
+    statements,
+)
+from microcosm.cli.show.verdict import proof_tree, statement, verdict_line, words_of
+from microcosm.errors import TextError
+from microcosm.givens.relation import Relation
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
+    from microcosm.givens.relation import Correspondence
     from microcosm.questions.language import Questions
     from microcosm.text.sentences import Sentence
+
+
+def possible(session: Session, sentence: Sentence) -> Answer:
+    """`possible A B`: which of `<`, `>`, `||` may be, and a world for each."""
+    left, right = _two(session, sentence)
+    found = session.known.possible(left, right, session.work.stopping(None))
+    if not found.relations:
+        return check(session, sentence)
+    told = Answer(
+        possible_lines(left, right, found, words_of(session.known)),
+        lambda: possible_fields(left, right, found),
+    )
+    return with_unknown(told, session.known, left, right)
+
+
+def offline(session: Session, sentence: Sentence) -> Answer:
+    """`offline A B`: what cannot be and what must be, with proofs."""
+    from microcosm.queries.offline import Inconsistent
+
+    left, right = _two(session, sentence)
+    known = session.known
+    try:
+        found = known.offline(left, right, stop=session.work.stopping(None))
+    except Inconsistent:
+        return check(session, sentence)
+
+    def lines() -> Iterator[str]:
+        if found.relation is not None:
+            yield verdict_line(left, found.relation, right, words_of(known))
+        yield from offline_lines(left, right, found, words_of(known))
+        for proof in proofs_shown(found):
+            yield ""
+            yield from proof_tree(known, proof)
+
+    told = Answer(lines(), lambda: offline_fields(left, right, found))
+    return with_unknown(told, known, left, right)
+
+
+def assume(session: Session, sentence: Sentence) -> Answer:
+    """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
+    from microcosm.givens.relation import Correspondence
+    from microcosm.queries.offline import REFUTED, Inconsistent
+
+    left, relation, right = triple(session, sentence)
+    if relation not in REFUTED:
+        raise TextError("expected <, >, || or <>, which can be assumed", column=sentence.of("SIGN")[0].column)
+    known = session.known
+    try:
+        found = known.offline(left, right, stop=session.work.stopping(None))
+    except Inconsistent:
+        return check(session, sentence)
+    fact = Correspondence(left, relation, right)
+    if relation not in found.refuted:
+        told = Answer(_consequences(session, fact), lambda: _followed(session, fact))
+        return with_unknown(told, known, left, right)
+    proof = found.derivations[str(REFUTED[relation])]
+
+    def lines() -> Iterator[str]:
+        yield f"{statement(left, str(relation), right, words_of(known))} cannot be"
+        if proof is not None:
+            yield ""
+            yield from proof_tree(known, proof)
+
+    def fields() -> Fields:
+        from microcosm.logic.derivation import proof_object
+
+        derivation = None if proof is None else proof_object(proof)
+        return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
+
+    return with_unknown(Answer(lines(), fields), known, left, right)
+
+
+def check(session: Session, sentence: Sentence) -> Answer:
+    """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
+    known, stop = session.known, session.work.stopping(None)
+    conflict = known.conflict(stop)
+    if conflict is None:
+        return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+    proof = known.contradiction(stop=stop)
+
+    def lines() -> Iterator[str]:
+        yield NO_WORLD
+        yield from conflict_lines(conflict)
+        if proof is not None:
+            yield ""
+            yield from proof_tree(known, proof)
+
+    def fields() -> Fields:
+        from microcosm.logic.derivation import proof_object
+
+        derivation = None if proof is None else proof_object(proof)
+        stated = statements(conflict)
+        return {"consistent": False, "derivation": derivation, "conflict": stated}
+
+    return Answer(lines(), fields, exits.REFUTED)
+
+
+def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
+    one, other = sentence.of("EVENT")
+    left, right = session.event(one), session.event(other)
+    distinct(left, right, other)
+    return left, right
+
+
+def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
+    """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
+    from microcosm.state.microcosm import Microcosm
+
+    known = session.known
+    supposed = Microcosm(known.givens, rules=known.rules)
+    supposed.add(fact)
+    stop = session.work.stopping(None)
+    return supposed.offline_table(stop=stop).unlike(known.offline_table(stop=stop))
+
+
+_ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+
+def _consequences(session: Session, fact: Correspondence) -> Iterator[str]:
+    count, words = 0, words_of(session.known)
+    for a, b, left in _narrowed(session, fact):
+        count += 1
+        session.work.did(1)
+        turned = Relation.AFTER in left and Relation.BEFORE not in left
+        sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
+        yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
+    pairs = f"{count:,} {'pair' if count == 1 else 'pairs'}"
+    yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
+
+
+def _followed(session: Session, fact: Correspondence) -> Fields:
+    follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(session, fact)]
+    return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
+
 
 QUESTIONS = ("never", "every", "possibly", "definitely", "assert")
 """The words that questions begin with."""
@@ -38,8 +190,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     """`never …`, `every …`, `possibly …`, `definitely …`, `assert …`: whether it holds, with witnesses and
     what would settle it.
     """
-    from microcosm.cli.commands.questions import fields
-    from microcosm.cli.show.questions import report
+    from microcosm.cli.commands.questions import fields, report
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
@@ -55,7 +206,7 @@ def ask(session: Session, sentence: Sentence) -> Answer:
 
 def find(session: Session, sentence: Sentence) -> Answer:
     """`find SOUGHT`: the events that match, or the tuples for which it is true; apart, those open."""
-    from microcosm.cli.show.questions import found_lines, row
+    from microcosm.cli.commands.questions import found_lines, row
 
     known = session.known
     found = known.find(

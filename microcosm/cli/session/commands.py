@@ -1,60 +1,22 @@
 """The table of commands: what each looks like, what it says, an example, and what answers it.
 
-A command is one entry here and one rule, of the same name, in `text/sentences.lark`. Those about the session
-itself are here too: `save`, `load`, `help`, `quit`.
+A command is one entry here and one rule, of the same name, in `text/sentences.lark`.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from microcosm.cli import exits, output
-from microcosm.cli.session import asking, changes, hypotheses, questions
-from microcosm.cli.session.changes import SUPPOSED
-from microcosm.cli.session.opening import digest_now, opened
+from microcosm.cli import output
+from microcosm.cli.session import asking, changes, questions
 from microcosm.cli.session.session import Answer, Command, said
 from microcosm.errors import TextError
-from microcosm.files import STDIN
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.text.sentences import Sentence
-
-
-UNSAVED = "there are unsaved changes (`diff` shows them)"
-
-
-def save(session: Session, sentence: Sentence) -> Answer:
-    """`save`, `save FILE`: write what is given. What is not ours is replaced by `save!` only."""
-    path = _target(session, sentence)
-    refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
-    if refused is not None:
-        return Answer([f"not saved: {refused}"], lambda: {"error": refused}, exits.REFUTED)
-    output.write_givens(session.story.givens, path, json=False)
-    session.kept(path, digest_now(path))
-    return said(f"saved: {path}", saved=path)
-
-
-def load(session: Session, sentence: Sentence) -> Answer:
-    """`load FILE`: go on with another file or log; with unsaved changes, by `load!` only."""
-    path = sentence.of("FILE")[0].text
-    if not session.is_saved and not sentence.has("FORCE"):
-        refused = f"{UNSAVED}: `save`, or `load! {path}` to lose them"
-        return Answer([f"not loaded: {refused}"], lambda: {"error": refused}, exits.REFUTED)
-    found = opened([path], session.how)
-    session.begin(found)
-    return said(found.told, loaded=path)
-
-
-def leave(session: Session, sentence: Sentence) -> Answer:
-    """`quit`; with unsaved changes, by `quit!` only."""
-    if session.is_saved or sentence.has("FORCE"):
-        return said(ends=True)
-    refused = f"{UNSAVED}: `save`, or `quit!` to lose them"
-    return Answer([refused], lambda: {"error": refused}, exits.REFUTED)
 
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
@@ -89,42 +51,6 @@ def _examples(examples: tuple[str, ...]) -> Iterator[str]:
         yield from (f"  {example}" for example in examples)
 
 
-def _target(session: Session, sentence: Sentence) -> str:
-    """Where to save; never over a log. Raises `TextError`."""
-    named = sentence.of("FILE")
-    if not named and session.digest is None:
-        why = "a log" if session.logs else "no file"
-        raise TextError(f"expected `save FILE`: {why} was opened", column=len("save") + 2)
-    path = named[0].text if named else str(session.path)
-    if path == STDIN or any(_same(path, log) for log in session.logs):
-        what = "standard output" if path == STDIN else "the log that was opened"
-        raise TextError(f"expected the name of another file, not {what}", column=named[0].column)
-    return path
-
-
-def _supposed(session: Session, path: str) -> str | None:
-    """Why a file must not be written of what was only supposed."""
-    if not any(said.startswith(SUPPOSED) for said in session.story.since_saved()):
-        return None
-    return f"something is supposed (`diff` shows it): `undo` it, or `save! {path}` gives it as known"
-
-
-def _in_the_way(session: Session, path: str) -> str | None:
-    """Why `path` is not to be replaced without being asked for."""
-    now = digest_now(path)
-    if session.path is not None and session.digest is not None and _same(path, session.path):
-        if now in (None, session.digest):
-            return None
-        return f"{path} has changed since it was read; `save!` replaces it, `save OTHER` keeps both"
-    if not os.path.lexists(path):
-        return None
-    return f"{path} exists; `save! {path}` replaces it"
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
 COMMANDS: dict[str, Command] = {
     "ask": Command(
         "A < B?",
@@ -154,25 +80,25 @@ COMMANDS: dict[str, Command] = {
     "possible": Command(
         "possible A B",
         "which of <, > and || may be, and a world for each",
-        hypotheses.possible,
+        asking.possible,
         ("possible like view",),
     ),
     "offline": Command(
         "offline A B",
         "what cannot be and what must be, with proofs",
-        hypotheses.offline,
+        asking.offline,
         ("offline like view",),
     ),
     "what": Command(
         "what if A < B",
         "what would be ruled out then, or why it cannot be; nothing changes",
-        hypotheses.assume,
+        asking.assume,
         ("what if like < upload", "what if like || view"),
     ),
-    "assume": Command("assume A < B", "the same as `what if`", hypotheses.assume),
+    "assume": Command("assume A < B", "the same as `what if`", asking.assume),
     "online": Command("online A B", "how A and B stand: `A ? B`", questions.decide, ("online like view",)),
     "table": Command("table", "how all events stand to each other", questions.table),
-    "check": Command("check", "whether all that is given can be true together", hypotheses.check),
+    "check": Command("check", "whether all that is given can be true together", asking.check),
     "events": Command(
         "events [/REGEX/] [FIELD=VALUE]",
         "every event, or those whose name or words have it; a field: process, kind, file, ...",
@@ -258,13 +184,13 @@ COMMANDS: dict[str, Command] = {
     "save": Command(
         "save[!] [FILE]",
         "write what is given; ! replaces what is not ours",
-        save,
+        changes.save,
         ("save", "save other.mc", "save! other.mc"),
     ),
     "load": Command(
-        "load[!] FILE", "go on with another file or log; ! loses changes", load, ("load laptop.mc",)
+        "load[!] FILE", "go on with another file or log; ! loses changes", changes.load, ("load laptop.mc",)
     ),
     "help": Command("help [COMMAND]", "this list (also `?`), or one command with examples", explain_commands),
-    "quit": Command("quit[!]", "leave (also `exit`); ! loses changes", leave),
+    "quit": Command("quit[!]", "leave (also `exit`); ! loses changes", changes.leave),
 }
 """Every command, in the order of `help`."""

@@ -223,7 +223,7 @@ def events(session: Session, sentence: Sentence) -> Answer:
     """
     from re import escape
 
-    from microcosm.cli.commands.events import fields, lines
+    from microcosm.cli.commands.logs import fields, lines
     from microcosm.queries.events import having, matching, rows_of
 
     known, words = session.known, sentence.of("EVENT")
@@ -278,7 +278,7 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
     """Events, and their number: a line each where they have words, in natural order, else side by side."""
     words = words_of(known)
     if (table := known.givens.events) is not None and any(table.labels):
-        from microcosm.cli.commands.events import fields
+        from microcosm.cli.commands.logs import fields
 
         def rows(names: Iterable[str]) -> list[dict[str, object]]:
             return [fields(row) for row in map(table.row, names) if row is not None]

@@ -23,7 +23,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from microcosm.cli import exits, output, progress
+from microcosm.cli import exits, output
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import PROMPT, Session
 from microcosm.text.names import NAME, quote, string
@@ -62,7 +62,7 @@ def _answered(session: Session, text: str) -> bool:
         if len(lines) > 1:
             output.say(f"{PROMPT}{output.printable(line)}")
         with session.surviving():
-            with progress.told(WORKING, units="steps") as session.work:
+            with output.progress(WORKING, units="steps") as session.work:
                 answer = session.answer(line)
             if answer is not None and answer.ends:
                 return True
@@ -133,7 +133,7 @@ WORKING = "working; Ctrl-C interrupts"
 def show(lines: Iterable[str], session: Session) -> None:
     """Print `lines`, through the pager where they are more than the terminal has rows."""
     rest = iter(lines)
-    with progress.told(WORKING, units="steps") as session.work:
+    with output.progress(WORKING, units="steps") as session.work:
         first = _screenful(rest)
         more = next(rest, None)
     if more is None:

@@ -9,7 +9,7 @@ from itertools import repeat
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeAlias
 
-from microcosm.cli import output, progress
+from microcosm.cli import output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,7 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: dict[str, objec
     name = {event: output.as_json(event) for event in events}
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     between = ""
-    with progress.written(len(events)) as told:
+    with output.writing(len(events)) as told:
         for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
             batch = [*pairs]
             sys.stdout.write(f"{between}{', '.join(batch)}")

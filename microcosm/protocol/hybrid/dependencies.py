@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, ClassVar
 
-from microcosm.protocol.hybrid.basic import HybridQueue
 from microcosm.protocol.hybrid.common import Outgoing
+from microcosm.protocol.hybrid.unicast import HybridQueue
 from microcosm.protocol.machine import (
     STRANGER,
     WINDOW,

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+from microcosm.protocol.hybrid.common import SlidingArray, SlidingMap
 from microcosm.protocol.hybrid.multicast import Copy, HybridMulticastSPS, MessageCopies
-from microcosm.protocol.hybrid.sliding import SlidingArray, SlidingMap
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 MachineState = tuple[Any, ...]

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from microcosm.protocol.hybrid.basic import HybridQueue
-from microcosm.protocol.hybrid.sliding import SlidingArray
-from microcosm.protocol.hybrid.sps import HybridOptimal
+from microcosm.protocol.hybrid.common import SlidingArray
+from microcosm.protocol.hybrid.unicast import HybridOptimal, HybridQueue
 from microcosm.protocol.machine import STRANGER, WINDOW
 from microcosm.protocol.packets import HybridMessage, Permit
 

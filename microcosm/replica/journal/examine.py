@@ -11,20 +11,21 @@ writing.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from microcosm.errors import JournalError, MicrocosmError
+from microcosm.errors import DamagedJournal, JournalError
+from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.files import Disk, Files, Head
-from microcosm.replica.journal.schema import About
-from microcosm.replica.store import LogRecord
+from microcosm.replica.journal.files import DISK, Disk, Files, Head, HeadFile, Lock
+from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal.schema import NO_SEAL, About, Broken, JournalState, Place
 
 HEADER, FRAME = 32, 24
 MAGIC = 0x377F0682
@@ -116,96 +117,6 @@ def _checksum(content: bytes | memoryview, order: str, running: tuple[int, int])
     return one, two
 
 
-ROWS = "SELECT number, since, CAST(kind AS BLOB), payload, chain FROM record"
-ROW_TYPES = (int, int, bytes, bytes, bytes)
-Row = tuple[int, int, bytes, bytes, bytes]
-NO_SEAL = bytes(journal_schema.HASH_SIZE)
-"""In place of the seal of a snapshot, where there is none."""
-
-
-class Broken(MicrocosmError):
-    """The chain does not hold, or a row is not of the form that was written; the text says where."""
-
-
-class Place(NamedTuple):
-    """Where a chain is: at the record `number`, whose hash is `chain`."""
-
-    number: int
-    chain: bytes
-
-
-class JournalState(NamedTuple):
-    """How far a journal goes: its snapshot, its last record, and the record before the last transaction."""
-
-    instance: bytes
-    base: Place
-    edition: int
-    seal: bytes
-    last: Place
-    since: int
-
-
-def base(connection: sqlite3.Connection, about: About) -> tuple[Place, int, bytes]:
-    """Where the records begin, and the edition and seal of the snapshot before them. Raises `Broken`."""
-    row = connection.execute("SELECT through, edition, chain, seal, content FROM snapshot").fetchone()
-    if row is None:
-        return Place(0, journal_schema.genesis(about.application, about.identity)), 0, NO_SEAL
-    through, edition, chain, seal, content = row
-    if tuple(map(type, row)) != ROW_TYPES or min(through, edition) < 0:
-        raise Broken("the snapshot does not check")
-    if journal_schema.seal(through, edition, chain, content) != seal:
-        raise Broken("the snapshot does not check")
-    return Place(through, chain), edition, seal
-
-
-def rows(connection: sqlite3.Connection, start: Place, until: int | None = None) -> Iterator[Row]:
-    """The rows (`ROWS`) of the records after `start` up to `until`, in order. Raises `Broken`.
-
-    Cost: some microseconds a record; all that is read of a journal comes through here, when it is opened too.
-    """
-    last, before = start
-    # A limit, and not a bound of the numbers: what lies beyond may be on a page that cannot be read.
-    query = f"{ROWS} WHERE number > ? ORDER BY number LIMIT ?"
-    link = journal_schema.link
-    for row in connection.execute(query, (last, -1 if until is None else until - last)):
-        number, since, kind, payload, chain = row
-        last += 1
-        if number != last or (type(number), type(since)) != (int, int):
-            raise Broken(f"record {last} is missing or has no form")
-        if type(kind) is not bytes or type(payload) is not bytes or type(chain) is not bytes:
-            raise Broken(f"record {last} is missing or has no form")
-        if not 0 <= since < number or link(before, number, kind, payload) != chain:
-            raise Broken(f"the chain breaks at record {number}")
-        yield row
-        before = chain
-    if until is not None and last != until:
-        raise Broken(f"record {last + 1} is missing")
-
-
-def walk(
-    connection: sqlite3.Connection, start: Place, until: int | None = None
-) -> Iterator[tuple[LogRecord, int, bytes]]:
-    """The records after `start` up to `until`, each with its `since` and its hash. Raises `Broken`."""
-    for number, since, kind, payload, chain in rows(connection, start, until):
-        yield LogRecord(number, kind.decode(), payload), since, chain
-
-
-def survey(connection: sqlite3.Connection, about: About) -> JournalState:
-    """The state of a journal all of whose records check. Cost: all its bytes, once. Raises `Broken`."""
-    start, edition, seal = base(connection, about)
-    covered = "SELECT count(*) FROM record WHERE number <= ?"
-    [[below]] = connection.execute(covered, (start.number,)).fetchall()
-    if below:
-        raise Broken(f"{below} records are there that the snapshot stands for")
-    last, since, chain = start.number, start.number, start.chain
-    for number, written_after, _, _, link in rows(connection, start):
-        group = max(written_after, start.number)  # a snapshot may stand for a part of a transaction
-        if group not in (since, last):
-            raise Broken(f"record {number} is in no transaction")
-        last, since, chain = number, group, link
-    return JournalState(about.instance, start, edition, seal, Place(last, chain), since)
-
-
 def recovered(connection: sqlite3.Connection, state: JournalState) -> bool:
     """Whether a journal that was found in a state, and has since been recovered by SQLite, is in that state.
 
@@ -219,7 +130,7 @@ def recovered(connection: sqlite3.Connection, state: JournalState) -> bool:
         return False
     if ends != ((last - first, first + 1, last) if last > first else (0, None, None)):
         return False
-    return chain_at(connection, state.base, last) == state.last.chain
+    return journal_schema.chain_at(connection, state.base, last) == state.last.chain
 
 
 def disagreement(connection: sqlite3.Connection, state: JournalState, head: Head | None) -> str | None:
@@ -234,12 +145,12 @@ def disagreement(connection: sqlite3.Connection, state: JournalState, head: Head
         return "the head file is that of another copy"
     last = state.last.number
     if head.number > last:
-        return missing(last, head)
+        return journal_schema.missing(last, head)
     if head.edition > state.edition or (head.edition == state.edition and head.seal != state.seal):
         return f"the snapshot through record {head.through}, which was durable, is missing"
     if head.number >= state.base.number:
         try:
-            check_record(connection, state.base, head)
+            journal_schema.check_record(connection, state.base, head)
         except Broken as broken:
             return str(broken)
     if head.mode != "full" or (head.number, head.edition) == (last, state.edition):
@@ -249,33 +160,6 @@ def disagreement(connection: sqlite3.Connection, state: JournalState, head: Head
     if appended or compacted:
         return None
     return f"the head file is more than a transaction behind, at record {head.number} of {last}"
-
-
-def missing(last: int, head: Head) -> str:
-    """What is said where the records end before the head."""
-    return f"records {last + 1} to {head.number}, which were durable, are missing"
-
-
-def check_record(connection: sqlite3.Connection, start: Place, head: Head) -> None:
-    """Raise `Broken` where the record of the head is another one than was durable."""
-    if chain_at(connection, start, head.number) != head.chain:
-        raise Broken(f"record {head.number} is not the one that was durable")
-
-
-def chain_at(connection: sqlite3.Connection, start: Place, number: int) -> bytes | None:
-    """The hash that a record carries, or that the records begin with; None where there is no such record."""
-    if number == start.number:
-        return start.chain
-    row = connection.execute("SELECT chain FROM record WHERE number = ?", (number,)).fetchone()
-    return row[0] if row else None
-
-
-def reach(connection: sqlite3.Connection, about: About) -> tuple[Place, int]:
-    """Where the records begin, and the number of the last. Cost: nothing is checked, so it is small."""
-    row = connection.execute("SELECT through, chain FROM snapshot").fetchone()
-    first = Place(*row) if row else Place(0, journal_schema.genesis(about.application, about.identity))
-    [[last]] = connection.execute("SELECT max(number) FROM record").fetchall()
-    return first, first.number if last is None else int(last)
 
 
 @dataclass(frozen=True)
@@ -339,4 +223,170 @@ def look(connection: sqlite3.Connection, about: About) -> JournalState:
     [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise Broken(f"SQLite says: {said.replace(chr(10), ' ')}")
-    return survey(connection, about)
+    return journal_schema.survey(connection, about)
+
+
+Fill = Callable[[sqlite3.Connection], None]
+
+
+def make(files: Files, application: str, disk: Disk) -> None:
+    """A new journal, empty. Raises `JournalError` where there are traces of one that is gone."""
+    try:
+        head = journal_files.read(files.head)
+        gone = head is not None and (head.number, head.edition) != (0, 0)
+    except journal_files.BadHead:
+        gone = True
+    if gone or (files.wal.exists() and files.wal.stat().st_size):
+        hint = "restore a backup, or move what is left of it away"
+        raise JournalError("is gone, but what lies beside it is there", file=str(files.database), hint=hint)
+    about = About(application, os.urandom(16), os.urandom(16), journal_schema.version())
+    build(files, lambda connection: journal_schema.create(connection, about), disk)
+
+
+def backup(reader: Reader, path: AnyPath) -> int:
+    """Copy what a reader sees, as a new instance; the number of its last record.
+
+    Raises `JournalError` where something is there.
+    """
+    files = Files(Path(path))
+    if files.database.exists() or files.head.exists():
+        hint = "choose another place: a backup replaces nothing"
+        raise JournalError("exists already", file=str(files.database), hint=hint)
+
+    def fill(connection: sqlite3.Connection) -> None:
+        reader.copy_to(connection)
+        rename(connection)
+
+    return build(files, fill, DISK).last.number
+
+
+def rename(connection: sqlite3.Connection) -> None:
+    """Make a copy known as one."""
+    connection.execute("UPDATE about SET value = ? WHERE name = 'instance'", (os.urandom(16),))
+
+
+def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
+    """Put a journal at `files` that `fill` writes; what lies there is replaced. The state of it."""
+    new = files.new()
+    try:
+        with closing(disk.connect(new.database, "rwc")) as connection:
+            fill(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            about = journal_schema.identify(connection, files.database, None)
+            state = journal_schema.survey(connection, about)
+        head = Head(
+            *(0, about.schema, "full", about.instance, *state.last),
+            *(state.base.number, state.edition, state.seal),
+        )
+        HeadFile.create(disk, new.head, head).close()
+        files.wal.unlink(missing_ok=True)
+        files.shm.unlink(missing_ok=True)
+        disk.rename(new.head, files.head)
+        disk.rename(new.database, files.database)
+    except (sqlite3.Error, OSError) as error:
+        raise JournalError(f"cannot be written: {error}", file=str(files.database)) from None
+    finally:
+        files.new()
+    return state
+
+
+@dataclass(frozen=True)
+class FsckReport:
+    """What a check found, and what a repair did.
+
+    `first` and `last` are the numbers of the records that check (`last < first`: there are none), `through`
+    that of the snapshot before them, None without one. `dropped` counts the frames of a last transaction that
+    a crash cut short: no fault. `lost` is the last number that is known to have been durable and is no more.
+    """
+
+    application: str
+    schema: int
+    first: int
+    last: int
+    through: int | None
+    dropped: int
+    faults: tuple[str, ...]
+    lost: int | None
+    copy: str | None
+    repaired: bool
+
+
+def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> FsckReport:
+    """Check all of a journal; with `repair` cut it where it stops being what was written.
+
+    Without `repair` nothing is changed. A repair first keeps a copy of all files, then puts in their place a
+    journal, of a new instance, of the snapshot and of the records after it as far as their chain holds.
+    Raises `LockedJournal` while somebody writes it, `JournalError` for what is no journal, `DamagedJournal`
+    where nothing can be saved. Cost: all bytes are read.
+    """
+    files = Files(Path(path))
+    files.must_be_journal()
+    lock = Lock(files.lock, files.database, reading=not repair)
+    try:
+        with files.readable() as seen:
+            findings = examine(seen, None, disk)
+            about, (first, good) = findings.about, _good(seen, disk, findings.about)
+        durable = findings.head.number if findings.head else good.number
+        if about is None or first is None or (repair and findings.faults and not good.number and durable):
+            faults = findings.faults or ("the snapshot does not check",)
+            hint = "nothing can be saved of it: restore a backup"
+            raise DamagedJournal(
+                faults, file=str(path), copy=files.try_to_keep() if repair else None, hint=hint
+            )
+        copy = None
+        if repair and findings.faults:
+            copy = files.keep()
+            _cut(files, disk, about, good)
+        return FsckReport(
+            application=about.application,
+            schema=about.schema,
+            first=first.number + 1,
+            last=good.number,
+            through=first.number or None,
+            dropped=findings.dropped,
+            faults=findings.faults,
+            lost=durable if durable > good.number else None,
+            copy=copy,
+            repaired=copy is not None,
+        )
+    finally:
+        lock.release()
+
+
+def _good(files: Files, disk: Disk, about: About | None) -> tuple[Place | None, Place]:
+    """Where the records begin (None: nowhere), and the last of them up to which the chain holds."""
+    first, good = None, Place(0, b"")
+    if about is not None:
+        try:
+            with closing(disk.connect(files.database, "ro")) as connection:
+                first = good = journal_schema.base(connection, about)[0]
+                for record, _, chain in journal_schema.walk(connection, first):
+                    good = Place(record.number, chain)
+        except (Broken, sqlite3.DatabaseError):
+            pass
+    return first, good
+
+
+def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
+    """Build the journal anew from what is good."""
+    if about.schema != journal_schema.version():
+        hint = "repair it with the version of this program that wrote it"
+        raise JournalError(f"is of the older version {about.schema}", file=str(files.database), hint=hint)
+
+    def fill(connection: sqlite3.Connection) -> None:
+        journal_schema.create(connection, about)
+        rename(connection)
+        with closing(disk.connect(files.database, "ro")) as damaged:
+            row = damaged.execute("SELECT * FROM snapshot").fetchone()
+            connection.execute("BEGIN IMMEDIATE")
+            if row is not None:
+                connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
+            start = journal_schema.base(connection, about)[0]
+            whole = journal_schema.walk(damaged, start, good.number) if good != start else ()
+            for record, since, chain in whole:
+                values = (record.number, since, record.kind, record.payload, chain)
+                connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)
+            connection.execute("COMMIT")
+
+    build(files, fill, disk)

@@ -22,7 +22,9 @@ from tempfile import TemporaryDirectory
 
 from microcosm.errors import JournalError, LockedJournal, MicrocosmError
 from microcosm.files import require_posix
-from microcosm.replica.journal.schema import APPLICATION_ID
+
+APPLICATION_ID = 0x6D636A6C
+"""In the header of the database: it is a journal of ours."""
 
 PRIVATE = 0o600
 """Who may read what is in a journal: its owner."""

@@ -29,8 +29,7 @@ from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal import upkeep as journal_make
-from microcosm.replica.journal.examine import disagreement, examine, look
+from microcosm.replica.journal.examine import backup, disagreement, examine, look, make
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
@@ -96,7 +95,7 @@ class Journal:
         lock = Lock(files.lock, files.database)
         try:
             if create and not files.database.exists():
-                journal_make.make(files, application, disk)
+                make(files, application, disk)
             findings = examine(files, application, disk)
             if findings.faults:
                 hint = "`microcosm replica fsck` says more, and cuts with --repair; or restore a backup"
@@ -203,7 +202,7 @@ class Journal:
         Commits go on meanwhile. The copy is a journal like any other, of another instance.
         """
         self._check_open()
-        return journal_make.backup(self._reader, path)
+        return backup(self._reader, path)
 
     def close(self) -> None:
         """Bring everything into the database and let go of it."""

@@ -15,11 +15,10 @@ from time import monotonic
 
 from microcosm.errors import DamagedJournal, JournalError, ReplicaError
 from microcosm.files import AnyPath
-from microcosm.replica.journal import examine as journal_examine
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.examine import Broken, Place
 from microcosm.replica.journal.files import DISK, Disk, Files
+from microcosm.replica.journal.schema import Broken, Place
 from microcosm.replica.store import APPLICATION, LogRecord
 
 PIECE = 1 << 20
@@ -83,7 +82,7 @@ class Reader:
     def last(self) -> int:
         """The number of the last record."""
         with self._look() as connection:
-            return journal_examine.reach(connection, self._about)[1]
+            return journal_schema.reach(connection, self._about)[1]
 
     def records(self, after: int = 0, through: int | None = None) -> Iterator[LogRecord]:
         """The records of this moment above `after`, in order, up to the number `through` if it is given.
@@ -92,16 +91,16 @@ class Reader:
         are read: then begin again, with the snapshot.
         """
         with self._look() as connection:
-            first, last = journal_examine.reach(connection, self._about)
+            first, last = journal_schema.reach(connection, self._about)
             at = max(after, first.number)
             until = last if through is None else min(through, last)
-            start = Place(at, journal_examine.chain_at(connection, first, at) or b"")
+            start = Place(at, journal_schema.chain_at(connection, first, at) or b"")
         return self._pieces(start, until)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The latest snapshot, its seal checked."""
         with self._look() as connection:
-            journal_examine.base(connection, self._about)
+            journal_schema.base(connection, self._about)
             row = connection.execute("SELECT through, content FROM snapshot").fetchone()
         return None if row is None else (row[0], row[1])
 
@@ -123,10 +122,10 @@ class Reader:
             piece: list[LogRecord] = []
             with self._look() as connection:
                 end, size = monotonic() + self._max_age, 0
-                if journal_examine.reach(connection, self._about)[0].number > at.number:
+                if journal_schema.reach(connection, self._about)[0].number > at.number:
                     hint = "begin again, with the snapshot"
                     raise JournalError("was compacted while it was read", file=self._name, hint=hint)
-                for record, _, chain in journal_examine.walk(connection, at, until):
+                for record, _, chain in journal_schema.walk(connection, at, until):
                     piece.append(record)
                     size += len(record.payload)
                     at = Place(record.number, chain)
@@ -140,11 +139,11 @@ class Reader:
         with self._look() as connection:
             if head.instance != self._about.instance:
                 raise Broken("the head file is that of another copy")
-            first, last = journal_examine.reach(connection, self._about)
+            first, last = journal_schema.reach(connection, self._about)
             if head.number > last:
-                raise Broken(journal_examine.missing(last, head))
+                raise Broken(journal_schema.missing(last, head))
             if head.number >= first.number:
-                journal_examine.check_record(connection, first, head)
+                journal_schema.check_record(connection, first, head)
 
     def _head(self) -> journal_files.Head:
         """The head file; it may be read in the middle of a write, so a bad one is read again."""

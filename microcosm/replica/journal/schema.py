@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from microcosm.errors import JournalError
-
-APPLICATION_ID = 0x6D636A6C
-"""In the header of the database: it is a journal of ours."""
+from microcosm.errors import JournalError, MicrocosmError
+from microcosm.replica.journal.files import APPLICATION_ID, Head
+from microcosm.replica.store import LogRecord
 
 TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
@@ -116,3 +116,119 @@ def seal(through: int, edition: int, chain: bytes, content: bytes) -> bytes:
     hashed.update(through.to_bytes(8) + edition.to_bytes(8))
     hashed.update(content)
     return hashed.digest()
+
+
+ROWS = "SELECT number, since, CAST(kind AS BLOB), payload, chain FROM record"
+ROW_TYPES = (int, int, bytes, bytes, bytes)
+Row = tuple[int, int, bytes, bytes, bytes]
+NO_SEAL = bytes(HASH_SIZE)
+"""In place of the seal of a snapshot, where there is none."""
+
+
+class Broken(MicrocosmError):
+    """The chain does not hold, or a row is not of the form that was written; the text says where."""
+
+
+class Place(NamedTuple):
+    """Where a chain is: at the record `number`, whose hash is `chain`."""
+
+    number: int
+    chain: bytes
+
+
+class JournalState(NamedTuple):
+    """How far a journal goes: its snapshot, its last record, and the record before the last transaction."""
+
+    instance: bytes
+    base: Place
+    edition: int
+    seal: bytes
+    last: Place
+    since: int
+
+
+def base(connection: sqlite3.Connection, about: About) -> tuple[Place, int, bytes]:
+    """Where the records begin, and the edition and seal of the snapshot before them. Raises `Broken`."""
+    row = connection.execute("SELECT through, edition, chain, seal, content FROM snapshot").fetchone()
+    if row is None:
+        return Place(0, genesis(about.application, about.identity)), 0, NO_SEAL
+    through, edition, chain, sealed, content = row
+    if tuple(map(type, row)) != ROW_TYPES or min(through, edition) < 0:
+        raise Broken("the snapshot does not check")
+    if seal(through, edition, chain, content) != sealed:
+        raise Broken("the snapshot does not check")
+    return Place(through, chain), edition, sealed
+
+
+def rows(connection: sqlite3.Connection, start: Place, until: int | None = None) -> Iterator[Row]:
+    """The rows (`ROWS`) of the records after `start` up to `until`, in order. Raises `Broken`.
+
+    Cost: some microseconds a record; all that is read of a journal comes through here, when it is opened too.
+    """
+    last, before = start
+    # A limit, and not a bound of the numbers: what lies beyond may be on a page that cannot be read.
+    query = f"{ROWS} WHERE number > ? ORDER BY number LIMIT ?"
+    for row in connection.execute(query, (last, -1 if until is None else until - last)):
+        number, since, kind, payload, chain = row
+        last += 1
+        if number != last or (type(number), type(since)) != (int, int):
+            raise Broken(f"record {last} is missing or has no form")
+        if type(kind) is not bytes or type(payload) is not bytes or type(chain) is not bytes:
+            raise Broken(f"record {last} is missing or has no form")
+        if not 0 <= since < number or link(before, number, kind, payload) != chain:
+            raise Broken(f"the chain breaks at record {number}")
+        yield row
+        before = chain
+    if until is not None and last != until:
+        raise Broken(f"record {last + 1} is missing")
+
+
+def walk(
+    connection: sqlite3.Connection, start: Place, until: int | None = None
+) -> Iterator[tuple[LogRecord, int, bytes]]:
+    """The records after `start` up to `until`, each with its `since` and its hash. Raises `Broken`."""
+    for number, since, kind, payload, chain in rows(connection, start, until):
+        yield LogRecord(number, kind.decode(), payload), since, chain
+
+
+def survey(connection: sqlite3.Connection, about: About) -> JournalState:
+    """The state of a journal all of whose records check. Cost: all its bytes, once. Raises `Broken`."""
+    start, edition, seal = base(connection, about)
+    covered = "SELECT count(*) FROM record WHERE number <= ?"
+    [[below]] = connection.execute(covered, (start.number,)).fetchall()
+    if below:
+        raise Broken(f"{below} records are there that the snapshot stands for")
+    last, since, chain = start.number, start.number, start.chain
+    for number, written_after, _, _, link in rows(connection, start):
+        group = max(written_after, start.number)  # a snapshot may stand for a part of a transaction
+        if group not in (since, last):
+            raise Broken(f"record {number} is in no transaction")
+        last, since, chain = number, group, link
+    return JournalState(about.instance, start, edition, seal, Place(last, chain), since)
+
+
+def missing(last: int, head: Head) -> str:
+    """What is said where the records end before the head."""
+    return f"records {last + 1} to {head.number}, which were durable, are missing"
+
+
+def check_record(connection: sqlite3.Connection, start: Place, head: Head) -> None:
+    """Raise `Broken` where the record of the head is another one than was durable."""
+    if chain_at(connection, start, head.number) != head.chain:
+        raise Broken(f"record {head.number} is not the one that was durable")
+
+
+def chain_at(connection: sqlite3.Connection, start: Place, number: int) -> bytes | None:
+    """The hash that a record carries, or that the records begin with; None where there is no such record."""
+    if number == start.number:
+        return start.chain
+    row = connection.execute("SELECT chain FROM record WHERE number = ?", (number,)).fetchone()
+    return row[0] if row else None
+
+
+def reach(connection: sqlite3.Connection, about: About) -> tuple[Place, int]:
+    """Where the records begin, and the number of the last. Cost: nothing is checked, so it is small."""
+    row = connection.execute("SELECT through, chain FROM snapshot").fetchone()
+    first = Place(*row) if row else Place(0, genesis(about.application, about.identity))
+    [[last]] = connection.execute("SELECT max(number) FROM record").fetchall()
+    return first, first.number if last is None else int(last)

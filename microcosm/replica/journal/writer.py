@@ -11,8 +11,9 @@ from time import perf_counter
 from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.examine import Broken, JournalState, Place, disagreement, look, recovered
+from microcosm.replica.journal.examine import disagreement, look, recovered
 from microcosm.replica.journal.files import Disk, Files, FilesInPlace, Head, HeadFile
+from microcosm.replica.journal.schema import Broken, JournalState, Place
 from microcosm.replica.store import check_reach
 
 

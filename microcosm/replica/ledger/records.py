@@ -31,12 +31,10 @@ import msgpack
 
 from microcosm.errors import Malformed
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import Chains, Segment, leaf, read_segment
+from microcosm.replica.ledger.chain import Author, Chains, Segment, leaf, read_proof, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution, NewerEvolution, read, run_of
-from microcosm.replica.ledger.fork_proof import read_proof
 from microcosm.replica.ledger.ledger import Delta, Ledger
-from microcosm.replica.ledger.signing import Author
 from microcosm.replica.store import Store
 
 OWN = (

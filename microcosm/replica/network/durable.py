@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
-from microcosm.replica.network.membership import Fence, check_name
+from microcosm.replica.network.keys import check_name
 from microcosm.replica.network.process import (
     ACK,
     BIND,
@@ -41,6 +41,7 @@ from microcosm.replica.network.process import (
     SEND,
     DeliveredMessage,
     Effects,
+    Fence,
     Input,
     MessageId,
     Process,

@@ -32,11 +32,18 @@ from microcosm.replica.network.handshake import (
     Handshake,
     opened,
 )
-from microcosm.replica.network.keys import Keyring
-from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.keys import (
+    CONTENT,
+    EXCHANGE,
+    GREETING,
+    OVERHEAD,
+    Destination,
+    Keyring,
+    Sealer,
+    tag,
+)
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.sealing import CONTENT, EXCHANGE, GREETING, OVERHEAD, Destination, Sealer, tag
+from microcosm.replica.network.process import Fence, MessageId
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import (
     COPY_BYTES,

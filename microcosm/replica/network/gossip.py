@@ -7,12 +7,15 @@ learns it by comparing: every interval some members are asked what they know, ea
 
 Between two pushes is a pause that grows with the members, and what is learnt meanwhile goes together. So the
 packets that a member sends in a second are bounded, however many events there are.
+
+And whom it heeds: who says what no replica of this program says is not listened to for a while (`Suspects`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
+from typing import NamedTuple
 
 from microcosm.replica.ledger.dots import Dot, Dots
 from microcosm.replica.network.peer import NEVER
@@ -133,3 +136,31 @@ class Gossip:
 
     def _ask(self, name: str) -> Iterator[tuple[str, bytes]]:
         return ((name, message) for message in self._replica.exchange.begin(name))
+
+
+class Suspect(NamedTuple):
+    """A member that said what no replica of this program says: what, how often, and until when it is not
+    heeded."""
+
+    why: str
+    times: int
+    until: float
+
+
+class Suspects:
+    """Members whose exchanges are not heeded for a while, twice as long each time; their messages are."""
+
+    LONGEST = 3600.0
+
+    def __init__(self) -> None:
+        self.found: dict[str, Suspect] = {}
+
+    def blame(self, name: str, why: str, now: float, *, heed: bool = False) -> None:
+        """A member has said something wrong; with `heed` it is named, and heeded all the same."""
+        times = self.found[name].times + 1 if name in self.found else 1
+        wait = 0.0 if heed else min(self.LONGEST, 2.0 ** min(times, 16))
+        self.found[name] = Suspect(why, times, now + wait)
+
+    def heeds(self, name: str, now: float) -> bool:
+        """Whether what a member says of its knowledge is looked at."""
+        return name not in self.found or now >= self.found[name].until

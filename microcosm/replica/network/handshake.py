@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 from microcosm.replica import exchange_messages
 from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.peer import NEVER, Peer, PeerSession
-from microcosm.replica.network.sealing import (
+from microcosm.replica.network.keys import (
     CONTENT,
     EXCHANGE,
     GREETING,
@@ -29,6 +27,8 @@ from microcosm.replica.network.sealing import (
     header_of,
     unsealed,
 )
+from microcosm.replica.network.peer import NEVER, Peer, PeerSession
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.wire import Greeting, packed, read_greeting
 
 GREET_FIRST, GREET_LAST = 0.1, 5.0

@@ -22,8 +22,8 @@ from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
-from microcosm.replica.network.membership import Fence, Member
-from microcosm.replica.network.sealing import OVERHEAD, ReplayWindow
+from microcosm.replica.network.keys import OVERHEAD, ReplayWindow
+from microcosm.replica.network.process import Fence, Member
 from microcosm.replica.network.wire import (
     COPY_BYTES,
     FENCE_BYTES,

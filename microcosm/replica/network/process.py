@@ -1,8 +1,12 @@
-"""What a replica must not forget about its messages: a function of the inputs, in their order.
+"""What a replica must not forget about its messages and members: a function of the inputs, in their order.
 
 `Process` does no I/O and keeps no time. `apply` takes one input, a plain tuple, and says what follows from
 it: packets for members, and letters for the application. Applying the same inputs again gives the same state,
 so the log of a replica is the list of its inputs, and a snapshot the plain value of `state`.
+
+A member is a name with an address. Whoever answers there first is bound to the name, by its *incarnation*:
+the number of one unbroken memory. A replica that lost its memory is somebody else, and has to say so with
+another incarnation; it is not let in before the old one is *fenced*: refused for good.
 
 **Eviction.** Some process will wait for ever for the acks and permits of one that never comes back. What
 waits may be let go as follows. A process that fences an incarnation writes that down, refuses from then on
@@ -18,13 +22,101 @@ cannot be reached holds up only what goes to itself. Lists of members need not a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from microcosm.errors import ReplicaError
 from microcosm.protocol.hybrid.durable import HybridDurable
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
-from microcosm.replica.network.membership import Fence, Member, Membership
+
+
+class Fence(NamedTuple):
+    """An incarnation of a name of which nothing is ever accepted again."""
+
+    name: str
+    incarnation: int
+
+
+@dataclass(slots=True)
+class Member:
+    """One peer, by the number that the protocol knows it by; never used for another."""
+
+    number: int
+    name: str
+    host: str
+    port: int
+    incarnation: int | None = None
+    """None until the first contact."""
+    confirmed: set[Fence] = field(default_factory=set)
+    """The fences that it is known to keep, durably."""
+    boot: int = 0
+    """Its newest start that is known, and the hash that it told of it."""
+    life: bytes = b""
+    starts_of: int | None = None
+    """The incarnation that these are of, where this replica was renewed and has not met it since."""
+
+    @property
+    def remembered(self) -> int | None:
+        """The incarnation that what is remembered of it is of; None if none was ever met."""
+        return self.starts_of if self.incarnation is None else self.incarnation
+
+
+class Membership:
+    """Members by number and by name, and the fences. Every change comes from `Process`, which logs it."""
+
+    def __init__(self) -> None:
+        self.members: dict[int, Member] = {}
+        self.named: dict[str, Member] = {}
+        self.fences: dict[Fence, None] = {}
+        """In the order in which they were learned."""
+        self.next = 1
+
+    def __contains__(self, number: object) -> bool:
+        return number in self.members
+
+    def add(self, name: str, host: str, port: int) -> Member:
+        """A new member, or another address for one that is there."""
+        member = self.named.get(name)
+        if member is None:
+            member = Member(self.next, name, host, port)
+            self.next += 1
+            self.members[member.number] = self.named[name] = member
+        else:
+            member.host, member.port = host, port
+        return member
+
+    def drop(self, number: int) -> None:
+        """The number is nobody's any more."""
+        del self.named[self.members.pop(number).name]
+
+    def of(self, name: str) -> Member:
+        """The member of a name. Raises `ReplicaError` where there is none."""
+        try:
+            return self.named[name]
+        except KeyError:
+            raise ReplicaError(f"{name!r} is no member; `replica member add` makes it one") from None
+
+    def talks(self, number: int) -> bool:
+        """Whether messages may go to a member: it keeps every fence that is kept here."""
+        member = self.members.get(number)
+        return member is not None and len(member.confirmed) == len(self.fences)
+
+    def unconfirmed(self, number: int) -> list[Fence]:
+        """The fences that a member is not known to keep, in the order in which they were learned here."""
+        confirmed = self.members[number].confirmed
+        return [fence for fence in self.fences if fence not in confirmed]
+
+    def _check(self) -> None:
+        assert {m.number: m.name for m in self.members.values()} == {
+            m.number: n for n, m in self.named.items()
+        }
+        assert all(number < self.next for number in self.members)
+        for member in self.members.values():
+            assert member.confirmed <= self.fences.keys()
+            assert member.incarnation is None or Fence(member.name, member.incarnation) not in self.fences
+
 
 ME = 0
 """The number by which a process knows itself."""

@@ -21,8 +21,7 @@ from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import MessageId
+from microcosm.replica.network.process import Fence, MessageId
 from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
 
 BATCH = 16

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from microcosm.protocol.packets import natural, naturals
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import NOTHING_KNOWN, LastKnown
+from microcosm.replica.network.process import NOTHING_KNOWN, Fence, LastKnown
 
 VERSIONS = (1,)
 """The versions of packets that this program reads and writes, oldest first. A greeting is of the oldest."""

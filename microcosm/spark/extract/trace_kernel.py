@@ -140,7 +140,7 @@ def plain(table: pa.Table, several: bool) -> Plain:
     """What is found of the traces in a table, the events of each of which stand together.
 
     Columns: `trace process seq kind message to file line`, of which `to` may be missing, `chosen` and those
-    of `plain_events.OTHERS`. `several` puts the trace before names. Cost: some sorting of the events, and a
+    of `OTHERS`. `several` puts the trace before names. Cost: some sorting of the events, and a
     few array operations for each step of the longest chain of messages.
     """
     events = PlainEvents(table, several)

@@ -35,14 +35,12 @@ from microcosm.spark.io.inputs import PARQUET, Piece, has_cuts, json_rows, local
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated
-from microcosm.traces.formats.left_out import SHARED, LeftOut
-from microcosm.traces.formats.lives import SHARED as LIVES
-from microcosm.traces.formats.lives import EachByItsLife
+from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, LeftOut
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.json_text import BadLine, json_object
 from microcosm.traces.text.lines import Lines, open_lines
+from microcosm.traces.text.values import BadLine, json_object
 
 OWN = "jsonl"
 """The format whose files are read in pieces."""

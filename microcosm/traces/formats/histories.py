@@ -27,10 +27,9 @@ from microcosm.traces.event import TraceEvent, writable
 from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.edn import edn, shown
-from microcosm.traces.text.json_text import BadLine, json_text
 from microcosm.traces.text.json_units import units
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine, edn, json_text, shown
 
 JEPSEN = "jepsen"
 _LOOKED_AT = 200

@@ -26,12 +26,11 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, check_names, meant
-from microcosm.traces.formats.lives import Lives
+from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, Lives, check_names, meant
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine, json_object, why_bad
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine, json_object, why_bad
 
 NAME = "jsonl"
 

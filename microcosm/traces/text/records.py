@@ -1,23 +1,23 @@
-"""What a text log is made of (records, other lines, boundaries), and the layouts that need no pattern.
+"""What a text log is made of (records, other lines, boundaries), and records by a regular expression.
 
-Such a layout is read in one pass, its cost linear in the text.
-
-    event first             clock first             one line
-    Sending a request       client {"client": 2}    [INFO] [app/client] {"client": 2} Sending a request
-    client {"client": 2}    Sending a request
-
-The first two are ShiViz's and GoVector's, the third is how Akka's logger puts it: there the process
-is the last word before the clock (or the last part of a path there) and must be one of its entries.
-Every line that is a process and a clock is an event, whether it has a text or not.
+The user gives one, as for ShiViz: it has JavaScript groups `(?<host>…)` and may span lines; with a group
+`clock` its records are those of ShiViz, without one a plain log's. The text is gone through in windows of
+lines, so memory is bounded; a record may span `SPAN` of them (fewer where they are very long). Records begin
+lines, unless the first window in which there is any has them elsewhere only: then they may stand anywhere,
+several in a line. Where none is given, one can be guessed that reads the first line.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
+from microcosm.errors import TextError
 from microcosm.traces.event import NOTHING, as_clock, writable
 from microcosm.traces.report import Report
 
@@ -123,135 +123,6 @@ def _json(text: str) -> object:
         return None
 
 
-_BRACES = 8
-"""So many braces in a line are tried as the beginning of its clock."""
-
-_CLOCK = re.compile(r'\{\s*\\*"[^"]*"\s*:\s*-?\d')
-_decode_at = json.JSONDecoder().raw_decode
-
-Shape = Callable[[Iterator[tuple[int, str]], Delimiter], Iterator[Item]]
-
-
-def clock_line(text: str) -> tuple[str, dict[str, int]] | None:
-    """The process and the clock of a line that is `process {clock}`, else None."""
-    at = text.find(" ")
-    if at <= 0 or not text.startswith("{", at + 1):
-        return None
-    host, clock = text[:at], clock_of(text[at + 1 :].rstrip())
-    return None if clock is None or host.isspace() or not writable(host) else (host, clock)
-
-
-def event_first(lines: Iterator[tuple[int, str]], delimiter: Delimiter) -> Iterator[Item]:
-    """Records of two lines, the text before the process and its clock."""
-    held: tuple[int, str] | None = None
-    for number, text in lines:
-        boundary = delimiter.at(number, text) if delimiter.explicit else None
-        found = clock_line(text) if boundary is None else None
-        if found is not None:
-            if held is None:
-                yield Record(number, *found, "", bare=True)
-            else:
-                yield Record(held[0], *found, held[1].rstrip())
-            held = None
-            continue
-        if held is not None:
-            yield _left(held, delimiter)
-        held = (number, text) if boundary is None else None
-        if boundary is not None:
-            yield boundary
-    if held is not None:
-        yield _left(held, delimiter)
-
-
-def clock_first(lines: Iterator[tuple[int, str]], delimiter: Delimiter) -> Iterator[Item]:
-    """Records of two lines, the process and its clock before the text."""
-    held: tuple[int, str, dict[str, int]] | None = None
-    for number, text in lines:
-        boundary = delimiter.at(number, text) if delimiter.explicit else None
-        found = clock_line(text) if boundary is None else None
-        if held is not None:
-            bare = found is not None or boundary is not None
-            yield Record(*held, "" if bare else text.rstrip(), bare)
-            if not bare:
-                held = None
-                continue
-        held = None if found is None else (number, *found)
-        if boundary is not None:
-            yield boundary
-        elif found is None:
-            yield _left((number, text), delimiter)
-    if held is not None:
-        yield Record(*held, "", bare=True)
-
-
-def one_line(lines: Iterator[tuple[int, str]], delimiter: Delimiter) -> Iterator[Item]:
-    """Records of one line, the clock in its middle; what is before the clock becomes `prefix`."""
-    for number, text in lines:
-        boundary = delimiter.at(number, text) if delimiter.explicit else None
-        yield boundary or _inline(number, text) or _left((number, text), delimiter)
-
-
-SHAPES: tuple[Shape, ...] = (event_first, clock_first, one_line)
-"""In this order of preference, when the text does not tell."""
-
-
-def likeliest(lines: list[tuple[int, str]], delimiter: Delimiter, cut: bool) -> Shape:
-    """The shape that leaves the least text over.
-
-    `cut` says that more lines follow, so that the last one may lack its other half.
-    """
-
-    def cost(shape: Shape) -> tuple[bool, int]:
-        items = list(shape(iter(lines), delimiter))
-        if cut and items and _over(items[-1]):
-            items.pop()
-        return not any(isinstance(item, Record) for item in items), sum(map(_over, items))
-
-    return min(SHAPES, key=cost)
-
-
-def damaged_clock_line(text: str) -> bool:
-    """Whether a line begins as a process and its clock, but the clock cannot be read."""
-    at = text.find(" ")
-    return at > 0 and text.startswith("{", at + 1) and has_clock(text) and clock_line(text) is None
-
-
-def has_clock(text: str) -> bool:
-    """Whether a line holds something like a clock in JSON, perhaps escaped once more, perhaps damaged."""
-    return _CLOCK.search(text) is not None
-
-
-def _over(item: Item) -> bool:
-    return (isinstance(item, Left) and not item.text.isspace() and item.text != "") or (
-        isinstance(item, Record) and item.bare
-    )
-
-
-def _left(line: tuple[int, str], delimiter: Delimiter) -> Left | Boundary:
-    return (None if delimiter.explicit else delimiter.at(*line)) or Left(*line)
-
-
-def _inline(number: int, text: str) -> Record | None:
-    at = text.find("{")
-    for _ in range(_BRACES):
-        if at <= 0:
-            break
-        words = text[:at].rsplit(None, 1)
-        try:
-            value, end = _decode_at(text, at)
-        except (ValueError, RecursionError):
-            value = None
-        clock = as_clock(value)
-        if words and clock and all(map(writable, clock)):
-            word = words[-1].strip("[](){}<>|,;:")
-            for host in (word, word.rsplit("/", 1)[-1]):
-                if host in clock:
-                    label = text[end:].strip()
-                    return Record(number, host, clock, label, not label, {"prefix": text[:at].strip()})
-        at = text.find("{", at + 1)
-    return None
-
-
 class Unread:
     """Lines of a file that belong to no record, told of run by run; comments apart, which are none."""
 
@@ -281,3 +152,273 @@ class Unread:
 
 _COMMENT = ("#", "//")
 _NO_RECORD = "belongs to no record", "belong to no record"
+
+
+# -- patterns --------------------------------------------------------------------------------------------
+
+SPAN = 100
+"""Lines that a record may span."""
+
+_WINDOW = 1000
+_WINDOW_CHARACTERS = 4 << 20
+_FEWEST = 8
+"""Lines that are looked at together however long they are."""
+_OWN = ("host", "clock", "event")
+PLAIN_GROUPS = ("host", "process", "event", "message", "to", "kind", "seq", "time")
+"""What the groups of a pattern without a clock mean; any other group is an attribute."""
+
+
+def compiled(pattern: str, file: str, line: int | None = None) -> re.Pattern[str]:
+    r"""A regular expression in JavaScript's or Python's notation, `^` and `$` at the ends of lines.
+
+    Raises `TextError` with a caret; `file` and `line` say where the expression stands.
+
+    >>> dict(compiled(r"(?<host>\S*) (?<clock>{.*})", "--pattern").groupindex)
+    {'host': 1, 'clock': 2}
+    """
+    python, origins = _as_python(pattern)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of what JavaScript takes as it stands
+            return re.compile(python, re.MULTILINE)
+    except re.error as error:
+        at = None if error.pos is None else origins[min(error.pos, len(origins) - 1)]
+        raise _bad(pattern, error.msg, at, file, line) from None
+    except (OverflowError, RecursionError) as error:
+        raise _bad(pattern, str(error), None, file, line) from None
+
+
+def record_pattern(pattern: str, file: str, line: int | None = None) -> re.Pattern[str]:
+    """The expression for the records of a log, which must have the groups `host` and `clock`.
+
+    Raises `TextError`, also where one is missing.
+    """
+    expression = compiled(pattern, file, line)
+    missing = [name for name in ("host", "clock") if name not in expression.groupindex]
+    if missing:
+        groups = " and ".join(f"(?<{name}>…)" for name in missing)
+        raise _bad(pattern, f"the pattern has no group {groups}", None, file, line)
+    return expression
+
+
+def plain_pattern(pattern: str) -> re.Pattern[str]:
+    """The expression for the records of a log without clocks, which must have one of the groups of an event.
+
+    Raises `TextError`, also where it has none, and where it has `host` and `process`.
+    """
+    expression = compiled(pattern, "--pattern")
+    if expression.groupindex.keys().isdisjoint(PLAIN_GROUPS):
+        groups = ", ".join(f"(?<{name}>…)" for name in PLAIN_GROUPS)
+        raise _bad(pattern, f"the pattern has none of the groups {groups}", None, "--pattern", None)
+    if {"host", "process"} <= expression.groupindex.keys():
+        raise _bad(pattern, "`host` and `process` are the same thing: one of them", None, "--pattern", None)
+    return expression
+
+
+def clocked_record(found: re.Match[str], line: int, lines: int) -> Item:
+    """The record of a match, which has a process and a clock."""
+    groups = found.groupdict()
+    host, label = groups["host"], groups.get("event")
+    if not host or not writable(host):
+        return BadRecord(line, "bad-host", "the record names no process", lines)
+    clock = clock_of(groups["clock"] or "")
+    if clock is None:
+        return BadRecord(line, "bad-clock", f"{host}: the vector time cannot be read", lines)
+    more = {name: value for name, value in groups.items() if name not in _OWN and value is not None}
+    return Record(line, host, clock, label or "", not label and "event" in groups, more)
+
+
+def plain_record(found: re.Match[str], line: int, lines: int) -> Item:
+    """The record of a match without a clock: the attributes have what its groups matched.
+
+    It is `bare` where its group `event` is empty though the line goes on.
+    """
+    groups = {name: value for name, value in found.groupdict().items() if value is not None}
+    label = groups.get("event", found[0].strip("\n"))
+    bare = not label and not found.string.startswith("\n", found.end())
+    return Record(line, groups.get("host", groups.get("process", "")), {}, label, bare, groups)
+
+
+def matched(
+    pattern: re.Pattern[str],
+    lines: Iterator[tuple[int, str]],
+    delimiter: Delimiter,
+    record: Callable[[re.Match[str], int, int], Item] = clocked_record,
+) -> Iterator[Item]:
+    """What the lines are by a record pattern. Cost: that of the expression, tried once a line."""
+    windows = _Windows(pattern, record)
+    for number, text in lines:
+        boundary = delimiter.at(number, text)
+        if boundary is not None:
+            yield from windows.through(final=True)
+            yield boundary
+        else:
+            windows.append(number, text)
+            if windows.full:
+                yield from windows.through(final=False)
+    yield from windows.through(final=True)
+
+
+class _Windows:
+    """The lines at hand, and how the pattern is tried on them."""
+
+    def __init__(self, pattern: re.Pattern[str], record: Callable[[re.Match[str], int, int], Item]) -> None:
+        self._pattern = pattern
+        self._record = record
+        self._anchored: bool | None = None
+        """Whether records begin lines; known with the first record."""
+        self._numbers: list[int] = []
+        self._texts: list[str] = []
+        self._size = 0
+
+    @property
+    def full(self) -> bool:
+        count = len(self._texts)
+        return count >= _WINDOW or (self._size > _WINDOW_CHARACTERS and count >= _FEWEST)
+
+    def append(self, number: int, text: str) -> None:
+        self._numbers.append(number)
+        self._texts.append(text)
+        self._size += len(text) + 1
+
+    def through(self, final: bool) -> Iterator[Item]:
+        """What the lines at hand are, but for the last `SPAN` ones when more may come."""
+        count = len(self._texts)
+        limit = count if final else max(count - SPAN, count // 2)
+        text = "\n".join(self._texts) + "\n"
+        starts = list(accumulate((len(line) + 1 for line in self._texts), initial=0))
+        at = offset = 0
+        while offset < starts[limit]:
+            found = self._next(text, starts, at, offset, limit)
+            if found is None:
+                break
+            first = bisect_right(starts, found.start()) - 1
+            yield from self._left(at, first)
+            at, offset = bisect_left(starts, found.end()), found.end()
+            yield self._record(found, self._numbers[first], at - first)
+        yield from self._left(at, limit)
+        at = max(at, limit)
+        del self._numbers[:at], self._texts[:at]
+        self._size = sum(map(len, self._texts)) + len(self._texts)
+
+    def _next(self, text: str, starts: list[int], at: int, offset: int, limit: int) -> re.Match[str] | None:
+        """The first record that begins at line `at` (or, in a line, at `offset`) or later, before `limit`."""
+        if self._anchored is not False:
+            match = self._pattern.match
+            for start in starts[at:limit]:
+                found = match(text, start)
+                if found and found.end() > start:
+                    self._anchored = True
+                    return found
+            if self._anchored:
+                return None
+        found = self._pattern.search(text, offset)
+        while found and found.end() == found.start():
+            found = self._pattern.search(text, found.end() + 1)
+        if found is None or found.start() >= starts[limit]:
+            return None
+        self._anchored = False
+        return found
+
+    def _left(self, start: int, end: int) -> Iterator[Item]:
+        yield from map(Left, self._numbers[start:end], self._texts[start:end])
+
+
+def _as_python(pattern: str) -> tuple[str, list[int]]:
+    r"""The expression in Python's notation, and where each of its characters (and the end) came from."""
+    out: list[str] = []
+    origins: list[int] = []
+    in_class = False
+    at = 0
+    while at < len(pattern):
+        piece = pattern[at]
+        width = 1
+        if piece == "\\":
+            name = re.compile(r"\\k<(\w+)>").match(pattern, at)
+            width = name.end() - at if name and not in_class else 2
+            piece = f"(?P={name[1]})" if name and not in_class else pattern[at : at + 2]
+        elif in_class:
+            in_class = piece != "]"
+        elif piece == "[":
+            in_class = True
+        elif pattern.startswith("(?<", at) and pattern[at + 3 : at + 4] not in ("=", "!"):
+            piece, width = "(?P<", 3
+        out.append(piece)
+        origins.extend(min(at + k, at + width - 1) for k in range(len(piece)))
+        at += width
+    return "".join(out), [*origins, len(pattern)]
+
+
+def _bad(pattern: str, message: str, at: int | None, file: str, line: int | None) -> TextError:
+    hint = r"For example: (?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
+    column = None if at is None else at + 1
+    return TextError(message, file=file, line=line, column=column, text=pattern, hint=hint)
+
+
+# -- guesses ---------------------------------------------------------------------------------------------
+
+_PIECES = (
+    (
+        "time",
+        re.compile(
+            r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( ?(Z|[+-]\d\d:?\d\d))?\]?(?=\s|$)"
+        ),
+    ),
+    ("time", re.compile(r"\[?\d\d:\d\d:\d\d([.,]\d+)?\]?(?=\s|$)")),
+    ("time", re.compile(r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(\.\d+)?(?=\s|$)")),
+    ("time", re.compile(r"\[?\d{9,19}(\.\d+)?\]?(?=\s|$)")),
+    ("time", re.compile(r"\[\s*\d+\.\d+\](?=\s|$)")),
+    (
+        "level",
+        re.compile(
+            r"[\[(<]?(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|SEVERE)[\])>]?:?(?=\s|$)",
+            re.IGNORECASE,
+        ),
+    ),
+    ("thread", re.compile(r"\((Thread-\S*|MainThread|main)\)(?=\s|$)")),
+    ("host", re.compile(r"\[[A-Za-z][\w.@/#:-]*\]:?(?=\s|$)")),
+    ("host", re.compile(r"[A-Za-z][\w.@/#-]*(\[\d+\])?[:>|](?=\s|$)")),
+)
+"""What the beginnings of lines of logs are made of, each once."""
+_BRACKETS = {"[": "]", "(": ")", "<": ">"}
+
+
+def guessed(head: str) -> str:
+    r"""A pattern that reads the first line that is not blank: its time, level and process, and the rest.
+
+    >>> guessed("12:00:01 alice: got the lease\n"), guessed("alice got the lease\n"), guessed("\n")
+    ('(?<time>\\S+) (?<host>[^:\\s]+): (?<event>.*)', '(?<host>\\S+) (?<event>.*)', '(?<event>.*)')
+    """
+    line = next((line for line in head.split("\n") if line.strip()), "")
+    rest, found, known = line.strip(), list[str](), set[str]()
+    indent = r"\s*" if line[:1].isspace() else ""
+    while True:
+        for name, piece in _PIECES:
+            shown = piece.match(rest) if name not in known else None
+            if shown is not None:
+                found.append(_group(name, shown[0]))
+                known.add(name)
+                gap = re.match(r"\s*", rest[shown.end() :])
+                assert gap is not None
+                found.append(" " if gap[0] in (" ", "") else r"\s+")
+                rest = rest[shown.end() + gap.end() :]
+                break
+        else:
+            break
+    if "host" not in known and re.match(r"[A-Za-z][\w.@/#-]*\s+\S", rest):
+        found += [r"(?<host>\S+)", " " if re.match(r"\S+ \S", rest) else r"\s+"]
+    return "".join((indent, *found, "(?<event>.*)"))
+
+
+def _group(name: str, text: str) -> str:
+    """A group that matches a text, and such as have other words."""
+    if (close := _BRACKETS.get(text[0])) is not None and close in text:
+        end = text[text.rindex(close) + 1 :]
+        return rf"\{text[0]}(?<{name}>[^{re.escape(close)}]+)\{close}{re.escape(end)}"
+    if name == "host":
+        return rf"(?<host>[^{re.escape(text[-1])}\s]+){re.escape(text[-1])}"
+    if name == "level":
+        return rf"(?<level>\w+){':' if text.endswith(':') else ''}"
+    words = len(text.split())
+    gaps = r"\s+" if re.search(r"\s\s", text) else " "
+    return f"(?<{name}>{gaps.join([chr(92) + 'S+'] * words)})"

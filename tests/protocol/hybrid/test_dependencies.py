@@ -14,8 +14,7 @@ from microcosm.simulation.events import Event, Strategy, check, sent_too_early
 from microcosm.simulation.explore import Explorer, survey
 from microcosm.simulation.explore_state import ExploreScope
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Mixture
-from microcosm.simulation.statistics import Gauge, Statistics
+from microcosm.simulation.simulate import Gauge, Mixture, Statistics
 from tests.protocol.random_net import RandomNet
 from tests.thorough import draws
 

@@ -9,10 +9,9 @@ import pytest
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.hybrid.basic import HybridBasic
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticastSPS
-from microcosm.protocol.hybrid.sps import HybridSPS
+from microcosm.protocol.hybrid.unicast import HybridBasic, HybridSPS
 from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, STRANGER, UNSOUND, Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 

@@ -19,8 +19,8 @@ import pytest
 
 from microcosm.errors import DamagedJournal
 from microcosm.replica.journal import Journal, Mode
+from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.files import DISK, Disk
-from microcosm.replica.journal.upkeep import fsck
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory
 from tests.replica.journal.journals import APPLICATION, FAST, Content, content, files, journal, lay

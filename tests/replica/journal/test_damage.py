@@ -15,8 +15,8 @@ from microcosm.errors import DamagedJournal, JournalError, LockedJournal
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal import examine as journal_wal
 from microcosm.replica.journal import schema as journal_schema
+from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.reader import Reader
-from microcosm.replica.journal.upkeep import fsck
 from tests.replica.journal.journals import APPLICATION, FAST, content, files, journal, killed, lay, left_open
 
 PAYLOADS = tuple(bytes([65 + n]) * (700 * n) for n in range(1, 9))

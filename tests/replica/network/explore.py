@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.membership import Fence
-from microcosm.replica.network.process import DeliveredMessage, Process
+from microcosm.replica.network.process import DeliveredMessage, Fence, Process
 from microcosm.replica.store import Memory
 
 NAMES = "abc"

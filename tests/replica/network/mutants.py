@@ -22,7 +22,7 @@ EXPLORE = "test_explore.py -k in_a_row"
 MUTANTS = [
     Mutant(
         "waits for an evicted process are dropped before the others fence it",
-        "replica/network/membership.py",
+        "replica/network/process.py",
         "return member is not None and len(member.confirmed) == len(self.fences)",
         "return member is not None",
         EXPLORE,
@@ -90,7 +90,7 @@ MUTANTS = [
     ),
     Mutant(
         "the destination is not part of what is sealed",
-        "replica/network/sealing.py",
+        "replica/network/keys.py",
         "for name in (sender.encode(), to.name.encode()))",
         "for name in (sender.encode(),))",
         f"{SECURITY} redirected",

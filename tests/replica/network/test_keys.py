@@ -10,8 +10,16 @@ import pytest
 
 from microcosm.errors import KeyFileError
 from microcosm.replica.network import handshake as reasons
-from microcosm.replica.network.keys import Key, Keyring, new_ring, read_keys, write_keys
-from microcosm.replica.network.sealing import MOST_PACKETS, MOST_SECONDS, Sealer
+from microcosm.replica.network.keys import (
+    MOST_PACKETS,
+    MOST_SECONDS,
+    Key,
+    Keyring,
+    Sealer,
+    new_ring,
+    read_keys,
+    write_keys,
+)
 from microcosm.replica.network.wire import Greeting, packed
 from tests.replica.network.pair import OTHER, RING, SECRET, Pair
 
@@ -53,7 +61,7 @@ def test_a_pairwise_key_replaces_that_of_the_group() -> None:
         pair.goes_on(sender, to)
     forged = Sealer(RING, "a", 1, 1, pair.random.randbytes)
     used = forged.sending("b", 0.0, 0.0)
-    from microcosm.replica.network.sealing import GREETING, Destination
+    from microcosm.replica.network.keys import GREETING, Destination
 
     said = packed(Greeting((1,), 9, 9 << 32, 1, 1, 0, False))
     assert pair.refuses("b", forged.seal(used, 1, GREETING, Destination("b"), said)) == reasons.UNKNOWN_KEY

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
-from microcosm.replica.network.keys import Key, Keyring
+from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Process
-from microcosm.replica.network.sealing import HEADER, WINDOW, ReplayWindow
 from microcosm.replica.network.wire import Content, Greeting, packed, read_content, read_greeting
 from microcosm.replica.store import Memory
 from tests.replica.network.pair import OTHER, SECRET, Pair

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from microcosm.replica.network.membership import Fence
+from microcosm.replica.network.process import Fence
 from tests.replica.network.causal import History, faults
 from tests.replica.network.virtual import Node, World
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.raft import Node
-from microcosm.traces.messages import Contents
+from microcosm.traces.formats.etcd import Node
+from microcosm.traces.options import Contents
 from microcosm.traces.report import Report
 from tests.thorough import draws
 from tests.traces.logs import REAL, closed, read_text, told

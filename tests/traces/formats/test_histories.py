@@ -12,8 +12,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
-from microcosm.traces.text.edn import edn
-from microcosm.traces.text.json_text import BadLine
+from microcosm.traces.text.values import BadLine, edn
 from tests.traces.logs import read_text, told
 
 JEPSEN = """\

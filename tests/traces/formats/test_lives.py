@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.lives import EachByItsLife
+from microcosm.traces.formats.left_out import EachByItsLife
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
 from tests.traces.logs import read_text

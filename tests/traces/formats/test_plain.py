@@ -14,8 +14,9 @@ from microcosm.errors import TextError, TraceError
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.plain.guess import guessed, might_be
+from microcosm.traces.reading import might_be
 from microcosm.traces.report import Report
+from microcosm.traces.text.records import guessed
 from tests.traces.logs import read_text, told
 
 LOGS = {

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.formats import shiviz
-from microcosm.traces.text import records as text_records
 from microcosm.traces.text.records import Delimiter
 from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import TICKING_RUNS, Run, shiviz_text
@@ -206,7 +205,7 @@ def test_no_line_is_lost_silently(run: Run, clock_first: bool, damages: list[tup
     within = any("prefix" in event.attributes for event in events)  # little but lines "p {…}}" was left
     held = sum(1 + (bool(event.label) and not within) for event in events)
     assert held + report.lines == sum(line != "" and not line.isspace() for line in lines)
-    assert within or len(events) == sum(text_records.clock_line(line) is not None for line in lines)
+    assert within or len(events) == sum(shiviz.clock_line(line) is not None for line in lines)
 
 
 def test_a_text_without_a_record_is_an_error_that_says_what_to_do() -> None:
@@ -238,11 +237,11 @@ def test_the_layout_is_told_even_when_much_text_comes_first() -> None:
 
 
 @pytest.mark.parametrize("piece", ['{"', "{ ", '{"a":', '\\"', "a ", "} ", "{\\", "=== "])
-@pytest.mark.parametrize("shape", text_records.SHAPES)
-def test_the_layouts_take_linear_time(shape: text_records.Shape, piece: str) -> None:
+@pytest.mark.parametrize("shape", shiviz.SHAPES)
+def test_the_layouts_take_linear_time(shape: shiviz.Shape, piece: str) -> None:
     """A quadratic search of these lines would not end while anyone waits."""
     long = piece * (2_000_000 // len(piece))
     delimiter = Delimiter(shiviz._USUAL, explicit=False)
     items = list(shape(iter([(1, "p " + long), (2, 'p {"p": 1}'), (3, long)]), delimiter))
     assert 2 <= len(items) <= 3
-    assert text_records.damaged_clock_line("p " + long) in (True, False)
+    assert shiviz.damaged_clock_line("p " + long) in (True, False)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.report import Report
-from microcosm.traces.text import json_text, json_units, lines
+from microcosm.traces.text import json_units, lines, values
 from microcosm.traces.text.json_units import units
 from microcosm.traces.text.lines import Lines
 from tests.traces.logs import read_text, told
@@ -105,7 +105,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How much text is gone through while a log is read, in blocks of 4 KiB."""
     done = 0
 
-    class Watched(json_text.JsonCursor):
+    class Watched(json_units.JsonCursor):
         def _more(self) -> bool:
             nonlocal done
             found = super()._more()
@@ -117,7 +117,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
             done += end - self._at
             super()._advance(end)
 
-    decode = json_text._decode
+    decode = values._decode
 
     def watched(text: str, at: int) -> tuple[object, int]:
         nonlocal done
@@ -131,7 +131,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(json_units, "JsonCursor", Watched)
-        patch.setattr(json_text, "_decode_value", watched)
+        patch.setattr(json_units, "_decode_value", watched)
         patch.setattr(lines, "_BLOCK", 4096)
         read_text(text, form)
     return done
@@ -184,5 +184,5 @@ def test_what_is_read_at_once_is_as_what_is_read_part_by_part(
     for damaged in (text, text[:at], text[:at] + put + text[at + 1 :]):
         found = in_depth(damaged)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(json_text.JsonCursor, "at_hand", lambda _: None)
+            patched.setattr(json_units.JsonCursor, "at_hand", lambda _: None)
             assert found == in_depth(damaged)

@@ -18,13 +18,22 @@ from microcosm.errors import TraceError
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
 from microcosm.traces.formats.jsonl import in_execution
 from microcosm.traces.formats.left_out import LeftOut
-from microcosm.traces.formats.plain.guess import guessed
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.pattern import compiled, matched, plain_pattern, plain_record
-from microcosm.traces.text.records import Boundary, Delimiter, Left, Record, Unread
+from microcosm.traces.text.records import (
+    Boundary,
+    Delimiter,
+    Left,
+    Record,
+    Unread,
+    compiled,
+    guessed,
+    matched,
+    plain_pattern,
+    plain_record,
+)
+from microcosm.traces.text.values import BadLine
 
 PATTERN = "plain"
 """The format that a pattern without a clock describes."""

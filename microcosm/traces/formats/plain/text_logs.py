@@ -33,8 +33,8 @@ from microcosm.traces.formats.plain.log import (
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_text import BadLine
 from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.values import BadLine
 
 _LOOKED_AT = 20
 

@@ -1,10 +1,63 @@
-"""EDN, the text of Clojure's data: what Jepsen writes."""
+"""What a line of a log says in JSON, or in EDN, the text of Clojure's data, which Jepsen writes."""
 
 from __future__ import annotations
 
+import json
 import re
+from json import JSONDecodeError, JSONDecoder
+from typing import NoReturn
 
-from microcosm.traces.text.json_text import BadLine, json_text
+from microcosm.errors import MicrocosmError
+from microcosm.traces.event import writable
+
+
+class BadLine(MicrocosmError):
+    """Why a line is no event, in words."""
+
+
+class NotJson(BadLine):
+    """The line is no JSON either; the last one of a log may be half-written."""
+
+
+def why_bad(fault: BadLine, cut_off: bool) -> str:
+    """What is wrong with a line, in words; `cut_off` if it is the last one and has no line end."""
+    return f"half-written last line: {fault}" if cut_off and isinstance(fault, NotJson) else str(fault)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+json_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+"""A value as JSON, the same for equal ones."""
+
+_decode = JSONDecoder(parse_constant=_refuse).raw_decode
+
+
+def json_object(text: str) -> dict[str, object]:
+    """The object that a line is. Raises `BadLine`, or `NotJson` where it is no JSON at all.
+
+    >>> json_object(' {"a": 1} ')
+    {'a': 1}
+    """
+    try:
+        record, end = _decode(text, len(text) - len(text.lstrip()))
+    except JSONDecodeError as error:
+        raise NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
+    except ValueError as error:
+        raise NotJson(f"not JSON: {error}") from None
+    except RecursionError:
+        raise BadLine("not an event: nested too deeply") from None
+    if end < len(text) and not text[end:].isspace():
+        raise NotJson(f"not JSON: more text after the object (column {end + 1})")
+    if "\\u" in text and not writable(json.dumps(record, ensure_ascii=False)):
+        raise BadLine("half of a surrogate pair is no text")
+    if type(record) is not dict:
+        raise BadLine("not an event: a JSON object is expected")
+    return record
+
+
+# -- EDN -------------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
     r'[\s,]+|;[^\n]*|"((?:[^"\\]|\\.)*)"|#\{|#_|\\\S[^\s,()\[\]{}"]*|[()\[\]{}]|[^\s,()\[\]{}";]+'

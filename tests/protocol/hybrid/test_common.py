@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.protocol.hybrid.sliding import SLACK, SlidingArray, SlidingMap
+from microcosm.protocol.hybrid.common import SLACK, SlidingArray, SlidingMap
 
 
 @given(st.integers(0, 3), st.lists(st.booleans(), max_size=300))

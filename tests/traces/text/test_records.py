@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.traces.text import pattern as patterns
-from microcosm.traces.text.pattern import compiled, matched, record_pattern
-from microcosm.traces.text.records import BadRecord, Delimiter, Item, Left, Record
+from microcosm.traces.text import records as patterns
+from microcosm.traces.text.records import (
+    BadRecord,
+    Delimiter,
+    Item,
+    Left,
+    Record,
+    compiled,
+    matched,
+    record_pattern,
+)
 from tests.traces.logs import read_text, told
 
 NEVER = Delimiter(re.compile("(?!)"), explicit=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output, progress
+from microcosm.cli import exits, options, output
 from microcosm.cli.session.session import PROMPT, Session
 
 app = typer.Typer()
@@ -30,8 +30,6 @@ def repl(
         str | None,
         typer.Option("--script", metavar="FILE", help="The lines are there, not on standard input."),
     ] = None,
-    json: options.Json = False,
-    rules: options.Rules = None,
     strict: options.Strict = False,
 ) -> int:
     """Ask and change a microcosm in a session.
@@ -52,20 +50,19 @@ def repl(
     """
     from microcosm.cli.reading import rulebook
     from microcosm.cli.session.commands import COMMANDS
-    from microcosm.cli.session.opening import How, opened
-    from microcosm.cli.session.session import Session
+    from microcosm.cli.session.session import How, Session, opened
     from microcosm.files import STDIN, read_bytes
     from microcosm.tuning import kept
 
     paths = file or []
-    how = How(rulebook(rules), strict, edit)
+    how = How(rulebook(), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
     with kept():
         session = Session(opened(paths, how), how, COMMANDS)
     output.tell_warnings()
     if STDIN in paths and lines is None:
         _ask_the_terminal()
-    if json:
+    if output.for_machines():
         return answer_each(session, standard_input() if lines is None else lines, json=True)
     if not output.is_hushed():
         output.say(f"{session.told}; `help` lists what can be said")
@@ -107,15 +104,15 @@ def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
 
 def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
     """Answer a line; what it counts for the exit code, and whether it ends the session."""
-    with progress.told("answering", units="steps") as session.work:
+    with output.progress("answering", units="steps") as session.work:
         answer = session.answer(line)
         if answer is None or answer.ends:
             return exits.HOLDS, answer is not None
-        fields = answer.fields() if json else {}
+        fields = answer.fields() if output.for_machines() else {}
         unseen = not json and not output.is_terminal(sys.stdout)
         if unseen:
             output.say_all(answer.lines)
-    if json:
+    if output.for_machines():
         output.emit({"line": line, **fields})
     elif not unseen:
         output.say_all(answer.lines)

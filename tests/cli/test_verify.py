@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.commands.proof_input import TwiceError, _Stack, parse
+from microcosm.cli.commands.verify import TwiceError, _Stack, parse
 from microcosm.errors import TextError
 
 VALUES = st.recursive(

@@ -1,1 +1,0 @@
-"""The scripts of a page made shorter: tokens, which names are one variable, and what may go."""
