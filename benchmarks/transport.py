@@ -1,8 +1,15 @@
-"""Claim: durable, causal, sealed messages between two processes cost at most three times a plain datagram.
+"""Claim: causal, sealed messages cost at most three times a plain datagram, durable ones five times.
 
-A process sends so many messages of 100 bytes over loopback, another counts them, and says when it has all.
-`plain` are asyncio datagrams of the same size, one a message, with a count sent back now and then so that
-none is lost; nothing orders, seals, or repeats them. `durable` commits to a journal on disk, on both sides.
+One of two processes sends so many messages of 100 bytes over loopback, the other counts them, and says when
+it has all. `plain` are asyncio datagrams of the same size, one a message, with a count sent back now and then
+so that none is lost; nothing orders, seals, or repeats them. `durable` commits to a journal on disk, on both
+sides.
+
+What the sender computes decides, some five times what it does for plain ones: by `cProfile` nearly half is
+the protocol (a causal send, and its ack), a quarter what is written down of both, the rest timers, packets of
+eight messages or so, their sealing, and the socket. Durable it computes a sixth more. The rest is waiting:
+each end commits some 70 times, with two syncs; a message leaves after its commit, an ack after that of the
+delivery; and the thread that commits stands in line for the interpreter with the loop that sends.
 """
 
 from __future__ import annotations

@@ -239,16 +239,18 @@ class LedgerView:
             return False
         beside = self._conflicts and not at_the_end
         try:
+            fresh = {ledger.chains[dot.stream][dot.number] for dot in changes.appended}
             for dot in changes.appended:
                 event = ledger.chains[dot.stream][dot.number]
-                if len(ledger.places[event]) > 1:
-                    return False
                 before, after = ledger.neighbours(dot)
-                if any(len(ledger.places[beside]) > 1 for beside in (before, after) if beside is not None):
+                around = (event, before, after)
+                if any(len(ledger.places[each]) > 1 for each in around if each is not None):
                     return False
+                across = after is not None and after not in fresh  # else it links itself to this one
+                source = f"events of {dot.replica}"
                 links = [
-                    Correspondence(left, Relation.BEFORE, right)
-                    for left, right in ((before, event), (event, after))
+                    Correspondence(left, Relation.BEFORE, right, source)
+                    for left, right in ((before, event), (event, after if across else None))
                     if left is not None and right is not None
                 ]
                 if beside and not self._apart(known, *links):
@@ -260,10 +262,9 @@ class LedgerView:
                     elif last != event:  # which has been admitted already
                         return False
                     continue
-                self._skips = self._skips or (before is not None and after is not None)
-                for left, right in ((before, event), (event, after)):
-                    if left is not None and right is not None:
-                        known.add(Correspondence(left, Relation.BEFORE, right, f"events of {dot.replica}"))
+                self._skips = self._skips or (across and before is not None)
+                for link in links:
+                    known.add(link)
             for key in changes.given:
                 if key in ledger.facts:
                     if beside and not self._apart(known, ledger.stated(key)):

@@ -13,6 +13,8 @@ import pytest
 
 from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from microcosm.state.microcosm import Microcosm
@@ -271,6 +273,29 @@ def test_in_place_as_built_anew(seed: int) -> None:
             continue
         one.known._check()
         assert list(one.table()) == list(Replica(store).table())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_links_that_come_out_of_order_are_those_of_the_whole(seed: int) -> None:
+    """After any batch the chains are linked event by event, as if they had come at once; none is built anew
+    for that where nothing came in between."""
+    random = Random(seed)
+    one, ordered = replica(), seed % 2 == 0
+    missing = [Append(Dot(name, 1, n), f"{name}{n}") for name in ("b", "c") for n in range(1, 40)]
+    if not ordered:
+        random.shuffle(missing)
+    one.take([missing.pop(0)])
+    known = one.known
+    while missing:
+        some, missing = missing[: random.randint(1, 12)], missing[12:]
+        one.take(some)
+        one.local(f"a{len(missing)}")
+        assert one.known is known
+        kept = one._view._skips
+        assert not (ordered and kept)
+        assert kept or one._view._built().givens == known.givens
+        assert one._view.plain.givens == one._view._built().givens
+        known = one.known
 
 
 def test_a_replica_that_is_refused_leaves_its_journal_free(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
@@ -33,7 +34,7 @@ from microcosm.replica.journal.examine import backup, disagreement, examine, loo
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
-from microcosm.replica.store import LogRecord
+from microcosm.replica.store import LogRecord, Records
 
 Mode = Literal["full", "normal", "off"]
 """`full`: what is acknowledged outlasts a loss of power. `normal`: a crash of the process; a loss of power
@@ -145,15 +146,14 @@ class Journal:
         """How long they took, syncs included."""
         return self._writer.seconds
 
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 
         Raises `JournalError` where they could not be written: then none of them is, unless the error says
         that the journal stopped, when only opening it again tells. Cost: two syncs, shared with who waits as
         well.
         """
-        for kind, payload in records:
-            _check_record(kind, payload)
+        _check_records(records)
         if self._grouping == threading.get_ident():
             assert self._group is not None
             self._group += records
@@ -191,7 +191,7 @@ class Journal:
 
     def compact(self, through: int, content: bytes) -> None:
         """Let `content` stand for the records up to `through`; durable on return, even in a `group`."""
-        _check_record("snapshot", content)
+        _check_records([("snapshot", content)])
         with self._turn:
             self._check_open()
             self._writer.compact(through, content)
@@ -212,7 +212,7 @@ class Journal:
                 self._writer.close()
             self._lock.release()
 
-    def _append(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def _append(self, records: Records) -> int:
         """Append records; the number of the last before them. The caller has the turn."""
         self._check_open()
         before = self._writer.state.last.number
@@ -235,36 +235,46 @@ class Journal:
             assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
 
 
-def _check_record(kind: str, payload: bytes) -> None:
-    if not isinstance(kind, str) or not isinstance(payload, bytes):
-        raise TypeError("a record is a kind (str) and a payload (bytes)")
-    if len(payload) > LARGEST:
-        raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
-
-
-Records = Sequence[tuple[str, bytes]]
+def _check_records(records: Records) -> None:
+    for kind, payload in records:
+        if not isinstance(kind, str) or not isinstance(payload, bytes):
+            raise TypeError("a record is a kind (str) and a payload (bytes)")
+        if len(payload) > LARGEST:
+            raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
 
 
 class Commit:
     """Records that somebody wants to have committed, and what became of that."""
 
-    __slots__ = ("done", "error", "leads", "number", "records", "wake")
+    __slots__ = ("done", "error", "following", "gone", "leads", "number", "records", "wake")
 
     def __init__(self, records: Records) -> None:
         self.records = records
         self.done = False
         self.leads = False
         """Whether it is its turn to write, for all who wait."""
+        self.gone = False
+        """Whether who wanted it does not wait for it any more."""
         self.number = 0
         self.error: BaseException | None = None
+        self.following: Commit | None = None
+        """Whom to wake, once it is done."""
         self.wake = threading.Lock()
         """Held until it is done, or leads."""
         self.wake.acquire()
+
+    def wake_following(self) -> None:
+        """Wake the next one that is done."""
+        if self.following is not None:
+            self.following.wake.release()
 
 
 class GroupCommit:
     """Those who wait for a commit. `append` writes records in one transaction, and returns the number of the
     last record before them; it is called by who has the `turn`.
+
+    Who is woken, with its records written, wakes the next one: were all of them woken at once, they would
+    stand in line for the interpreter.
     """
 
     def __init__(self, turn: threading.RLock, append: Callable[[Records], int]) -> None:
@@ -293,7 +303,9 @@ class GroupCommit:
             if not mine.done:
                 self._write()
         finally:
-            if not mine.done:  # interrupted
+            if mine.done:
+                mine.wake_following()
+            else:  # interrupted
                 self._withdraw(mine)
         if mine.error is not None:
             raise mine.error
@@ -314,14 +326,17 @@ class GroupCommit:
                 number = self._append([record for each in batch for record in each.records])
             except BaseException as stopped:
                 error = stopped
-        for each in batch:
-            number += len(each.records)
-            each.number, each.error, each.done = number, error, True
         with self.queue:
+            others = [each for each in batch if not (each.leads or each.gone)]
+            for each, following in pairwise(others):
+                each.following = following
+            for each in batch:
+                number += len(each.records)
+                each.number, each.error, each.done = number, error, True
             self._crowd = len(batch) + len(self.waiting)
             self._patience = min(0.25 * (perf_counter() - began), 0.01)
             self._pass_on()
-        for each in batch:
+        for each in others[:1]:
             each.wake.release()
 
     def _pass_on(self) -> None:
@@ -334,7 +349,10 @@ class GroupCommit:
     def _withdraw(self, mine: Commit) -> None:
         """Wait no more."""
         with self.queue:
-            if mine in self.waiting:
+            mine.gone = True
+            if mine.done:
+                mine.wake_following()
+            elif mine in self.waiting:
                 self.waiting.remove(mine)
                 if mine.leads:
                     self._pass_on()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -19,7 +19,7 @@ from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.files import DISK, Disk, Files
 from microcosm.replica.journal.schema import Broken, Place
-from microcosm.replica.store import APPLICATION, LogRecord
+from microcosm.replica.store import APPLICATION, LogRecord, Records
 
 PIECE = 1 << 20
 """Bytes of payload after which a piece ends."""
@@ -213,7 +213,7 @@ class ReadOnlyStore:
         """The latest snapshot: the last record that it stands for, and its content; or None."""
         return self._reader.snapshot()
 
-    def commit(self, records: Sequence[tuple[str, bytes]]) -> int:
+    def commit(self, records: Records) -> int:
         """Raises `ReplicaError`: nothing can be written."""
         raise ReplicaError(f"{self._path}: is open for reading only")
 

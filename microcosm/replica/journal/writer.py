@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
@@ -14,7 +14,7 @@ from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import disagreement, look, recovered
 from microcosm.replica.journal.files import Disk, Files, FilesInPlace, Head, HeadFile
 from microcosm.replica.journal.schema import Broken, JournalState, Place
-from microcosm.replica.store import check_reach
+from microcosm.replica.store import Records, check_reach
 
 
 class Writer:
@@ -50,7 +50,7 @@ class Writer:
             self.close()
             raise
 
-    def append(self, records: Sequence[tuple[str, bytes]]) -> None:
+    def append(self, records: Records) -> None:
         """Write records in one transaction; in the mode `full` they are durable on return."""
         self.check_open()
         if not records:

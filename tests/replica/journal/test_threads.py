@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from microcosm.errors import JournalError, LockedJournal
+from microcosm.replica.journal import log as journal_log
+from microcosm.replica.store import Records
 from tests.replica.journal.journals import FAST, journal, killed
 
 
@@ -143,3 +145,63 @@ def test_a_fork_may_not_write(tmp_path: Path) -> None:
         killed(work)
         assert (tmp_path / "said").exists()
         opened.commit([("note", b"")])
+
+
+def test_who_leaves_while_it_is_written_for_breaks_no_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others who share its transaction are woken all the same."""
+    with journal(tmp_path / "journal") as opened:
+        written = threading.Event()
+        said: dict[int, str] = {}
+
+        class Left:
+            """In place of a lock: whoever waits for it is interrupted while the transaction is written."""
+
+            def __init__(self) -> None:
+                self.acquired = 0
+
+            def acquire(self) -> None:
+                self.acquired += 1
+                if self.acquired > 1:
+                    written.wait()
+                    raise KeyboardInterrupt
+
+            def release(self) -> None:
+                pass
+
+        class Leaving(journal_log.Commit):
+            def __init__(self, records: Records) -> None:
+                super().__init__(records)
+                if records[0][1] in (b"2", b"5"):
+                    self.wake = Left()  # type: ignore[assignment]
+                    self.wake.acquire()
+
+        append = opened._writer.append
+
+        def appended(records: Records) -> None:
+            if records:
+                written.set()
+                while not set(said) >= {2, 5}:
+                    os.sched_yield()
+            append(records)
+
+        def work(name: int) -> None:
+            try:
+                said[name] = str(opened.commit([("note", str(name).encode())]))
+            except KeyboardInterrupt:
+                said[name] = "left"
+
+        monkeypatch.setattr(journal_log, "Commit", Leaving)
+        threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in range(7)]
+        with opened.group():
+            monkeypatch.setattr(opened._writer, "append", appended)
+            for at, thread in enumerate(threads, 1):
+                thread.start()
+                while len(opened._commits.waiting) < at:
+                    os.sched_yield()
+        for thread in threads:
+            thread.join(10)
+        assert {name: what for name, what in said.items() if what == "left"} == {2: "left", 5: "left"}
+        assert len(said) == 7
+        assert len(list(opened.records())) == 7
