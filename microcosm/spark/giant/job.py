@@ -1,10 +1,11 @@
 """One giant trace: its edges and frontiers without ever having it in one place.
 
 Events are put into the order of their processes and messages matched (`giant.chains`); what remains are pairs
-of four numbers. These are cut into slices that are consistent cuts, each slice is scanned by a task of its own whose memory depends on the slice alone (`giant.cuts`,
-`giant.scan`), and the few vectors that come out are put together here. The number of passes does not depend
-on the size of the trace. Holders of tokens are related where the trace orders them all: then it does not
-matter in which order of the events one goes through them.
+of four numbers. These are cut into slices that are consistent cuts (`giant.cuts`), each slice is scanned by
+a task of its own whose memory depends on the slice alone (`giant.scan`), and the few vectors that come out
+are put together here. The number of passes does not depend on the size of the trace. Holders of tokens are
+related where the trace orders them all: then it does not matter in which order of the events one goes
+through them.
 
 What is found is what `microcosm.traces.covering` finds of the same events.
 """
