@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from os.path import realpath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -201,6 +202,8 @@ def exchange(
     from microcosm.replica.network.status import divergences
     from microcosm.replica.replica import level
 
+    if realpath(one) == realpath(other):
+        raise Undefined(f"{one} and {other} are one journal: name those of two replicas")
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
         if first.name == second.name:
