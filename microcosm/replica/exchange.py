@@ -226,8 +226,8 @@ class AntiEntropy:
             lacking += fewer
             if peer in self._gone:
                 self._gone[peer] -= fewer
-            beyond = [run for run in missing if run[:2] == self._side.stream]
-            if self._side.signs or self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
+            beyond = [run for run in missing if run.stream == self._side.stream]
+            if self._side.signs or self._mine(peer, [Dot(*run.stream, run.end - 1) for run in beyond]):
                 wanted += missing
             else:
                 wanted += [run for run in missing if run not in beyond]
@@ -262,7 +262,7 @@ class AntiEntropy:
         if len(found) == len(asked):
             return
         here = asked - (asked - self._side.seen())
-        gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
+        gone = here - Dots(e.dot.run for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
 
     def _take(self, peer: str, contents: Iterable[bytes]) -> None:
