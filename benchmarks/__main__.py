@@ -25,6 +25,7 @@ from benchmarks import (
     record,
     refutation,
     replica,
+    spark,
     startup,
     transport,
     year,
@@ -36,7 +37,7 @@ ALL = {
     module.NAME.replace(" ", "-"): module
     for module in (
         *(startup, commands, closure, online_table, labels, increments, questions, refutation, exact),
-        *(protocols, orderings, reading, journal, page, replica, transport, record, collect, year),
+        *(protocols, orderings, reading, journal, page, replica, transport, record, collect, year, spark),
     )
 }
 COLUMNS = ("case", "subject", "median", "ratio", "runs")

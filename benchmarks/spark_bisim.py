@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from microcosm.spark.bisim.microcosms import Row, judged, judgements, rows
-from microcosm.spark.io.input_splits import by_lines
+from microcosm.spark.io.inputs import by_lines
 
 
 def small(random: Random, name: str) -> dict[str, object]:

@@ -4,22 +4,25 @@
 
 *floor* groups the rows by trace and sorts them, and writes nothing. *job* is all of `spark extract`; *found*
 are its stages that do the same and find and write edges and frontiers. *together*: the rows of a trace follow
-each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. Seconds are
-of the processor, Java and workers; the first round is dearer, as Java warms up.
+each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. With
+`--gathered` Spark gathers them wherever they lie, as it does those that are spread too widely. Seconds are of
+the processor, Java and workers; the first round is dearer, as Java warms up.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.spark_cost import costing, log, one_core, processor_seconds
-from microcosm.spark.extract import job
-from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.extract import job, routes
+from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import staging as output
 
 
@@ -50,28 +53,47 @@ def mixed(file: Path) -> None:
     pq.write_table(table.take(pa.array(order)), file, row_group_size=1 << 17)
 
 
+def made(folder: Path, name: str, events: int) -> Path:
+    """A log of traces of 1,000 events, whose rows follow each other or are `mixed`."""
+    file = folder / f"{name}-{events}.parquet"
+    log(file, events, 8, traces=events // 1000)
+    if name == "mixed":
+        mixed(file)
+    return file
+
+
+def measured(spark: Any, file: Path, out: Path, name: str) -> tuple[float, float, float]:
+    """Seconds of the floor, of the whole job, and of its stages that do what the floor does and more."""
+    with (
+        patch.object(job, "Output", _Costing),
+        patch.object(
+            pieces,
+            "LARGEST",
+            1 << 10 if name == "mixed" else 8 << 20,  # one row group, or all of them
+        ),
+    ):
+        rows = spark.read.parquet(str(file)).repartition("trace").sortWithinPartitions("trace", "seq")
+        floor = costing(lambda: rows.write.format("noop").mode("overwrite").save())
+        _Costing.costs = {}
+        whole = costing(lambda: job.extract(spark, [str(file)], str(out)))
+        return floor, whole, sum(_Costing.costs.get(stage, 0) for stage in ("found", "shuffled"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--gathered", action="store_true", help="let Spark gather all rows, wherever they lie"
+    )
     asked = parser.parse_args()
-    job.Output = _Costing  # type: ignore[misc]
+    if asked.gathered:
+        routes.MOST = 0
     with one_core() as (spark, folder):
-        files = {}
-        for name in ("together", "mixed"):
-            files[name] = folder / f"{name}.parquet"
-            log(files[name], asked.events, 8, traces=asked.events // 1000)
-            if name == "mixed":
-                mixed(files[name])
+        files = {name: made(folder, name, asked.events) for name in ("together", "mixed")}
         for number in range(asked.rounds):
             for name, file in files.items():
-                pieces.LARGEST = 1 << 10 if name == "mixed" else 8 << 20  # one row group, or all of them
-                out = folder / f"{name}-{number}"
-                rows = spark.read.parquet(str(file)).repartition("trace").sortWithinPartitions("trace", "seq")
-                floor = costing(lambda rows=rows: rows.write.format("noop").mode("overwrite").save())  # type: ignore[misc]
-                _Costing.costs = {}
-                whole = costing(lambda file=file, out=out: job.extract(spark, [str(file)], str(out)))  # type: ignore[misc]
-                found = sum(_Costing.costs.get(stage, 0) for stage in ("found", "shuffled"))
+                floor, whole, found = measured(spark, file, folder / f"{name}-{number}", name)
                 print(f"{asked.events:,} events, {name}: floor {floor:.1f} s, job {whole:.1f} s", flush=True)
                 print(f"  found {found:.1f} s: {floor / found:.2f} of the speed of the floor")
                 print("  seconds:", {stage: round(cost, 1) for stage, cost in _Costing.costs.items()})

@@ -13,11 +13,13 @@ import argparse
 import json
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -57,43 +59,57 @@ pl.concat([own, pairs]).write_parquet(out)
 """
 
 
+PROGRAMS = {"polars": POLARS, "DuckDB": DUCKDB}
+
+
+def made(folder: Path, events: int) -> tuple[Path, Path]:
+    """A log of traces of 250 events in JSON, and the beginning of it."""
+    table, lines, little = (folder / name for name in ("log.parquet", "log.jsonl", "little.jsonl"))
+    log(table, events, 2, traces=events // 250)
+    with lines.open("w", encoding="utf-8") as stream:
+        for batch in pq.ParquetFile(table).iter_batches():
+            for row in batch.to_pylist():
+                said = {name: value for name, value in row.items() if value is not None}
+                stream.write(json.dumps(said) + "\n")
+    with lines.open(encoding="utf-8") as stream:
+        little.write_text("".join(islice(stream, 30_000)), encoding="utf-8")
+    return lines, little
+
+
+def programs(lines: Path, folder: Path) -> dict[str, tuple[float, float]]:
+    """What each program took, by the processor and by the clock; what is not installed is left out."""
+    there = {name: text for name, text in PROGRAMS.items() if find_spec(name.lower()) is not None}
+    runs = {name: [sys.executable, "-c", text] for name, text in there.items()}
+    runs["in process"] = [sys.executable, "-m", "microcosm", "extract", "-q"]
+    found = {}
+    for name, command in runs.items():
+        out = str(folder / f"{name}.parquet")
+        whole = [*command, str(lines), *(["-o", out] if name == "in process" else [out])]
+        begin = monotonic()
+        cost = costing(partial(subprocess.run, whole, check=True, stdout=subprocess.DEVNULL))
+        found[name] = cost, monotonic() - begin
+    return found
+
+
+def extracted(spark: Any, source: Path, out: Path) -> tuple[float, float]:
+    """What the job took, by the processor and by the clock."""
+    begin = monotonic()
+    cost = costing(lambda: job.extract(spark, [str(source)], str(out)))
+    return cost, monotonic() - begin
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
-    with TemporaryDirectory() as there:
-        folder = Path(there)
-        table, lines = folder / "log.parquet", folder / "log.jsonl"
-        log(table, asked.events, 2, traces=asked.events // 250)
-        with lines.open("w", encoding="utf-8") as stream:
-            for batch in pq.ParquetFile(table).iter_batches():
-                for row in batch.to_pylist():
-                    said = {name: value for name, value in row.items() if value is not None}
-                    stream.write(json.dumps(said) + "\n")
-        with lines.open(encoding="utf-8") as stream:
-            (folder / "little.jsonl").write_text("".join(islice(stream, 30_000)), encoding="utf-8")
-        programs = {
-            name: [sys.executable, "-c", text] for name, text in (("polars", POLARS), ("DuckDB", DUCKDB))
-        }
-        programs = {name: run for name, run in programs.items() if find_spec(name.lower()) is not None}
-        programs["in process"] = [sys.executable, "-m", "microcosm", "extract", "-q"]
-        for _ in range(asked.rounds):
-            told = []
-            for name, command in programs.items():
-                out = str(folder / f"{name}.parquet")
-                ends = [str(lines), "-o", out] if name == "in process" else [str(lines), out]
-                begin = monotonic()
-                cost = costing(
-                    lambda run=[*command, *ends]: subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
-                )  # type: ignore[misc]
-                told.append(f"{name} {cost:.1f} [{monotonic() - begin:.1f}]")
-            with cores(2) as (spark, into):  # a Python that ends between two rounds would not be counted
-                for size in ("little", "all"):  # the first warms up
-                    source = folder / "little.jsonl" if size == "little" else lines
-                    begin = monotonic()
-                    cost = costing(lambda: job.extract(spark, [str(source)], str(into / size)))  # noqa: B023
-                told.append(f"Spark, once Java is warm {cost:.1f} [{monotonic() - begin:.1f}]")
+    with TemporaryDirectory() as there, cores(2) as (spark, into):
+        lines, little = made(Path(there), asked.events)
+        extracted(spark, little, into / "little")  # warms up
+        for number in range(asked.rounds):
+            took = programs(lines, Path(there))
+            took["Spark, once Java is warm"] = extracted(spark, lines, into / str(number))
+            told = (f"{name} {cost:.1f} [{clock:.1f}]" for name, (cost, clock) in took.items())
             print(f"{asked.events:,} events of {asked.events // 250:,} traces:", ", ".join(told), flush=True)
 
 

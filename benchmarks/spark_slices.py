@@ -22,10 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from microcosm.spark.giant.chains import ENDS, matched
 from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
-from microcosm.spark.giant.matching import ENDS, matched
-from microcosm.spark.giant.scan import begins_of, crossing, scan
-from microcosm.spark.giant.slices import scanned_slice
+from microcosm.spark.giant.scan import begins_of, crossing, scan, scanned_slice
 from microcosm.spark.io.events import arrow_schema
 
 SLICE = 100_000

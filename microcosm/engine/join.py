@@ -14,7 +14,7 @@ from operator import and_, xor
 from typing import Protocol
 
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
-from microcosm.engine.relations import RowOf, RowRelation, Union, all_rows
+from microcosm.engine.relations import RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
 from microcosm.order.bits import bits, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
@@ -60,52 +60,56 @@ class Pointwise:
         self._scope = scope
         ones = list(ones)
         self._ones = {v: [(o.source, o.positive) for o in ones if o.variable == v] for v in (LEFT, RIGHT)}
-        self._forward: list[tuple[RowOf, bool]] = []
-        self._backward: list[tuple[RowOf, bool]] = []
-        self._tests: list[tuple[RowRelation, bool, bool]] = []
-        for p in pairs:
-            relation = scope.relation(p.source)
-            straight = p.left == LEFT
-            self._forward.append((relation.row if straight else relation.col, p.positive))
-            self._backward.append((relation.col if straight else relation.row, p.positive))
-            self._tests.append((relation, straight, p.positive))
+        self._tests = [(scope.relation(p.source), p.left == LEFT, p.positive) for p in pairs]
 
     def row(self, a: int, target: int) -> int:
         """The right events within `target` that fit the left event a."""
-        return self._mask(a, target, LEFT, RIGHT, self._forward)
+        return self._mask(a, target, LEFT, RIGHT)
 
     def col(self, b: int, target: int) -> int:
         """The left events within `target` that fit the right event b."""
-        return self._mask(b, target, RIGHT, LEFT, self._backward)
+        return self._mask(b, target, RIGHT, LEFT)
 
     def ends(self, domain: int) -> tuple[int, int]:
         """The events of a domain that the premises about one event alone allow, on either side."""
-        found = {LEFT: domain, RIGHT: domain}
-        for variable, ones in self._ones.items():
-            for source, positive in ones:
-                subset = self._scope.subset(source)
-                found[variable] &= subset if positive else ~subset
-        return found[LEFT], found[RIGHT]
+        return self._allowed(LEFT, domain), self._allowed(RIGHT, domain)
+
+    def support(self) -> tuple[int, int]:
+        """Sets that contain every left event, and every right one, that fits any."""
+        left = right = self._scope.domain
+        for relation, straight, positive in self._tests:
+            if positive:
+                rows, cols = relation.support()[:: 1 if straight else -1]
+                left &= rows
+                right &= cols
+        return left, right
 
     def holds(self, a: int, b: int) -> bool:
         """Whether the premises hold of a pair."""
-        for variable, at in ((LEFT, a), (RIGHT, b)):
-            for source, positive in self._ones[variable]:
-                if (self._scope.subset(source) >> at & 1 == 1) is not positive:
-                    return False
+        if not (self._allowed(LEFT, 1 << a) and self._allowed(RIGHT, 1 << b)):
+            return False
         for relation, straight, positive in self._tests:
             if (relation.holds(a, b) if straight else relation.holds(b, a)) is not positive:
                 return False
         return True
 
-    def _mask(self, at: int, target: int, near: int, far: int, pairs: list[tuple[RowOf, bool]]) -> int:
-        for source, positive in self._ones[near]:
-            if (self._scope.subset(source) >> at & 1 == 1) is not positive:
-                return 0
-        for source, positive in self._ones[far]:
+    def _allowed(self, variable: int, events: int) -> int:
+        """Those of some events that the premises about one variable alone allow for it."""
+        for source, positive in self._ones[variable]:
             subset = self._scope.subset(source)
-            target &= subset if positive else ~subset
-        return self._met(at, target, pairs)
+            events &= subset if positive else ~subset
+        return events
+
+    def _mask(self, at: int, target: int, near: int, far: int) -> int:
+        if not self._allowed(near, 1 << at):
+            return 0
+        target = self._allowed(far, target)
+        for relation, straight, positive in self._tests:
+            if not target:
+                break
+            met = target & (relation.row(at) if straight is (near == LEFT) else relation.col(at))
+            target = met if positive else target ^ met
+        return target
 
     def all_rows(self, width: int) -> list[int]:
         """As `row` of each event below `width`, of the whole domain but the event itself."""
@@ -117,15 +121,6 @@ class Pointwise:
             met = map(and_, rows, all_rows(relation, width, straight))
             rows = [*met] if positive else [*map(xor, rows, met)]
         return rows
-
-    @staticmethod
-    def _met(at: int, target: int, pairs: list[tuple[RowOf, bool]]) -> int:
-        for rows, positive in pairs:
-            if not target:
-                break
-            met = target & rows(at)
-            target = met if positive else target ^ met
-        return target
 
 
 class Join:

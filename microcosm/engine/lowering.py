@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import NamedTuple
 
 from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body, merged
 from microcosm.engine.strata import Stratum, strata
@@ -44,17 +43,36 @@ class PlanShape(Enum):
 
 @dataclass(frozen=True)
 class Plan:
-    """One stratum: its shape, and the bodies of each predicate with mirror images put in.
+    """Predicates that are evaluated together: how, and the bodies of each with mirror images put in.
 
     A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
-    when these only say that what is given holds.
+    when these only say that what is given holds. `below` are the symmetric predicates of lower strata;
+    `ordered` says that an order may be kept. It begins as a table, and becomes what the passes make of it.
     """
 
-    shape: PlanShape
     bodies: dict[Pred, tuple[Body, ...]]
-    symmetric: frozenset[Pred]
+    below: frozenset[Pred] = frozenset()
+    ordered: bool = True
+    symmetric: frozenset[Pred] = frozenset()
     transitive: tuple[Body, ...] = ()
     plain: bool = False
+    shape: PlanShape = PlanShape.TABLE
+
+    @classmethod
+    def of(cls, text: str) -> Plan:
+        """The rules of a text as one plan, to see what a pass makes of it. Raises `RuleError`.
+
+        Cost: that of reading it.
+        """
+        bodies: dict[Pred, tuple[Body, ...]] = {}
+        for lowered in map(body, parse_rules(text).instances):
+            bodies[lowered.head] = (*bodies.get(lowered.head, ()), lowered)
+        return cls(bodies)
+
+    @property
+    def reads_itself(self) -> bool:
+        """Whether any rule reads what the plan concludes."""
+        return any(b.reads(self.bodies) for found in self.bodies.values() for b in found)
 
     @cached_property
     def alias(self) -> Pred | LiteralSource | None:
@@ -90,150 +108,118 @@ class Plan:
         return True
 
 
-class Draft(NamedTuple):
-    """Predicates that are evaluated together, on their way through the passes to a plan.
-
-    `below` are the symmetric predicates of lower strata; `ordered` says that an order may be kept.
-    """
-
-    bodies: dict[Pred, tuple[Body, ...]]
-    below: frozenset[Pred] = frozenset()
-    ordered: bool = True
-    symmetric: frozenset[Pred] = frozenset()
-    transitive: tuple[Body, ...] = ()
-    plain: bool = False
-    shape: PlanShape | None = None
-
-    @classmethod
-    def of(cls, text: str) -> Draft:
-        """The rules of a text as one draft, to see what a pass makes of them. Raises `RuleError`.
-
-        Cost: that of reading it.
-        """
-        bodies: dict[Pred, tuple[Body, ...]] = {}
-        for lowered in map(body, parse_rules(text).instances):
-            bodies[lowered.head] = (*bodies.get(lowered.head, ()), lowered)
-        return cls(bodies)
-
-    @property
-    def reads_itself(self) -> bool:
-        """Whether any rule reads what the draft concludes."""
-        return any(b.reads(self.bodies) for found in self.bodies.values() for b in found)
-
-
-def take_out_symmetry(draft: Draft) -> Draft:
+def take_out_symmetry(plan: Plan) -> Plan:
     """First: a rule `b R a` of every `a R b` makes R symmetric, and is evaluated no more.
 
     Cost: linear in the rules.
 
-    >>> draft = take_out_symmetry(Draft.of("rule S:\\n |-0 a || b\\n ---\\n |-0 b || a"))
-    >>> [str(r) for _, r in draft.symmetric], [*draft.bodies.values()]
+    >>> plan = take_out_symmetry(Plan.of("rule S:\\n |-0 a || b\\n ---\\n |-0 b || a"))
+    >>> [str(r) for _, r in plan.symmetric], [*plan.bodies.values()]
     (['||'], [()])
     """
-    bodies = {pred: tuple(b for b in found if not is_symmetry(b)) for pred, found in draft.bodies.items()}
-    symmetric = frozenset(pred for pred, found in bodies.items() if len(found) < len(draft.bodies[pred]))
-    return draft._replace(bodies=bodies, symmetric=symmetric)
+    bodies = {pred: tuple(b for b in found if not is_symmetry(b)) for pred, found in plan.bodies.items()}
+    symmetric = frozenset(pred for pred, found in bodies.items() if len(found) < len(plan.bodies[pred]))
+    return replace(plan, bodies=bodies, symmetric=symmetric)
 
 
-def keep_order(draft: Draft) -> Draft:
+def keep_order(plan: Plan) -> Plan:
     """Then: `|-0 <` is kept as a happens-before where it is transitive, over rules about given pairs.
 
     Cost: linear in the rules.
 
     >>> given = "rule Init:\\n given a < b\\n ---\\n |-0 a < b\\n"
-    >>> draft = keep_order(Draft.of(given + "rule T:\\n |-0 a < e\\n |-0 e < b\\n ---\\n |-0 a < b"))
-    >>> draft.shape, draft.plain, len(draft.transitive), len(draft.bodies[HAPPENS_BEFORE])
+    >>> plan = keep_order(Plan.of(given + "rule T:\\n |-0 a < e\\n |-0 e < b\\n ---\\n |-0 a < b"))
+    >>> plan.shape, plan.plain, len(plan.transitive), len(plan.bodies[HAPPENS_BEFORE])
     (<PlanShape.CLOSURE: 'closure'>, True, 1, 1)
     """
     pred = HAPPENS_BEFORE
-    if not draft.ordered or draft.symmetric or draft.bodies.keys() != {pred}:
-        return draft
-    transitive = tuple(b for b in draft.bodies[pred] if is_transitivity(b))
-    others = tuple(b for b in draft.bodies[pred] if not is_transitivity(b))
+    if not plan.ordered or plan.symmetric or plan.bodies.keys() != {pred}:
+        return plan
+    transitive = tuple(b for b in plan.bodies[pred] if is_transitivity(b))
+    others = tuple(b for b in plan.bodies[pred] if not is_transitivity(b))
     if not transitive or not all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
-        return draft
+        return plan
     plain = all(_is_given_before(b) for b in others)
-    return draft._replace(shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
+    return replace(plan, shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
 
 
-def find_converses(draft: Draft) -> Draft:
+def find_converses(plan: Plan) -> Plan:
     """Then: a predicate is symmetric, too, where its rules come in pairs that are each other's mirror images.
 
     Cost: linear in the rules.
 
-    >>> draft = find_converses(Draft.of("rule V:\\n |/-0 a _ b\\n a in M\\n b in M\\n ---\\n |- a ? b"))
-    >>> [str(r) for _, r in draft.symmetric]
+    >>> plan = find_converses(Plan.of("rule V:\\n |/-0 a _ b\\n a in M\\n b in M\\n ---\\n |- a ? b"))
+    >>> [str(r) for _, r in plan.symmetric]
     ['?']
     """
-    if draft.shape is not None:
-        return draft
-    found = set(draft.symmetric)
-    for pred, bodies in draft.bodies.items():
-        if bodies and pred not in found and not any(b.reads(draft.bodies) for b in bodies):
-            shapes = {b.shape(draft.below) for b in bodies}
-            if all(b.mirror().shape(draft.below) in shapes for b in bodies):
+    if plan.shape is not PlanShape.TABLE:
+        return plan
+    found = set(plan.symmetric)
+    for pred, bodies in plan.bodies.items():
+        if bodies and pred not in found and not any(b.reads(plan.bodies) for b in bodies):
+            shapes = {b.shape(plan.below) for b in bodies}
+            if all(b.mirror().shape(plan.below) in shapes for b in bodies):
                 found.add(pred)
-    return draft._replace(symmetric=frozenset(found))
+    return replace(plan, symmetric=frozenset(found))
 
 
-def add_mirrors(draft: Draft) -> Draft:
+def add_mirrors(plan: Plan) -> Plan:
     """Then: the rules of a symmetric predicate get their mirror images, but for those that are there.
 
     Cost: linear in the rules.
 
     >>> rules = "rule Init:\\n given a || b\\n ---\\n |-0 a || b\\nrule S:\\n |-0 a || b\\n ---\\n |-0 b || a"
-    >>> draft = add_mirrors(take_out_symmetry(Draft.of(rules)))
-    >>> [(p.left, p.right) for b in draft.bodies[Judgement.INITIAL, Relation.CONCURRENT] for p in b.pairs]
+    >>> plan = add_mirrors(take_out_symmetry(Plan.of(rules)))
+    >>> [(p.left, p.right) for b in plan.bodies[Judgement.INITIAL, Relation.CONCURRENT] for p in b.pairs]
     [(0, 1), (1, 0)]
     """
-    bodies, unordered = dict(draft.bodies), draft.below | draft.symmetric
-    for pred in draft.symmetric:
+    bodies, unordered = dict(plan.bodies), plan.below | plan.symmetric
+    for pred in plan.symmetric:
         shapes = {b.shape(unordered) for b in bodies[pred]}
         mirrors = tuple(m for b in bodies[pred] if (m := b.mirror()).shape(unordered) not in shapes)
         bodies[pred] += mirrors
-    return draft._replace(bodies=bodies)
+    return replace(plan, bodies=bodies)
 
 
-def choose_shape(draft: Draft) -> Draft:
+def choose_shape(plan: Plan) -> Plan:
     """Then: premises about the two events alone, none of them recursive, make a view; all else is a table.
 
     Cost: linear in the rules.
 
-    >>> choose_shape(Draft.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
+    >>> choose_shape(Plan.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
     <PlanShape.TABLE: 'table'>
     """
-    if draft.shape is not None:
-        return draft
-    pointwise = all(b.pointwise for found in draft.bodies.values() for b in found)
-    return draft._replace(shape=PlanShape.VIEW if pointwise and not draft.reads_itself else PlanShape.TABLE)
+    pointwise = all(b.pointwise for found in plan.bodies.values() for b in found)
+    if plan.shape is PlanShape.CLOSURE or plan.reads_itself or not pointwise:
+        return plan
+    return replace(plan, shape=PlanShape.VIEW)
 
 
-def unite_sources(draft: Draft) -> Draft:
-    """Last: rules that differ in what one premise reads, not of the draft, are one rule over the union.
+def unite_sources(plan: Plan) -> Plan:
+    """Last: rules that differ in what one premise reads, not of the plan, are one rule over the union.
 
     Cost: the square of the rules.
 
     >>> rule = "rule U:\\n |-0 a R e\\n |-0 e < b  where R in <, ||\\n ---\\n |- a ? b"
-    >>> draft = unite_sources(Draft.of(rule))
-    >>> [[p.source.kind for p in b.pairs] for b in draft.bodies[Judgement.ONLINE, Relation.UNKNOWN]]
+    >>> plan = unite_sources(Plan.of(rule))
+    >>> [[p.source.kind for p in b.pairs] for b in plan.bodies[Judgement.ONLINE, Relation.UNKNOWN]]
     [['union', 'judged']]
     """
-    if draft.shape is PlanShape.CLOSURE:
-        return draft
-    bodies = {pred: tuple(_merged(found, draft.bodies)) for pred, found in draft.bodies.items()}
-    return draft._replace(bodies=bodies)
+    if plan.shape is PlanShape.CLOSURE:
+        return plan
+    bodies = {pred: tuple(_merged(found, plan.bodies)) for pred, found in plan.bodies.items()}
+    return replace(plan, bodies=bodies)
 
 
 PASSES = (take_out_symmetry, keep_order, find_converses, add_mirrors, choose_shape, unite_sources)
-"""What makes a plan of a draft, in this order; each changes nothing but what its first word says."""
+"""What makes a plan, in this order; each changes nothing but what its first word says."""
 
 
-def planned(draft: Draft) -> Plan:
-    """The plan of a draft. Cost: the square of its rules, their premises being compared."""
+def planned(plan: Plan) -> Plan:
+    """What the passes make of a plan. Cost: the square of its rules, their premises being compared."""
     for step in PASSES:
-        draft = step(draft)
-    assert draft.shape is not None
-    return Plan(draft.shape, draft.bodies, draft.symmetric, draft.transitive, draft.plain)
+        plan = step(plan)
+    return plan
 
 
 def _merged(found: tuple[Body, ...], stratum: Iterable[Pred]) -> list[Body]:
@@ -322,7 +308,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
         for group in groups:
             ordered = not unstated or all(_is_order(rules, pred) for pred in group)
             bodies_of = {pred: tuple(found) for pred, found in group.items()}
-            plan = planned(Draft(bodies_of, frozenset(symmetric), ordered))
+            plan = planned(Plan(bodies_of, frozenset(symmetric), ordered))
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)

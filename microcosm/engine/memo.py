@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from microcosm.engine.body import LEFT, Body, LiteralSource
 from microcosm.engine.ground import Ground, Processes
@@ -37,13 +38,8 @@ class View:
     """
 
     def __init__(self, bodies: tuple[Body, ...], scope: RelationScope, symmetric: bool = False) -> None:
-        self.bodies = bodies
         self._scope = scope
         self._support: tuple[int, int] | None = None
-        self._ends = [
-            [(scope.relation(p.source), (p.left == LEFT, p.right == LEFT)) for p in body.pairs if p.positive]
-            for body in bodies
-        ]
         self._parts = [Pointwise(body.ones, body.pairs, scope) for body in bodies]
         self._united: Union | None = None  # where the row is but a union
         if all(not body.ones and len(body.pairs) == 1 and body.pairs[0].positive for body in bodies):
@@ -87,22 +83,12 @@ class View:
 
     def support(self) -> tuple[int, int]:
         if self._support is None:
-            self._support = self._supported()
+            ends = [part.support() for part in self._parts]
+            self._support = (
+                reduce(or_, (left for left, _ in ends), 0),
+                reduce(or_, (right for _, right in ends), 0),
+            )
         return self._support
-
-    def _supported(self) -> tuple[int, int]:
-        rows = cols = 0
-        for pairs in self._ends:
-            left = right = self._scope.domain
-            for relation, on_the_left in pairs:
-                for end, is_left in zip(relation.support(), on_the_left, strict=True):
-                    if is_left:
-                        left &= end
-                    else:
-                        right &= end
-            rows |= left
-            cols |= right
-        return rows, cols
 
     def forget(self) -> None:
         """Drop the remembered rows."""

@@ -195,18 +195,16 @@ class NameNumbers:
         return at
 
 
+@dataclass(slots=True)
 class _LinksInto:
     """The links into events that somebody asked about, found in passes as names are (`NameNumbers`)."""
 
-    __slots__ = ("ends", "names", "passes", "source")
-
-    def __init__(self) -> None:
-        self.names: NameNumbers | None = None
-        self.source: dict[int, str | None] = {}
-        """The source of each link that was found, by both its numbers in one."""
-        self.ends: set[int] | None = set()
-        """The numbers of events all links into which were found; None when all links were."""
-        self.passes = tuning.PASSES
+    names: NameNumbers | None = None
+    source: dict[int, str | None] = field(default_factory=dict)
+    """The source of each link that was found, by both its numbers in one."""
+    ends: set[int] | None = field(default_factory=set)
+    """The numbers of events all links into which were found; None when all links were."""
+    passes: int = field(default_factory=lambda: tuning.PASSES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -91,7 +91,7 @@ class Knowledge:
     def __init__(self, model: PageModel) -> None:
         self.model = model
         self.prover = Prover(model.engine, model.givens)
-        self.decisions = Decisions(model.engine, self.prover, model.engine.rules, model.givens)
+        self.decisions = Decisions(model.engine, model.givens, self.prover)
 
     @property
     def tabled(self) -> bool:

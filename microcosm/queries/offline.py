@@ -92,9 +92,17 @@ class Decisions:
     at worst.
     """
 
-    def __init__(self, engine: Engine, witness: Prover, rules: RuleBook, givens: Givens) -> None:
-        self._engine, self._witness = engine, witness
-        self._rules, self._givens = rules, givens
+    def __init__(self, engine: Engine, givens: Givens, witness: Prover) -> None:
+        self._engine, self._givens, self._witness = engine, givens, witness
+        self._rules = engine.rules
+
+    def in_profile(self, profile: str) -> Decisions:
+        """The same under the rules in a profile. Cost: for another one an engine."""
+        rules = self._rules.in_profile(profile)
+        if rules is self._rules:
+            return self
+        engine = Engine(rules, self._givens)
+        return Decisions(engine, self._givens, Prover(engine, self._givens))
 
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.

@@ -29,6 +29,7 @@ from microcosm.questions.language import (
     as_text,
 )
 from microcosm.questions.patterns import (
+    Columns,
     Interval,
     Unordered,
     Values,
@@ -56,17 +57,16 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.events)
 
-    def with_values(self, at: tuple[int, ...], values: Values) -> list[int]:
-        """Those whose parameters at some places are these. Cost: one pass for each choice of places."""
-        if not at:
-            return list(range(len(self)))
-        keyed = self._keyed.get(at)
-        if keyed is None:
-            keyed = {}
-            for number, mine in enumerate(self.values):
-                keyed.setdefault(tuple([mine[place] for place in at]), []).append(number)
-            self._keyed[at] = keyed
-        return keyed.get(values, [])
+    def keyed(self, at: tuple[int, ...]) -> dict[Values, list[int]]:
+        """Their numbers by their parameters at some places. Cost: one pass for each choice of places."""
+        if at not in self._keyed:
+            found: dict[Values, list[int]] = {}
+            whole = at == (*range(len(at)),) and all(len(mine) == len(at) for mine in self.values[:1])
+            keys = self.values if whole else (tuple([mine[place] for place in at]) for mine in self.values)
+            for number, key in enumerate(keys):
+                found.setdefault(key, []).append(number)
+            self._keyed[at] = found
+        return self._keyed[at]
 
 
 class Group:
@@ -128,9 +128,10 @@ class AskedLog:
         self.givens, self.questions = givens, questions
         if like is None:
             self.table = givens.events if givens.events is not None else table_of(givens)
+            self.columns = Columns(self.table)
             self._matched: dict[str, Candidates] = {}
         else:
-            self.table, self._matched = like.table, like._matched
+            self.table, self.columns, self._matched = like.table, like.columns, like._matched
             self.complete = like.complete
         self.warnings: list[str] = []
         self._groups: dict[tuple[str, tuple[int, ...], Values], Group] = {}
@@ -144,7 +145,7 @@ class AskedLog:
     @cached_property
     def missing(self) -> dict[str, int]:
         """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
-        return missing(self.table)
+        return missing(self.columns)
 
     @cached_property
     def complete(self) -> bool:
@@ -162,7 +163,7 @@ class AskedLog:
             pattern = self.pattern(name)
             with gc_paused():
                 if isinstance(pattern, EventPattern):
-                    events = matched(pattern, self.table)
+                    events = matched(pattern, self.columns)
                     found = Candidates(events.events, events.values)
                 else:
                     found = self._states(pattern)
@@ -191,7 +192,7 @@ class AskedLog:
         found = self._groups.get(key)
         if found is None:
             candidates = self.matching(reference.name)
-            members = candidates.with_values(tuple(at), tuple(values))
+            members = candidates.keyed(tuple(at)).get(tuple(values), [])
             if repeated:
                 mine = candidates.values
                 members = [m for m in members if all(mine[m][a] == mine[m][b] for a, b in repeated)]
@@ -212,7 +213,7 @@ class AskedLog:
 
     def _states(self, pattern: StatePattern) -> Candidates:
         try:
-            found, ended = intervals(pattern, self.table, self.judged.before)
+            found, ended = intervals(pattern, self.columns, self.judged.before)
         except Unordered as error:
             raise self.fail(f"{pattern.name}: {error}", pattern.place) from None
         if found and not ended:
@@ -223,7 +224,7 @@ class AskedLog:
 
     def _warn_of_fields(self, pattern: Pattern) -> None:
         """Say which fields of a pattern no event has: they may be misspelt."""
-        for name in fields_missing(pattern, self.table):
+        for name in fields_missing(pattern, self.columns):
             attributes = {key for row in self.table.attributes[:1000] for key in row}
             near = get_close_matches(name, {*COLUMNS, *attributes}, 3)
             meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 from microcosm.givens.relation import Relation
@@ -22,8 +24,15 @@ from microcosm.questions.language import Not, Parameter, Quantified, Reference, 
 Array = Any
 """A numpy array."""
 
+_Keyed = tuple[list[int], list[int]]
+"""Candidates of the first and of the second variable whose shared parameters are equal."""
+
 FROM = 1024
 """Of fewer candidates together rows are as fast. Benchmark: `questions`."""
+
+SIDE_BY_SIDE = 1 << 14
+"""Groups with so many pairs together are looked at pair by pair; of larger ones searches are quicker.
+Benchmark: `questions`."""
 
 TOGETHER = 1 << 16
 """The pasts of so many events are laid out at once."""
@@ -81,11 +90,9 @@ def _keyed(
     at = {a.name: place for place, a in enumerate(one.arguments) if isinstance(a, Parameter)}
     fixed = [(place, str(a.value)) for place, a in enumerate(one.arguments) if isinstance(a, Value)]
     places = [at[name] for name in shared]
+    if not fixed:
+        return candidates.keyed(tuple(places))
     found: dict[tuple[str, ...], list[int]] = {}
-    if not fixed and places == [*range(len(one.arguments))]:
-        for number, values in enumerate(candidates.values):
-            found.setdefault(values, []).append(number)
-        return found
     for number, values in enumerate(candidates.values):
         if all(values[place] == value for place, value in fixed):
             found.setdefault(tuple([values[place] for place in places]), []).append(number)
@@ -133,44 +140,79 @@ class _Counter:
         theirs: dict[tuple[str, ...], list[int]] | None,
         same: bool,
     ) -> Tally | None:
-        """Group by group. None where a parameter stands twice in one pattern."""
+        """Some groups at a time. None where a parameter stands twice in one pattern."""
         if mine is None or theirs is None:
             return None
+        waiting: list[_Keyed] = []
+        pairs = 0
         for key, ones in mine.items():
             others = theirs.get(key)
             if others:
-                self._group(ones, others, same)
+                many = len(ones) * len(others)
+                if waiting and pairs + many > SIDE_BY_SIDE:
+                    self._groups(waiting, same)
+                    waiting, pairs = [], 0
+                waiting.append((ones, others))
+                pairs += many
+        if waiting:
+            self._groups(waiting, same)
         return self._found
 
-    def _group(self, ones: list[int], others: list[int], once: bool) -> None:
-        np, counts, value = self._np, self._found.counts, self._value
-        a, b = self._positions(0, ones), self._positions(1, others)
-        before = self._known(a, b)
-        if once:
-            pairs = len(a) * (len(a) - 1) // 2
-            ordered = int(before.sum())
-            counts[value["before"]] += ordered
-            counts[value["apart"]] += pairs - ordered
-            if self._wants("before") and ordered:
-                self._flag(1, [others[at] for at in np.flatnonzero(before).tolist()], value["before"])
-            if self._wants("apart") and pairs > ordered:
-                self._flag(1, self._lacking(others, a, b, before), value["apart"])
-            return
-        after = self._known(b, a)
-        same = len(np.intersect1d(a, b))
-        number = {"before": int(before.sum()), "after": int(after.sum())}
-        number["apart"] = len(a) * len(b) - same - number["before"] - number["after"]
-        for status, count in number.items():
-            counts[value[status]] += count
-        if self._wants("before") and number["before"]:
-            self._flag(1, [others[at] for at in np.flatnonzero(before).tolist()], value["before"])
-        if self._wants("after") and number["after"]:
-            self._flag(0, [ones[at] for at in np.flatnonzero(after).tolist()], value["after"])
-        if self._wants("apart") and number["apart"]:
-            self._flag(1, self._lacking(others, a, b, before), value["apart"])
-            self._flag(0, self._lacking(ones, b, a, after), value["apart"])
+    def _groups(self, groups: list[_Keyed], once: bool) -> None:
+        """Count the pairs within each of some groups, each two events `once` or in both directions."""
+        counts, value = self._found.counts, self._value
+        one, other = self._position
+        ones = [[one[number] for number in numbers] for numbers, _ in groups]
+        others = ones if once else [[other[number] for number in numbers] for _, numbers in groups]
+        before = self._known(ones, others)
+        after = before if once else self._known(others, ones)
+        for at, (a, b) in enumerate(zip(ones, others, strict=True)):
+            pairs = len(a) * (len(a) - 1) // 2 if once else len(a) * len(b) - len({*a} & {*b})
+            number = {"before": sum(before[at]), "after": 0 if once else sum(after[at])}
+            number["apart"] = pairs - number["before"] - number["after"]
+            for status, count in number.items():
+                counts[value[status]] += count
+                if count and self._wants(status):
+                    self._show(status, groups[at], (a, b), (before[at], after[at]), once)
 
-    def _known(self, a: Array, b: Array) -> Array:
+    def _show(
+        self,
+        status: str,
+        group: _Keyed,
+        places: tuple[list[int], list[int]],
+        known: tuple[list[int], list[int]],
+        once: bool,
+    ) -> None:
+        """Look for tuples of a status, of which a group has some, at the events that tell of them."""
+        value, (ones, others), (a, b), (before, after) = self._value[status], group, places, known
+        if status == "before":
+            self._flag(1, [number for number, count in zip(others, before, strict=True) if count], value)
+        elif status == "after":
+            self._flag(0, [number for number, count in zip(ones, after, strict=True) if count], value)
+        else:
+            self._flag(1, self._lacking(others, a, b, before), value)
+            if not once:
+                self._flag(0, self._lacking(ones, b, a, after), value)
+
+    def _known(self, ones: list[list[int]], others: list[list[int]]) -> list[list[int]]:
+        """Of each group, for each of its `others` how many of its `ones` are before it.
+
+        Of one group by a search a chain; of several, which are small, by a look at each pair.
+        """
+        np = self._np
+        a, b = (np.array([*chain.from_iterable(side)], dtype=np.int64) for side in (ones, others))
+        if len(ones) == 1:
+            return [self._searched(a, b).tolist()]
+        mine, theirs = ([*map(len, side)] for side in (ones, others))
+        many = np.repeat(mine, theirs)  # for each b so many pairs, with the a of its group in turn
+        ends = np.cumsum(many)
+        first = np.repeat(np.cumsum(mine) - mine, theirs) - (ends - many)
+        holds = self._arrays.before(a[np.arange(ends[-1]) + np.repeat(first, many)], np.repeat(b, many))
+        so_far = np.concatenate([[0], np.cumsum(holds)])
+        found = iter((so_far[ends] - so_far[ends - many]).tolist())
+        return [[*islice(found, count)] for count in theirs]
+
+    def _searched(self, a: Array, b: Array) -> Array:
         """For each of the events b how many of the events a are before it."""
         np = self._np
         chain, index = self._arrays.at(a)
@@ -199,17 +241,18 @@ class _Counter:
             [self._arrays.prefixes(events[at : at + TOGETHER]).sum(axis=1) for at in rows]
         )
 
-    def _lacking(self, numbers: list[int], a: Array, b: Array, before: Array) -> list[int]:
+    def _lacking(self, numbers: list[int], a: list[int], b: list[int], before: list[int]) -> list[int]:
         """Of the candidates at b some that are not after all of a that know no more than they do."""
         np = self._np
-        sizes_a, sizes_b = self._sizes(a), self._sizes(b)
+        sizes_a, sizes_b = (self._sizes(np.array(side, dtype=np.int64)) for side in (a, b))
         earlier = np.searchsorted(np.sort(sizes_a), sizes_b, "right") - np.isin(b, a)
-        return [numbers[at] for at in np.flatnonzero(earlier > before).tolist()]
+        return [numbers[at] for at in np.flatnonzero(earlier > np.array(before)).tolist()]
 
-    def _positions(self, side: int, numbers: list[int]) -> Array:
-        candidates = self._asked.matching(self._formula.binders[side][1].name)
-        events = candidates.events
-        return self._np.array([self._places[events[number]] for number in numbers], dtype=self._np.int64)
+    @cached_property
+    def _position(self) -> list[list[int]]:
+        """For each of the two variables the positions of its candidates."""
+        sides = [self._asked.matching(reference.name).events for _, reference in self._formula.binders]
+        return [[self._places[event] for event in events] for events in sides]
 
     def _wants(self, status: str) -> bool:
         """Whether tuples of a status are to be shown, and have not been found in number."""

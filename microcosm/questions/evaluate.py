@@ -143,7 +143,7 @@ class Evaluation:
     def _field(self, operand: Field) -> Callable[[int], Any]:
         get = self._getters.get(operand)
         if get is None:
-            get = self._getters[operand] = getter(Field(operand.name), self.asked.table)
+            get = self._getters[operand] = getter(Field(operand.name), self.asked.columns)
         return get
 
     def matching(self, reference: Reference, scope: Scope) -> frozenset[int]:

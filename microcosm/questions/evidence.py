@@ -153,7 +153,7 @@ class Deriver:
         search = Refutation(rules, self._prover.steps, memo, sorted({x, y}), self._stop)
         if search.clash is None and search.hypothesis.holds(relation, x, y):
             return search.hypothesis.derivation(relation, x, y)
-        decisions = Decisions(self._engine, self._prover, rules, self._judged.givens)
+        decisions = Decisions(self._engine, self._judged.givens, self._prover)
         try:
             return decisions.verdict(a, b, None, self._stop).derivations.get(str(relation))
         except MicrocosmError:

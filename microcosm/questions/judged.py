@@ -161,8 +161,8 @@ class Judgements:
         return _Rows([place.get(name, -1) for name in self.names], table.before, table.concurrent)
 
     def _by_rules(self, stop: Stop | None) -> _Rows:
-        rules, at = self.engine.rules, {name: place for place, name in enumerate(self.names)}
-        decisions = Decisions(self.engine, Prover(self.engine, self.givens), rules, self.givens)
+        at = {name: place for place, name in enumerate(self.names)}
+        decisions = Decisions(self.engine, self.givens, Prover(self.engine, self.givens))
         full = (1 << len(at)) - 1
         before, beside = [full] * len(at), [full] * len(at)
         for a, b, left in decisions.table(0, stop):

@@ -9,7 +9,7 @@ can block each other some are left by elimination.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -56,24 +56,64 @@ class Matched:
     values: list[Values]
 
 
-def matched(pattern: EventPattern, table: EventTable) -> Matched:
+class Columns:
+    """The columns of an event table as lists, which are quicker to look into than what is worked out entry by
+    entry. Cost: one pass over a column, when it is first asked for.
+    """
+
+    def __init__(self, table: EventTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __getattr__(self, name: str) -> list[Any]:
+        column = getattr(self._table, name)
+        found: list[Any] = column if isinstance(column, list) else [*column]
+        setattr(self, name, found)
+        return found
+
+
+def matched(pattern: EventPattern, table: Columns) -> Matched:
     """Every event that matches, in the order of the table. One without a value for a parameter matches not.
 
-    Cost: a look at the columns that the condition names, an event.
+    Cost: a look at the columns that the condition names, an event; where that is one column, a look at its
+    value, and of each text that stands there one at the condition.
     """
     test = condition(pattern.condition, table)
     binding = bindings(pattern.parameters, pattern.bound, table)
-    events, values = list[int](), list[Values]()
-    for number in range(len(table)):
+
+    def found(number: int) -> Values | None:
         groups: Groups = {}
-        if test(number, groups) and (found := binding(number, groups)) is not None:
-            events.append(number)
-            values.append(found)
-    return Matched(events, values)
+        return binding(number, groups) if test(number, groups) else None
+
+    parts = [] if pattern.condition is None else within(pattern.condition)
+    named = {*pattern.bound.values(), *(side for part in parts for side in operands(part))}
+    fields = [one for one in named if isinstance(one, Field)]
+    every: Iterable[Values | None] = map(found, range(len(table)))
+    if len(fields) == 1:
+        every = _by_text(getter(fields[0], table), found, len(table))
+    both = [(number, values) for number, values in enumerate(every) if values is not None]
+    return Matched([number for number, _ in both], [values for _, values in both])
+
+
+def _by_text(
+    get: Callable[[int], Any], found: Callable[[int], Values | None], size: int
+) -> Iterator[Values | None]:
+    """What is found of each event, where that is the same of all for which a field has one text."""
+    known: dict[str, Values | None] = {}
+    for number in range(size):
+        text = get(number)
+        if text.__class__ is not str:
+            yield found(number)
+            continue
+        if text not in known:
+            known[text] = found(number)
+        yield known[text]
 
 
 def bindings(
-    parameters: Sequence[str], bound: dict[str, Field], table: EventTable
+    parameters: Sequence[str], bound: dict[str, Field], table: Columns
 ) -> Callable[[int, Groups], Values | None]:
     """What the parameters of an event are, by its fields and what groups found; None where one has no
     value.
@@ -94,7 +134,7 @@ def bindings(
     return of
 
 
-def condition(formula: Formula | None, table: EventTable) -> Test:
+def condition(formula: Formula | None, table: Columns) -> Test:
     """A condition on one event as a test of its number."""
     match formula:
         case None:
@@ -124,7 +164,7 @@ def condition(formula: Formula | None, table: EventTable) -> Test:
     raise AssertionError(formula)
 
 
-def getter(operand: Operand, table: EventTable) -> Callable[[int], Any]:
+def getter(operand: Operand, table: Columns) -> Callable[[int], Any]:
     """What an operand is for each event: a column, an attribute (dots lead into it), or a value."""
     if isinstance(operand, Value):
         value = operand.value
@@ -133,11 +173,12 @@ def getter(operand: Operand, table: EventTable) -> Callable[[int], Any]:
     name = operand.name
     match name:
         case "name" | "message" | "label" | "trace" | "time":
-            return listed(getattr(table, f"{name}s")).__getitem__
+            column: list[Any] = getattr(table, f"{name}s")
+            return column.__getitem__
         case "process" | "kind" | "seq" | "file" | "line":
-            known = listed(table.processes if name == "process" else getattr(table, f"{name}s"))
+            known = table.processes if name == "process" else getattr(table, f"{name}s")
             return lambda number: known[number] or None
-    attributes = listed(table.attributes)
+    attributes = table.attributes
     if "." not in name:
         return lambda number: attributes[number].get(name)
     return lambda number: _within(attributes[number], name)
@@ -151,7 +192,7 @@ def _equals(get: Callable[[int], Any], wanted: str | None) -> Test:
     return found
 
 
-def fields_missing(pattern: EventPattern | StatePattern, table: EventTable) -> list[str]:
+def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list[str]:
     """The fields that a pattern compares, or binds, and no event of the table has.
 
     Cost: a look at each event for one that is missing.
@@ -172,11 +213,6 @@ def fields_missing(pattern: EventPattern | StatePattern, table: EventTable) -> l
     return found
 
 
-def listed(column: Sequence[Any]) -> list[Any]:
-    """A column as a list, which is quicker to look into than one that is worked out entry by entry."""
-    return column if isinstance(column, list) else [*column]
-
-
 def _within(attributes: Any, name: str) -> Any:
     """An attribute by its dotted name: as it is written, or part by part into nested ones."""
     if name in attributes:
@@ -189,7 +225,7 @@ def _within(attributes: Any, name: str) -> Any:
     return found
 
 
-def _matches(formula: Matches, table: EventTable) -> Test:
+def _matches(formula: Matches, table: Columns) -> Test:
     get, search = getter(formula.operand, table), formula.pattern.search
     if not formula.pattern.groupindex:
 
@@ -242,7 +278,7 @@ class Unordered(MicrocosmError):
         )
 
 
-def by_process(table: EventTable) -> dict[str, list[int]]:
+def by_process(table: EventTable | Columns) -> dict[str, list[int]]:
     """The events of each process, in its order: by `seq` where all have one, else as they were read."""
     found: dict[str, list[int]] = {}
     for number, process in enumerate(table.processes):
@@ -254,9 +290,9 @@ def by_process(table: EventTable) -> dict[str, list[int]]:
     return found
 
 
-def missing(table: EventTable) -> dict[str, int]:
+def missing(table: Columns) -> dict[str, int]:
     """How many events are missing of each process, by the gaps in its numbers; of those with any."""
-    found, seqs = {}, [*table.seqs]
+    found, seqs = {}, table.seqs
     for process, events in by_process(table).items():
         numbers = [seqs[number] for number in events]
         gaps = sum([b - a - 1 for a, b in pairwise(numbers) if b > a + 1 and a])
@@ -266,7 +302,7 @@ def missing(table: EventTable) -> dict[str, int]:
 
 
 def intervals(
-    pattern: StatePattern, table: EventTable, before: Callable[[int, int], bool]
+    pattern: StatePattern, table: Columns, before: Callable[[int, int], bool]
 ) -> tuple[list[Interval], int]:
     """Every interval of a state, process by process; and how many events end one.
 
@@ -276,7 +312,7 @@ def intervals(
     names = pattern.parameters
     begins, ends = condition(pattern.begin, table), condition(pattern.end, table)
     binding = bindings(names, pattern.bound, table)
-    seqs = [*table.seqs]
+    seqs = table.seqs
     found: list[Interval] = []
     closed = 0
     for process, events in by_process(table).items():

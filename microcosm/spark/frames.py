@@ -21,12 +21,13 @@ from microcosm.givens.relation import Relation
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.links import linked
-from microcosm.spark.extract.plain_events import bounds, whole_traces
+from microcosm.spark.extract.job import linked
+from microcosm.spark.extract.trace_kernel import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
-from microcosm.spark.io.lists import map_in_arrow
-from microcosm.spark.io.odd import noting, report_rows
+from microcosm.spark.io.events import noting, report_rows
+from microcosm.spark.io.packets import map_in_arrow
+from microcosm.spark.io.reading import stated
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.questions import CHECKED, answered_rows, fault_row
 from microcosm.spark.stream import job
@@ -200,7 +201,7 @@ def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
         report = noting(bad)
         places = batch.select(["file", "line"]).to_pylist() if placed else None
         without = batch.drop_columns(["file", "line"]) if placed else batch
-        events = [*rows.stated(without, _FRAME, before, report)]
+        events = [*stated(without, _FRAME, before, report)]
         made = [{**rows.row_of(event), "at": begin + event.line} for event in events]
         made += report_rows(report, bad)
         for row in made:

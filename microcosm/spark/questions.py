@@ -15,10 +15,9 @@ import pyarrow as pa
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
-from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.events import ODD, arrow_schema
+from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io.events import ODD, MaxBad, arrow_schema, noting, report_rows, told
 from microcosm.spark.io.inputs import Inputs
-from microcosm.spark.io.odd import MaxBad, noting, report_rows, told
 from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.opening import sources

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from microcosm import files
 from microcosm.engine.engine import Engine
+from microcosm.engine.prove import Prover
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
@@ -24,7 +25,6 @@ from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
 from microcosm.state.evolve import expect_distinct
-from microcosm.state.prepared import Prepared
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import quote
 
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
-    from microcosm.queries.offline import Offline
+    from microcosm.queries.graph import Neighbours
+    from microcosm.queries.offline import Decisions, Offline
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.questions.answers import Answer
     from microcosm.questions.ask import Answered, Found
@@ -54,6 +55,7 @@ Words: TypeAlias = Callable[[str], str]
 """How an event is written."""
 
 _Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
+_Part = TypeVar("_Part")
 
 
 class Microcosm:
@@ -92,6 +94,7 @@ class Microcosm:
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
         self._engine = evolve.built(self._givens, self.rules, strict)
+        self._parts: dict[object, Any] = {}
 
     # -- in and out ----------------------------------------------------------------------------------------
 
@@ -326,7 +329,7 @@ class Microcosm:
         self._asked = a, b
         if verdict is Relation.SILENT:
             return None
-        return self._prepared.prover.known(Judgement.ONLINE, a, verdict, b)
+        return self._kept(Prover).known(Judgement.ONLINE, a, verdict, b)
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
@@ -338,7 +341,7 @@ class Microcosm:
     ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
         expect_distinct(a, b)
-        return self._prepared.prover.derive(read_judgement(judgement), a, read_judged(relation), b)
+        return self._kept(Prover).derive(read_judgement(judgement), a, read_judged(relation), b)
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
@@ -368,7 +371,9 @@ class Microcosm:
 
         The verdicts themselves stay as they are. Valid until the next change.
         """
-        return self._prepared.concluded
+        from microcosm.queries.concluded import Concluded
+
+        return self._kept(Concluded, self._engine, self._neighbours, self._kept(Prover).steps)
 
     @overload
     def online_many(self, pairs: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]: ...
@@ -387,14 +392,16 @@ class Microcosm:
         >>> list(Microcosm.parse("a < b < c").online_many([("a", "c"), ("c", "b")]))
         [Relation.BEFORE, Relation.AFTER]
         """
-        return self._prepared.batch.online_many(pairs)
+        from microcosm.queries.batch import Batch
+
+        return self._kept(Batch).online_many(pairs)
 
     # -- the events around an event, in the order in which the givens name them ----------------------------
 
     def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
         """The events b with the verdict `b R event`. Raises `UnknownEvent`, as all that follow."""
         self.require(event)
-        return self._prepared.neighbours.with_verdict(relation, event)
+        return self._neighbours.with_verdict(relation, event)
 
     def past(self, event: str) -> Iterator[str]:
         """The events before an event: its causal past, without itself."""
@@ -424,12 +431,12 @@ class Microcosm:
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another; none where the one is not before the other."""
         self.require(first, last)
-        return self._prepared.neighbours.between(first, last)
+        return self._neighbours.between(first, last)
 
     def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
         """The last events before both of two events, and the first events after both."""
         self.require(a, b)
-        return self._prepared.neighbours.frontier(a, b)
+        return self._neighbours.frontier(a, b)
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
@@ -463,7 +470,7 @@ class Microcosm:
         world fits the givens. Cost: exponential in the `<>` at worst.
         """
         self._ask(a, b, must_exist)
-        return self._prepared.decisions(profile).verdict(a, b, depth, stop)
+        return self._decisions(profile).verdict(a, b, depth, stop)
 
     def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
@@ -471,14 +478,14 @@ class Microcosm:
         Raises `Inconsistent` where the rules contradict themselves there. Cost: at depth 0 two closures under
         the shipped rules, a fixpoint under others.
         """
-        return self._prepared.decisions(profile).table(depth, stop)
+        return self._decisions(profile).table(depth, stop)
 
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
         Raises `Stopped` or `Undecided` where `stop` came first. Cost: exponential in the `<>` at worst.
         """
-        return self._prepared.decisions(profile).contradiction(stop)
+        return self._decisions(profile).contradiction(stop)
 
     def conflict(self, stop: Stop | None = None) -> list[OneGiven] | None:
         """A minimal set of givens that no world fits; None where some world fits. Raises `Undecided`.
@@ -498,11 +505,18 @@ class Microcosm:
         exponential in the `<>` at worst.
         """
         self._ask(a, b, must_exist)
-        return self._prepared.possible(a, b, stop)
+        found = self.worlds.possible(a, b, stop)
+        if not self._givens.orderings or not found.ignored or not found.relations:
+            return found
+        return self._decisions().narrowed(a, b, found, stop)
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
-        return self._prepared.possible_table(stop)
+        found = self.worlds.table(stop)
+        if not self._givens.orderings or not self.worlds.ignored or found is None:
+            return found
+        pairs = self._decisions().narrowed_table(found[0], stop)
+        return None if pairs is None else (pairs, found[1])
 
     # -- questions about all events ------------------------------------------------------------------------
 
@@ -557,7 +571,9 @@ class Microcosm:
     @property
     def worlds(self) -> Worlds:
         """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
-        return self._prepared.worlds
+        from microcosm.queries.possible import Worlds
+
+        return self._kept(Worlds, self._givens, self._engine)
 
     # -- evolution -----------------------------------------------------------------------------------------
 
@@ -689,12 +705,26 @@ class Microcosm:
         self._givens = givens
         self._changed()
 
-    @cached_property
-    def _prepared(self) -> Prepared:
-        return Prepared(self._engine, self._givens, self.rules)
+    def _kept(self, part: Callable[..., _Part], *told: object) -> _Part:
+        """What answers questions of one kind, made of these when first asked for, and kept until a change."""
+        found: _Part | None = self._parts.get(part)
+        if found is None:
+            found = self._parts[part] = part(*(told or (self._engine, self._givens)))
+        return found
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        from microcosm.queries.graph import Neighbours
+
+        return self._kept(Neighbours)
+
+    def _decisions(self, profile: str = "full") -> Decisions:
+        from microcosm.queries.offline import Decisions
+
+        return self._kept(Decisions, self._engine, self._givens, self._kept(Prover)).in_profile(profile)
 
     def _changed(self) -> None:
-        self.__dict__.pop("_prepared", None)
+        self._parts.clear()
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, islice, repeat
+from itertools import chain, groupby, islice, repeat
 
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Message, MessageColumns, OrderColumns
+from microcosm.givens.event_table import Repeated
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
@@ -50,8 +50,10 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         yield f"name {quote(givens.name)}\n"
     if givens.internal:
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
+    quoted: Sequence[str] = ()
     if givens.links is not None:
-        yield from _links(givens.links, sources)
+        quoted = all_quoted(givens.links.names)
+        yield from _links(givens.links, quoted, sources)
     for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
         for fact in given.values():
             yield _fact(fact, names, sources)
@@ -64,7 +66,8 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
             f"clock {names[event]} = {_clock(clock, names)}\n" for event, clock in givens.clocks.items()
         )
     if givens.told is not None:
-        yield from _told(givens.told, names)
+        same = givens.links is not None and givens.links.names is givens.told.event
+        yield from _told(givens.told, quoted if same else None, names)
     else:
         for message in givens.messages:
             yield _message(message, names)
@@ -93,33 +96,50 @@ def _origin(source: str | None) -> str:
     return "" if source is None or is_default(source) else f" from {string(source)}"
 
 
-def _links(links: OrderColumns, sources: bool) -> Iterator[str]:
-    """The lines of links, as of the same facts one by one; memory: some of them."""
-    name = all_quoted(links.names).__getitem__
-    stated = chain.from_iterable(links.sources)
+def _links(links: OrderColumns, quoted: Sequence[str], sources: bool) -> Iterator[str]:
+    """The lines of links, as of the same facts one by one; memory: some of them. `quoted` are their names."""
+    name = quoted.__getitem__
+    ends = chain.from_iterable(_ends(links.sources)) if sources else repeat("\n")
     for at in range(0, len(links), _ROWS):
         lefts, rights = (map(name, column[at : at + _ROWS]) for column in (links.lefts, links.rights))
-        ends = _ends([*islice(stated, _ROWS)]) if sources else repeat("\n")
         yield "".join(chain.from_iterable(zip(lefts, repeat(" < "), rights, ends, strict=False)))
 
 
-def _ends(sources: list[str | None]) -> Iterable[str]:
-    """How a line of each source ends; at a third of the price where all stand for themselves."""
-    texts = [source for source in sources if source is not None]
-    together = "".join(texts)
-    as_they_are = together.isprintable() and '"' not in together and "\\" not in together
-    if as_they_are and len(texts) == len(sources) and not might_be_place(together):
-        return [f' from "{text}"\n' for text in texts]
-    return [f"{_origin(source)}\n" for source in sources]
+def _ends(sources: Iterable[Sequence[str | None]]) -> Iterator[Iterable[str]]:
+    """How the line of each source ends; at a third of the price where all stand for themselves."""
+    for is_one, pieces in groupby(sources, lambda piece: isinstance(piece, Repeated)):
+        if is_one:
+            yield from (repeat(f"{_origin(piece[0])}\n", len(piece)) for piece in pieces if piece)
+            continue
+        stated = chain.from_iterable(pieces)
+        while some := [*islice(stated, _ROWS)]:
+            texts = [source for source in some if source is not None]
+            together = "".join(texts)
+            as_they_are = together.isprintable() and '"' not in together and "\\" not in together
+            if as_they_are and len(texts) == len(some) and not might_be_place(together):
+                yield [f' from "{text}"\n' for text in texts]
+            else:
+                yield [f"{_origin(source)}\n" for source in some]
 
 
-def _told(told: MessageColumns, names: Quoted) -> Iterator[str]:
-    """The lines of messages, as of the same messages one by one; memory: some of them."""
-    for at in range(0, len(told.order), _ROWS):
-        kinds, events, messages, processes = replace(told, order=told.order[at : at + _ROWS]).columns()
-        whose = map(names.__getitem__, processes)
-        rows = zip(kinds, all_quoted(events), all_quoted(messages), whose, strict=True)
-        yield "".join([f"{kind} {event} = {message} {process}\n" for kind, event, message, process in rows])
+def _told(told: MessageColumns, quoted: Sequence[str] | None, names: Quoted) -> Iterator[str]:
+    """The lines of messages, as of the same messages one by one; memory: some of them.
+
+    `quoted` are the names of all events of the columns, where they have been looked at already.
+    """
+    rows = told.rows()
+    while some := [*islice(rows, _ROWS)]:
+        if quoted is None:
+            events = all_quoted([*map(told.event.__getitem__, some)])
+        else:
+            events = [*map(quoted.__getitem__, some)]
+        kinds = map(told.kind.__getitem__, some)
+        messages = all_quoted([*map(told.message.__getitem__, some)])
+        whose = map(names.__getitem__, map(told.process.__getitem__, some))
+        columns = zip(kinds, events, messages, whose, strict=True)
+        yield "".join(
+            [f"{kind} {event} = {message} {process}\n" for kind, event, message, process in columns]
+        )
 
 
 def _stamp(stamp: Stamp) -> str:

@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from itertools import accumulate, chain, compress, count, filterfalse, pairwise, repeat
+from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
 from operator import eq, itemgetter, lt
 from typing import Literal, Protocol, TypeAlias
 
@@ -46,7 +46,7 @@ _EVENTS = (_LABELLED + _ORIGIN, _LABELLED + _ATTRIBUTES + _ORIGIN)
 _NAMED_FIRST = '{"trace":'
 _FORMS = {
     '{"process":': (_BARE, *(rf'{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS)),
-    _NAMED_FIRST: [rf'"trace": ?{_TEXT}, ?{event}' for event in _EVENTS],
+    _NAMED_FIRST: [rf'"trace": ?{_TEXT}, ?{event}' for event in (_BARE, *_EVENTS)],
 }
 _TAKEN = {
     begins: [re.compile(rf"^\{{{form}\}}$", re.MULTILINE).findall for form in forms]
@@ -189,6 +189,8 @@ class LogColumns:
         self._form = 0
         """Of the forms of lines the first that all so far had."""
         self._ids: list[str] = []
+        """What each event is called. Made when all is read, and process by process, as they are asked for
+        then: names that lie together are read in half the time."""
         self._process: list[str] = []
         self._names = _Names()
         self._names.several = several
@@ -204,7 +206,9 @@ class LogColumns:
         """Where each event was read first, if this is a copy; empty where none says so."""
         self._threads: defaultdict[str, Events] = defaultdict(_no_events)
         """The events of each process."""
-        self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: map(str, count(1)))
+        self._numbers: list[str] = []
+        """The numbers from 1 on, as far as some process has events."""
+        self._due: defaultdict[str, Iterator[str]] = defaultdict(lambda: iter(self._numbers))
         """What the next events of each process are to be numbered."""
         self._sending: dict[str, int] = {}
         """The event that sent a message."""
@@ -214,7 +218,7 @@ class LogColumns:
         """The sendings that these hear of."""
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._process)
 
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
@@ -225,22 +229,25 @@ class LogColumns:
             if self._form == len(forms):
                 return False
         columns = [*zip(*found, strict=True)]
-        if len(columns) == _LABEL:
+        if self.begins == _NAMED_FIRST:
+            traces = columns.pop(0)
+        elif len(columns) > _LABEL:
+            traces = columns.pop()
+        else:
             self.traces[""] = None
             return not self._several and self.extend([""] * many, columns)
-        traces = columns.pop(0 if self.begins == _NAMED_FIRST else -1)
         self.traces.update(dict.fromkeys(traces))
         if len(self.traces) > 1 and (
             not self._several or "" in self.traces or any("/" in trace for trace in {*traces})
         ):
             return False  # one without a name beside others; or names may begin with that of another
         more = columns.pop(_MORE) if self._form == len(forms) - 1 else ()
-        if "\\" in text and not (_are_texts(columns[_LABEL]) and _are_texts(more)):
+        if "\\" in text and not all(map(_are_texts, (*columns[_LABEL : _LABEL + 1], more))):
             return False
         if any(more):
             if _ASSUMED in text:
                 return False
-            self._attributes += repeat(NOTHING, len(self._ids) - len(self._attributes))
+            self._attributes += repeat(NOTHING, len(self._process) - len(self._attributes))
             read = json.loads(f"[{','.join(each or '{}' for each in more)}]")
             self._attributes += (each or NOTHING for each in read)
         return self.extend(traces, columns)
@@ -266,24 +273,27 @@ class LogColumns:
 
     def extend(self, traces: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
         """Take in the events of some more lines; whether nothing is odd about them."""
-        events = [*range(len(self._ids), len(self._ids) + len(traces))]
+        before = len(self._process)
+        events = [*range(before, before + len(traces))]
         processes, seqs, words, messages, *told = columns
         if not self._several:
             names = {process: self._names[traces[0], process] for process in dict.fromkeys(processes)}
             processes = [*map(names.__getitem__, processes)]
         else:
             processes = [*map(self._names.__getitem__, zip(traces, processes, strict=True))]
-            messages = [in_trace(*pair) if pair[1] else "" for pair in zip(traces, messages, strict=True)]
+            pairs = zip(traces, messages, strict=True)
+            messages = [f"{trace}/{message}" if message else "" for trace, message in pairs]  # `in_trace`
         for column, values in zip((self._labels, self._files, self._lines), told, strict=bool(told)):
             if column or any(values):
-                column.extend(repeat("", len(self._ids) - len(column)))
+                column.extend(repeat("", before - len(column)))
                 column.extend(values)
         self._process += processes
-        self._ids += map(":".join, zip(processes, seqs, strict=True))
         kinds = bytes(map(len, words))
         self._kind += kinds
         self._message += messages
         _append_each(self._threads, processes, events)
+        longest = max(map(len, map(self._threads.__getitem__, {*processes})))
+        self._numbers += map(str, range(len(self._numbers) + 1, longest + 1))
         are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
         self._sending.update(zip(compress(messages, are_sends), compress(events, are_sends), strict=True))
         receivers, receipts = [*compress(processes, are_receipts)], [*compress(events, are_receipts)]
@@ -308,6 +318,12 @@ class LogColumns:
         self._threads = defaultdict(_no_events, ordered)
         if len(self._sending) < self._kind.count(_SEND):
             return False
+        named = len(self._ids)
+        self._ids += repeat("", len(self._process) - named)
+        for process, thread in self._threads.items():
+            first = bisect_left(thread, named)
+            names = map(f"{process}:".__add__, islice(self._numbers, first, None))
+            deque(map(self._ids.__setitem__, thread[first:], names), maxlen=0)
         self._heard = set(chain.from_iterable(self._origins.values()))
         many = self._kind.count(_RECEIVE)
         return len(self._heard) == many or sum(map(len, map(set, self._origins.values()))) == many
@@ -364,7 +380,7 @@ class LogColumns:
                 thread = self._threads[process]
                 lefts += thread[:-1]
                 rights += thread[1:]
-                sources.append([f"process {process}"] * (len(thread) - 1))
+                sources.append(Repeated(f"process {process}", len(thread) - 1))
             ordered = len(rights)
             for process in run:
                 lefts += self._origins[process]

@@ -275,7 +275,7 @@ class Possibilities:
         found: GreedyChoice | NoWorld = NoWorld.NONE
         try:
             if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
-                capped = assumed is None and self._cap is not None and self._widely and state.undecided
+                capped = assumed is None and self._cap is not None and self._widely and not state.forcing
                 found = NoWorld.CAPPED if capped else complete(state, stop=self.stop, cap=self._cap)
                 if found is NoWorld.CAPPED:
                     from microcosm.worlds import sat

@@ -74,6 +74,8 @@ class Orientation:
         self.open = [0] * self.size
         self.chosen: list[Pair] = []
         self.trail: RowTrail = []
+        self.forcing = False
+        """Whether what is given forces the direction of a `<>` that it does not order."""
         try:
             self.consistent = self._start(known, closed or Closed.of(known))
         except Cycle:
@@ -88,6 +90,7 @@ class Orientation:
             unordered, forced = self._survey(unordered)
             if len(forced) * tuning.WAVE < self.size:
                 break
+            self.forcing = True
             graph.add(forced)
             self.future, self.past = graph.futures(), []
         if any(map(and_, own, self.future)):
@@ -99,6 +102,7 @@ class Orientation:
         for group in known.groups:
             forced += self._surveyed(from_positions(group, self.size))
         self.limited = from_positions((v for v, row in enumerate(self.beyond) if row), self.size)
+        self.forcing = self.forcing or bool(forced)
         return self._propagate(forced)
 
     def _survey(self, related: list[Pair]) -> tuple[list[Pair], list[Pair]]:
@@ -134,11 +138,6 @@ class Orientation:
     def refuted(self, a: int, b: int) -> bool:
         """Whether a < b is refuted."""
         return bool(self.beyond[a] & self.future[b] or self.future[b] >> a & 1)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether every `<>` is open still. Cost: linear in the events and the pairs."""
-        return sum(map(int.bit_count, self.open)) == 2 * sum(1 for _ in self.known.related_pairs())
 
     def is_related(self, a: int, b: int) -> bool:
         """Whether a || b is refuted: the pair is ordered, or a `<>`."""

@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import or_
 from typing import Any
 
 from microcosm import tuning
 from microcosm.errors import MissingLibrary
 from microcosm.order.bits import bits, from_positions
+from microcosm.order.happens_before import Cycle
+from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import Pair
 from microcosm.worlds.propagation import Orientation
 from microcosm.worlds.search import GreedyChoice, NoWorld, Stop
@@ -55,12 +58,12 @@ def solve(
     proved = certificate is not None
     with Solver(name=NAME if proved else LIMITED, with_proof=proved) as solver:
 
-        def state_clauses(found: Iterator[Clause]) -> bool:
-            fresh = list(found)
+        def state_clauses(found: Iterator[Clause]) -> None:
+            with gc_paused():
+                fresh = list(found)
+                solver.append_formula(fresh)
             if certificate is not None:
                 clauses.extend(fresh)
-            solver.append_formula(fresh)
-            return bool(fresh)
 
         state_clauses(directions.short_paths())
         while True:
@@ -80,10 +83,10 @@ def solve(
                 return NoWorld.NONE
             chosen = solver.get_model() or []
             model = [*chosen, *range(len(chosen) + 1, directions.count + 1)]
-            if not state_clauses(directions.failing_paths(model)):
-                return GreedyChoice.of(
-                    state.known, [*state.known.before, *state.chosen, *directions.edges(model)]
-                )
+            choice = directions.choice(state, model)
+            if choice is not None:
+                return choice
+            state_clauses(directions.failing_paths(model))
 
 
 def _run(solver: Any, stop: Stop | None, *, pauses: bool = True) -> bool | None:
@@ -109,62 +112,72 @@ class Directions:
 
     def __init__(self, state: Orientation) -> None:
         self.future = state.future
-        self._related = state.known.related_pairs()
-        self._refuted = [beyond | past for beyond, past in zip(state.beyond, state.past, strict=True)]
-        pairs = [(a, a + b) for a, row in enumerate(state.open) for b in bits(row >> a)]
+        self._refuted = list(map(or_, state.beyond, state.past))
+        pairs = [(a, a + b) for a, row in enumerate(state.open) if row >> a for b in bits(row >> a)]
         self.count = len(pairs)
         # Literal k is the k-th pair as listed, -k the other way: an index from the end of these lists.
-        self.starts = [-1, *(a for a, _ in pairs), *(b for _, b in reversed(pairs))]
-        self.ends = [-1, *(b for _, b in pairs), *(a for a, _ in reversed(pairs))]
-        self._starting: dict[int, list[int]] = {}
-        for k in range(1, self.count + 1):
-            for literal in (k, -k):
-                self._starting.setdefault(self.starts[literal], []).append(literal)
+        forth, back = [a for a, _ in pairs], [b for _, b in pairs]
+        self.starts = [-1, *forth, *back[::-1]]
+        self.ends = [-1, *back, *forth[::-1]]
+        self._starting: list[list[int]] = [[] for _ in self.future]
+        for k, (a, b) in enumerate(pairs, 1):
+            self._starting[a].append(k)
+            self._starting[b].append(-k)
         self._following: dict[int, list[int]] = {}
-        self._all_starts = from_positions(self._starting, state.size)
+        """By event the directions that may follow on a path one that ends there, once they are asked for."""
+        self._all_starts = from_positions([*forth, *back], state.size)
 
-    def edges(self, model: list[int]) -> Iterator[Pair]:
-        """All related pairs as they are ordered, the open ones by a model. Cost: linear."""
-        for literal in model:
-            yield self.starts[literal], self.ends[literal]
-        for a, b in self._related:
+    def choice(self, state: Orientation, model: list[int]) -> GreedyChoice | None:
+        """The world in which related pairs are ordered, the open ones by a model; None where it fails.
+
+        Cost: a closure.
+        """
+        edges = [*state.known.before, *state.chosen, *((self.starts[k], self.ends[k]) for k in model)]
+        for a, b in state.known.related_pairs():
             if self.future[a] >> b & 1:
-                yield a, b
+                edges.append((a, b))
             elif self.future[b] >> a & 1:
-                yield b, a
+                edges.append((b, a))
+        try:
+            choice = GreedyChoice.of(state.known, edges)
+        except Cycle:
+            return None
+        return None if choice.failing(state.beyond) else choice
 
     def short_paths(self) -> Iterator[Clause]:
         """Clauses of failing paths of two and three directions. Cost: `tuning.PATHS_EAGER` looks."""
-        future, ends = self.future, self.ends
+        starts, ends, refuted, following = self.starts, self.ends, self._refuted, self._following
+        reached = [self.future[end] for end in ends]
         looks = 0
         longer: list[tuple[int, int, int]] = []
         for k in range(1, self.count + 1):
             for first in (k, -k):
-                low = self._refuted[self.starts[first]]
-                for second in self._after(ends[first]):
-                    looks += 1
-                    if second == -first:
-                        continue
-                    if low & future[ends[second]]:
-                        yield [-first, -second]
-                    elif abs(second) > k:
+                low, end = refuted[starts[first]], ends[first]
+                seconds = following[end] if end in following else self._after(end)
+                for second in seconds:
+                    if low & reached[second]:
+                        if second != -first:
+                            yield [-first, -second]
+                    elif second > k or second < -k:
                         longer.append((low, first, second))
+                looks += len(seconds)
                 if looks > tuning.PATHS_EAGER:
                     return
         for low, first, second in longer:
-            for third in self._after(ends[second]):
-                looks += 1
-                if abs(third) > abs(first) and third != -second and low & future[ends[third]]:
+            least, end = abs(first), ends[second]
+            thirds = following[end] if end in following else self._after(end)
+            for third in thirds:
+                if low & reached[third] and (third > least or third < -least) and third != -second:
                     yield [-first, -second, -third]
+            looks += len(thirds)
             if looks > tuning.PATHS_EAGER:
                 return
 
     def _after(self, end: int) -> list[int]:
-        """The directions that may follow on a path one that ends at an event."""
-        found = self._following.get(end)
-        if found is None:
-            starts = bits(self.future[end] & self._all_starts)
-            found = self._following[end] = [each for start in starts for each in self._starting[start]]
+        starting, starts = self._starting, self.future[end] & self._all_starts
+        alone = starts == 1 << end  # of what is after it nothing begins a direction
+        found = starting[end] if alone else [each for at in bits(starts) for each in starting[at]]
+        self._following[end] = found
         return found
 
     def failing_paths(self, model: list[int]) -> Iterator[Clause]:

@@ -12,7 +12,7 @@ from microcosm import Microcosm, tuning
 from microcosm.engine import backward_search as search
 from microcosm.engine import reachability, table
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import online
+from microcosm.engine.lowering import initial, online
 from microcosm.engine.memo import Memo
 from microcosm.engine.prove import Prover
 from microcosm.engine.steps import Goal
@@ -23,6 +23,7 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
+from microcosm.order.labels import Labels
 from tests.engine.test_propagation import OTHER_LINKS, UN_2, by_sets, log, table_of
 from tests.rulesets import edited, ten
 from tests.thorough import draws
@@ -167,6 +168,43 @@ def test_an_event_that_bars_one_goal_is_tried_for_the_next_until_something_chang
     known.remove("root < e0")
     for a, b in combinations(others, 2):
         assert known.online(a, b) is (Relation.UNKNOWN if a == "e0" else Relation.SILENT)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_what_barred_goals_before_a_change_bars_those_that_it_still_does(
+    labelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Correspondences come and go, and all that is unknown is asked after each; by rows and by labels."""
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    monkeypatch.setattr(tuning, "BARRING_KEPT", 3)
+    if labelled:
+        monkeypatch.setattr(tuning, "ROWS_UP_TO", 0)
+        monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 0)
+    hits = 0
+    barred = reachability.Reachability.surely_vain
+
+    def counted(self: reachability.Reachability, a: int, b: int) -> bool:
+        nonlocal hits
+        found = barred(self, a, b)
+        hits += found
+        return found
+
+    monkeypatch.setattr(reachability.Reachability, "surely_vain", counted)
+    for seed in range(draws(6, 30)):
+        rng = Random(seed)
+        known = Microcosm((rooted, log)[seed % 2](rng.randrange(12, 20), rng.randrange(2, 6), 0, seed))
+        for _ in range(8):
+            stated = [*known.givens.external.values()]
+            if rng.random() < 0.6:
+                known.remove(rng.choice(stated))
+            else:
+                a, b = rng.sample(known.events, 2)
+                known.add(f"{a} < {b}" if known.online(b, a) is not Relation.BEFORE else f"{b} < {a}")
+            names = known.events
+            unknown = {p for p in combinations(names, 2) if known.online(*p) is Relation.UNKNOWN}
+            assert unknown == {p for p in by_sets(known.givens.copy()) if p[0] < p[1]}, seed
+        assert isinstance(known._engine.order(initial(Relation.BEFORE)), Labels) is labelled
+    assert hits > 100
 
 
 def test_each_move_is_made_only_where_its_own_rule_allows_it(answers: Counter[bool | None]) -> None:

@@ -66,6 +66,7 @@ def test_counts_are_those_of_the_tuples(
     text = QUESTIONS + ("complete" if complete else "")
     rows = log.assert_(text)  # noqa: PT009
     monkeypatch.setattr(tuning, "LABELLED_FROM", 1)
+    monkeypatch.setattr(counting, "SIDE_BY_SIDE", (0, 700, 1 << 14)[seed % 3])
     monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 1)
     by_labels = log.assert_(text)  # noqa: PT009
     monkeypatch.setattr(counting, "FROM", 0)

@@ -20,7 +20,7 @@ import pytest
 
 from microcosm.errors import MicrocosmError
 from microcosm.spark.installation import Java, find_java
-from microcosm.spark.io import input_splits
+from microcosm.spark.io import inputs
 from microcosm.spark.session import AT_HOME, CONNECT, LOCAL, NoSpark, lacking, require_packages, session
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="session")
 def spark(master: tuple[str, dict[str, str]]) -> Iterator[Any]:
     with session(*master) as started, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(input_splits, "HERE", -1)  # all tasks are Spark's; others ask for both (`test_here`)
+        patch.setattr(inputs, "HERE", -1)  # all tasks are Spark's; others ask for both (`test_here`)
         yield started
 
 

@@ -13,17 +13,17 @@ import pytest
 
 from microcosm.compare.digest import analogy_digest_of
 from microcosm.spark.bisim import microcosms
-from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import reading
-from microcosm.spark.io.events import Reading, events_in, once_each
-from microcosm.spark.io.input_splits import Piece, by_lines, by_row_groups
+from microcosm.spark.io.events import events_in, once_each
+from microcosm.spark.io.inputs import Piece, by_lines, by_row_groups
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.thorough import draws
 
-AS_IT_IS = Reading()
+AS_IT_IS = reading.Reading()
 
 
 def read(pieces: list[Piece]) -> tuple[list[TraceEvent], Counter[str], list[str]]:

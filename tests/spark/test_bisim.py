@@ -19,8 +19,8 @@ from microcosm.compare.digest import analogy_digest_of
 from microcosm.errors import Contradiction, TextError
 from microcosm.files import shipped
 from microcosm.queries.possible import Worlds
-from microcosm.spark.bisim import classes, job
-from microcosm.spark.io.odd import max_bad
+from microcosm.spark.bisim import job
+from microcosm.spark.io.events import max_bad
 from microcosm.text.json_form import givens_to_json
 from microcosm.text.mc_reader import read_givens
 from tests.spark.conftest import table
@@ -164,7 +164,7 @@ def test_classes_are_the_same_where_rows_are_too_many_for_one_place(
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
     asked = str(tmp_path / "pairs.tsv")
     one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"), asked)
-    monkeypatch.setattr(classes, "TOGETHER", 10)
+    monkeypatch.setattr(job, "TOGETHER", 10)
     several = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "several"), asked)
     assert several.stages.keys() - one.stages.keys() == {"first", "classed", "classes"}
     assert (several.summary, several.faults) == (one.summary, one.faults)

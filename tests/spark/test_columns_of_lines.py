@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.spark.io import events, reading
-from microcosm.spark.io.input_splits import Piece
+from microcosm.spark.io.inputs import Piece
 
 TEXT = st.one_of(
     st.sampled_from(("p", "q", "a:b", "ü", "t/p", "\0", "a\nb", "\U0001f600")), st.text(max_size=3)
@@ -85,7 +85,7 @@ def test_blocks_of_lines_are_what_their_lines_are(lines: list[bytes], ended: boo
         file.write_bytes(b"\n".join(lines) + b"\n" * ended)
         piece = Piece(str(file), 0, file.stat().st_size, trace="t")
         how = reading.Reading()
-        one_by_one = list(events.rows(piece, how))
+        one_by_one = list(reading.rows(piece, how))
         together: list[dict[str, Any]] = []
         with patch.object(reading, "_LINES", size):
             for name, batch in reading.read(piece, how):

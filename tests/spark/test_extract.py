@@ -18,9 +18,9 @@ from microcosm.cli.app import main
 from microcosm.errors import TextError
 from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.odd import max_bad
-from microcosm.spark.io.staging import SCHEMA
+from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io.events import max_bad
+from microcosm.spark.io.folders import SCHEMA
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -116,7 +116,7 @@ def test_a_large_file_is_read_in_pieces_and_lines_keep_their_numbers(
     lines[100] = "half of a li\n"
     log = tmp_path / "log.jsonl"
     log.write_text("".join(lines), encoding="utf-8")
-    monkeypatch.setattr("microcosm.spark.io.input_splits.LARGEST", 1000)
+    monkeypatch.setattr("microcosm.spark.io.inputs.LARGEST", 1000)
     found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert found.summary["events"] == len(events) - 1
     assert found.summary["reported"]["bad-line"] == 1

@@ -11,7 +11,7 @@ import pytest
 from microcosm.spark.bisim.job import bisim
 from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.io import input_splits
+from microcosm.spark.io import inputs
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import table
 from tests.spark.test_extract import traces
@@ -29,8 +29,8 @@ def test_a_small_log_needs_no_task(spark: Any, tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(routes, "MOST", 0)  # sizes are counted by Spark, and traces gathered by it
         expected = job.extract(spark, [str(log)], str(tmp_path / "spark"), Asked())
-    monkeypatch.setattr(input_splits, "HERE", 1 << 20)
-    monkeypatch.setattr(input_splits, "partitions", no_tasks)
+    monkeypatch.setattr(inputs, "HERE", 1 << 20)
+    monkeypatch.setattr(inputs, "partitions", no_tasks)
     found = job.extract(spark, [str(log)], str(tmp_path / "here"), Asked())
     assert found.summary == expected.summary
     for name in job.TABLES:
@@ -42,8 +42,8 @@ def test_a_small_table_needs_no_task(spark: Any, tmp_path: Path, monkeypatch: py
     log = tmp_path / "table.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": 1}]), encoding="utf-8")
     expected = bisim(spark, str(log), str(tmp_path / "spark"))
-    monkeypatch.setattr(input_splits, "HERE", 1 << 20)
-    monkeypatch.setattr(input_splits, "partitions", no_tasks)
+    monkeypatch.setattr(inputs, "HERE", 1 << 20)
+    monkeypatch.setattr(inputs, "partitions", no_tasks)
     assert bisim(spark, str(log), str(tmp_path / "here")).summary == expected.summary
     assert expected.summary["classes"] == 3
     for name in ("classes", "reported"):

@@ -17,9 +17,9 @@ import pytest
 
 from microcosm.spark.extract import job
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.io import input_splits
+from microcosm.spark.io import inputs
 from microcosm.spark.io import sink as written
-from microcosm.spark.io.input_splits import Piece
+from microcosm.spark.io.inputs import Piece
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
 from tests.spark.test_extract import traces
@@ -54,9 +54,9 @@ def test_a_worker_that_is_killed(
     spark: Any, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
-    marker, cut = log.with_suffix(".killed"), input_splits.cut
+    marker, cut = log.with_suffix(".killed"), inputs.cut
     with monkeypatch.context() as patch:
-        patch.setattr(input_splits, "cut", lambda *of: [Deadly(*astuple(piece)) for piece in cut(*of)])
+        patch.setattr(inputs, "cut", lambda *of: [Deadly(*astuple(piece)) for piece in cut(*of)])
         found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert marker.exists()
     assert found.summary == whole.summary

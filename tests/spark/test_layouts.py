@@ -64,7 +64,7 @@ def test_it_does_not_matter_in_which_files_the_rows_are(
             paths.append(tmp_path / f"{name}-{number:03}.jsonl")
             paths[-1].write_text("".join(part), encoding="utf-8")
         results[name] = found(spark, tmp_path / f"{name}.out", paths)
-    monkeypatch.setattr("microcosm.spark.io.input_splits.LARGEST", 500)
+    monkeypatch.setattr("microcosm.spark.io.inputs.LARGEST", 500)
     results["pieces"] = found(spark, tmp_path / "pieces", [tmp_path / "one-000.jsonl"])
     rows = [event for at, event in enumerate(runs) if at != 20]
     with (tmp_path / "rows.parquet").open("wb") as stream:

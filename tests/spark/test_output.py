@@ -10,8 +10,8 @@ import pytest
 
 from microcosm.errors import TextError
 from microcosm.spark.io.folders import MANIFEST
-from microcosm.spark.io.input_splits import expand
-from microcosm.spark.io.staging import Output, refuse_within
+from microcosm.spark.io.inputs import expand, refuse_within
+from microcosm.spark.io.staging import Output
 
 TABLES = ("events", "edges")
 

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm import Microcosm
 from microcosm.errors import TextError
-from microcosm.spark.io.odd import max_bad
+from microcosm.spark.io.events import max_bad
 
 pytestmark = pytest.mark.spark
 

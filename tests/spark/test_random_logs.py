@@ -18,7 +18,7 @@ import pytest
 from microcosm.givens.relation import Relation
 from microcosm.spark.extract import job
 from microcosm.spark.extract.job import Asked
-from microcosm.spark.io import input_splits
+from microcosm.spark.io import inputs
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
@@ -121,7 +121,7 @@ def same(spark: Any, paths: Sequence[Path], out: Path, asked: Asked) -> None:
     """The job finds what `covering` does of each trace, and `extract` of the links between them."""
     reading, whole = Report(), Report()
     events = list(formats.read(list(paths), report=reading))
-    with patch.object(input_splits, "HERE", (-1, 1 << 20)[len(events) % 2]):
+    with patch.object(inputs, "HERE", (-1, 1 << 20)[len(events) % 2]):
         done = job.extract(spark, list(map(str, paths)), str(out), asked)
     several = any(event.trace is not None for event in events)
     edges, frontiers, counts = in_process(events, several, asked.token)
@@ -155,7 +155,7 @@ def test_many_traces_in_a_log(spark: Any, tmp_path: Path, seed: int, monkeypatch
     events = [event for run in runs for event in run]
     if seed % 2:  # rows of a trace need not stand together, nor in order
         events = random.sample(events, len(events))
-    monkeypatch.setattr("microcosm.spark.io.input_splits.LARGEST", random.choice((500, 20_000, 8 << 20)))
+    monkeypatch.setattr("microcosm.spark.io.inputs.LARGEST", random.choice((500, 20_000, 8 << 20)))
     monkeypatch.setattr("microcosm.spark.extract.routes.LARGEST", random.choice((1, 500, 2_000_000)))
     monkeypatch.setattr("microcosm.spark.extract.routes.TOGETHER", random.choice((300, 250_000)))
     asked = Asked(token="lock" if seed % 3 else None)
@@ -166,8 +166,7 @@ def test_many_traces_in_a_log(spark: Any, tmp_path: Path, seed: int, monkeypatch
 def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of any size, and packets where they are made and opened in this process."""
     random = Random(seed + 1000)
-    for module in ("chains", "matching"):
-        monkeypatch.setattr(f"microcosm.spark.giant.{module}.TOGETHER", random.choice((30, 500_000)))
+    monkeypatch.setattr("microcosm.spark.giant.chains.TOGETHER", random.choice((30, 500_000)))
     for name, few in (("ROWS", 3), ("HELD", 5), ("TASK", 7)):
         monkeypatch.setattr(f"microcosm.spark.io.packets.{name}", random.choice((few, 4096)))
     events = [replace(event, trace=None) for event in odd_log(random, None, (), 120)]

@@ -12,7 +12,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.spark import session
-from microcosm.spark.io.input_splits import Piece
+from microcosm.spark.io.inputs import Piece
 from microcosm.spark.session import NoSpark, worker_memory
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
@@ -91,7 +91,7 @@ def test_a_disk_that_is_full_is_no_fault_of_the_program(
     log = tmp_path / "log.jsonl"
     log.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr("microcosm.spark.io.input_splits.cut", lambda path, _: [Full(str(path), 0, 1)])
+        patch.setattr("microcosm.spark.io.inputs.cut", lambda path, _: [Full(str(path), 0, 1)])
         assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 4
     assert "No space left on device" in capsys.readouterr().err
     assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.errors import TextError
 from microcosm.spark.io import source
-from microcosm.spark.io.events import rows
+from microcosm.spark.io.reading import rows
 from microcosm.traces import reading as formats
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.test_extract import traces

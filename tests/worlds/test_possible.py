@@ -168,7 +168,7 @@ def test_a_line_that_fails_widely_is_not_drawn_again_where_nothing_was_decided()
     for seed in range(4):
         known = crafted(90, seed, 2.1)
         assert guess(known, Closed.of(known)) is NoWorld.CAPPED
-        assert Orientation(known).undecided
+        assert not Orientation(known).forcing
         with patch.object(GreedyChoice, "along", wraps=GreedyChoice.along) as drawn:
             fits = Possibilities(known).realisable()
         assert drawn.call_count == 1

@@ -16,7 +16,7 @@ from microcosm.cli.reading import known_format
 from microcosm.files import require_posix
 
 if TYPE_CHECKING:
-    from microcosm.spark.io.odd import MaxBad
+    from microcosm.spark.io.events import MaxBad
 
 app = typer.Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
@@ -257,7 +257,7 @@ def _require(streams: bool = False) -> None:
 
 
 def _most_bad(text: str | None) -> MaxBad | None:
-    from microcosm.spark.io.odd import max_bad
+    from microcosm.spark.io.events import max_bad
 
     return None if text is None else max_bad(text)
 

@@ -23,11 +23,9 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
-from microcosm.spark.bisim.classes import DIGESTED
-from microcosm.spark.bisim.digests import digests
-from microcosm.spark.bisim.plain_rows import json_form, of_batch, of_lines, plain_digest
+from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines, plain_digest
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
-from microcosm.spark.io.input_splits import LINES, PARQUET, Piece
+from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
@@ -245,6 +243,9 @@ def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
 def _said(error: BaseException) -> str:
     return (getattr(error, "message", None) or str(error).strip() or type(error).__name__).splitlines()[0]
 
+
+DIGESTED = "id string, digest string, consistent boolean, at long"
+"""What is needed of a row."""
 
 JUDGED = f"{DIGESTED}, document string"
 """A microcosm; `document` is its JSON form, where this was asked for and it has a digest."""

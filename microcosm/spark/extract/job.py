@@ -19,17 +19,17 @@ import pyarrow as pa
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.links import linked
 from microcosm.spark.extract.routes import Routes, by_trace, routed
 from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.io import events as rows
-from microcosm.spark.io import input_splits, reading, staging
-from microcosm.spark.io.events import NAMED, id_of, named
-from microcosm.spark.io.inputs import Inputs
-from microcosm.spark.io.odd import BAD, MaxBad, told
+from microcosm.spark.io import reading, staging
+from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, named, told
+from microcosm.spark.io.inputs import Inputs, over
+from microcosm.spark.io.inputs import tasks as tasks_of
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
+from microcosm.traces.extract import on_circles
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -185,8 +185,8 @@ class _Job:
         return condition
 
     def _read(self, inputs: Inputs) -> Staged:
-        how = rows.Reading(self._asked.format, self._asked.pattern)
-        tasks = input_splits.tasks(reading.planned(*inputs.fetched(self._output), how))
+        how = reading.Reading(self._asked.format, self._asked.pattern)
+        tasks = tasks_of(reading.planned(*inputs.fetched(self._output), how))
         work = inputs.work(tasks, partial(reading.read, reading=how))
         return self._output.tables("read", reading.TABLES, *work)
 
@@ -211,7 +211,7 @@ class _Job:
         def name(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             return (("events", named(batch, several)) for batch in batches)
 
-        read = input_splits.over(
+        read = over(
             self._output.spark, self._output.staged("read") / "events", rows.arrow_names(rows.EVENT), name
         )
         self._output.tables("named", {"events": NAMED}, *read)
@@ -247,3 +247,49 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+_CIRCLE = "left string, right string"
+
+
+def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Links from one execution to another as edges, and those that are not believed as irregularities.
+
+    Only links of events after which nothing of their own execution comes are believed. So links close
+    a circle only among themselves, from one such event to the next; those between events that are both on a
+    circle, or come after one, are not believed either. Cost: three joins; links between linking events go to
+    one task.
+    """
+    from pyspark.sql import functions as F
+
+    known = events.select(F.col("id").alias("left"), F.lit(True).alias("known")).distinct()
+    joined = foreign.join(known, "left", "left")
+    believed = joined.where("known and last").drop("known", "last")
+    linking = believed.select(F.col("right").alias("left")).distinct()
+    among = believed.select("left", "right").join(linking, "left", "left_semi").distinct()
+    circles = (
+        among.withColumn("all", F.lit(0))
+        .groupBy("all")
+        .applyInArrow(_circles, _CIRCLE)
+        .withColumn("circle", F.lit(True))
+    )
+    marked = believed.join(circles, ["left", "right"], "left")
+    edges = marked.where("circle is null").select(
+        "trace", "left", F.lit("<").alias("relation"), "right", F.lit("link").alias("source")
+    )
+
+    def odd(links: DataFrame, kind: str, before: str, after: str) -> DataFrame:
+        said = F.concat("right", F.lit(before), "left", F.lit(after))
+        return rows.odd_rows(links, kind, said, columns=rows.ODD)
+
+    unknown = odd(joined.where("known is null"), "unknown-event", ": ", " is not in the log")
+    inner = odd(joined.where("known and not last"), "unknown-event", ": ", " is of another execution")
+    circular = odd(marked.where("circle"), "link-cycle", ": is after ", " and before it")
+    return edges, unknown.unionByName(inner).unionByName(circular)
+
+
+def _circles(links: pa.Table) -> pa.Table:
+    pairs = zip(links.column("left").to_pylist(), links.column("right").to_pylist(), strict=True)
+    found = sorted(on_circles(pairs))
+    columns = list(zip(*found, strict=True)) if found else [(), ()]
+    return pa.table([pa.array(each, pa.string()) for each in columns], schema=arrow_schema(_CIRCLE))

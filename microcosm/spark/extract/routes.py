@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from microcosm.spark.io import input_splits, reading, staging
+from microcosm.spark.io import inputs, reading, staging
 from microcosm.spark.io.events import id_of
-from microcosm.spark.io.input_splits import Piece
+from microcosm.spark.io.inputs import Piece
 from microcosm.spark.io.packets import gathered, merged, packed, spread, together
 from microcosm.spark.io.sink import Kernel
 from microcosm.spark.session import worker_memory
@@ -83,7 +83,7 @@ def by_trace(
     if where is not None and where[0]:
         runs, apart = where
         files = [[Piece(path, number=at) for path in [*run.own, *run.more]] for at, run in enumerate(runs)]
-        work = input_splits.work(
+        work = inputs.work(
             output.spark, files, lambda some: kernel(in_order(runs[next(some).number], columns))
         )
         made["found"] = output.tables("found", tables, *work)
@@ -94,7 +94,7 @@ def by_trace(
     if marked is not None:
         work = marked.select(*columns), send
     else:
-        work = input_splits.over(output.spark, read / "events", columns, send)
+        work = inputs.over(output.spark, read / "events", columns, send)
     packets = gathered(work, parts, lambda some: kernel(merged(some, KEY)))
     made["shuffled"] = output.tables("shuffled", tables, *packets)
     return made

@@ -1,13 +1,17 @@
-"""The processes of a giant trace, each in its order; and what is odd about positions and single events.
+"""A giant trace in the order of its processes, and its messages matched: what slices are cut from.
 
 Tasks put their events into the order of processes and positions before Spark gathers those of a process, in
 packets (`microcosm.spark.io.packets`) that it sorts by their first events. A task then merges them: logs are
 mostly in the order of each process, so it holds no more than a few packets at a time.
+
+The ends of messages are gathered by message. Nearly every message has one sending and one reception; such
+groups are found column by column. All others go through `microcosm.traces.causality`, as they do in a trace
+that is read at once: what that says of a message depends on the events of this message alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,17 +20,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from microcosm.spark.io.events import ODD_ROWS, arrow_names, arrow_schema, in_traces
-from microcosm.spark.io.input_splits import over
-from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together
-from microcosm.traces.covering import WIDEST
-from microcosm.traces.event import MESSAGE_KINDS
-from microcosm.traces.execution import missing
+from microcosm.spark.io.events import (
+    ODD_ROWS,
+    REPORTED,
+    Row,
+    arrow_names,
+    arrow_schema,
+    in_traces,
+    report_rows,
+)
+from microcosm.spark.io.inputs import over
+from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
+from microcosm.traces.causality import exchange
+from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
+from microcosm.traces.execution import Execution
+from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from microcosm.spark.io.staging import Output, Staged
 
@@ -46,19 +59,14 @@ CLOCKS = (
 """Of clocks, beside: the own value, that of the event before if it has a clock, whether there is none, and
 the event with a clock before it."""
 
-LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
-"""What is needed of events to see what is odd about them."""
 
-OWN = ("own", "prior_own", "ownless")
-"""What is needed of clocks beside."""
-
-ENDS = "process string, seq long, id string, events long, again long"
+LASTS = "process string, seq long, id string, events long, again long"
 """The last event of some events of a process, how many they are without those `twice`, and how many may be
 where the process begins `again`, with another event at a position that is taken."""
 
 
 class LastEvent(NamedTuple):
-    """A process: its last event, and sums of the others of `ENDS`."""
+    """A process: its last event, and sums of the others of `LASTS`."""
 
     process: str
     seq: int
@@ -74,7 +82,7 @@ NEEDED = ("process", "seq", "file", "line")
 """What every event has."""
 
 TOGETHER = 500_000
-"""So many events, more or less, are put in order by one task; all of a process by the same."""
+"""So many events, more or less, are for one task: those of a process, and the ends of a message, for one."""
 
 KEY = ("process", "seq")
 
@@ -95,14 +103,14 @@ def put_in_order(
     parts = max(1, -(-count // TOGETHER))
     used = {*SAID, *arrow_names(columns)} & output.filled("read", "events") | {"at", "trace", *NEEDED}
     needed = sorted(used | ({"chosen"} if marked is not None else set()))
-    send = partial(sent, trace=name, parts=parts)
+    send = partial(by_process, trace=name, parts=parts)
     folder = output.staged("read") / "events"
     work = (marked.select(needed), send) if marked is not None else over(output.spark, folder, needed, send)
 
     def order(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return in_order(batches, several, columns)
 
-    tables = {"chains": columns, "ends": ENDS}
+    tables = {"chains": columns, "ends": LASTS}
     return output.tables(stage, tables, *gathered(work, parts, order))
 
 
@@ -118,7 +126,7 @@ def read_ends(folder: Path) -> list[LastEvent]:
     return sorted(found.values())
 
 
-def sent(batches: Iterator[pa.RecordBatch], trace: str | None, parts: int) -> Iterator[pa.RecordBatch]:
+def by_process(batches: Iterator[pa.RecordBatch], trace: str | None, parts: int) -> Iterator[pa.RecordBatch]:
     """Packets of the events of one trace, by process."""
     for batch in together(batches):
         column = batch.column("trace")
@@ -199,7 +207,7 @@ class _Chain:
         last = pa.array(np.where(self.new[ends], ends, self.last[ends]))
         counted = [np.add.reduceat(each.astype(np.int64), begins) for each in (self.new, self._again())]
         arrays = [*(made[name].take(last) for name in ("process", "seq", "id")), *map(pa.array, counted)]
-        yield "ends", pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(ENDS))
+        yield "ends", pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(LASTS))
 
     def _again(self) -> Any:
         """Which events are at a taken position, say something else, and follow the first line so far."""
@@ -236,70 +244,154 @@ def _own(processes: pa.Array, clocks: pa.Array) -> tuple[pa.Array, pa.Array]:
     return given, pc.and_(there, pa.array(~found))
 
 
-def odd_rows(table: DataFrame, kind: str, fault: Column, lost: int = 0) -> DataFrame:
-    from pyspark.sql import functions as F
+ENDS = (
+    "message string, process string, seq long, before long, kind string, to array<string>, id string, "
+    "file string, line long"
+)
+"""What is needed of an event that sends or receives; `before` is the position before it in its process."""
 
-    counts = (F.lit(1).cast("long").alias("count"), F.lit(lost).cast("long").alias("lost"))
-    return table.select("file", "line", F.lit(kind).alias("reported"), fault.alias("fault"), *counts)
+PAIR = (
+    "sender long, sent long, receiver long, received long, left string, right string, message string, "
+    "near boolean"
+)
+"""A sending and its reception; `near`: they are consecutive in one process."""
+
+MATCHED = f"{PAIR}, file string, line long, {REPORTED}"
 
 
-def irregularities(
-    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+    """The pairs and irregularities of messages, given all ends of each; `numbers` are the processes'.
 
-    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
-    for batch in batches:
-        found = list(_odd_of(batch, alone, wide))
-        if found:
-            yield "odd", pa.RecordBatch.from_pylist(found, schema=arrow_schema(ODD_ROWS))
+    ends = [batch for batch in batches if batch.num_rows]
+    if not ends:
+        return
+    table = joined(ends)
+    code = table.column("message").dictionary_encode().indices.to_numpy()
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+    yield from _groups(table.take(pa.array(order)), starts, pa.array(numbers, pa.string()))
 
 
-def _odd_of(
-    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
-) -> Iterator[dict[str, object]]:
-    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
-    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
-    nameless = pc.is_null(batch.column("message"))
-    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
-    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
-    clocks = "own" in batch.schema.names
-    if clocks:
-        leap = pc.greater(batch.column("own"), pc.add(pc.fill_null(batch.column("prior_own"), 0), 1))
-        for case in (pc.fill_null(leap, False), pc.fill_null(batch.column("ownless"), False)):
-            looked = pc.or_(looked, case)
-    for case in (
-        pc.and_(meets, nameless),
-        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
-        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
-    ):
-        looked = pc.or_(looked, case)
-    for row in batch.filter(looked).to_pylist():
-        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
-        first, seq = (row["before"] or 0) + 1, row["seq"]
-        if row["twice"]:
-            said = f"there is an event {row['id']} already"
-            yield {**place, "reported": "duplicate-event", "fault": said, "lost": 1}
-            continue
-        own = row["own"] if clocks else None
-        if own is not None and row["ownless"]:
-            said = f"{row['process']}: the clock has no entry for its own process"
-            yield {**place, "reported": "own-missing", "fault": said}
-        known = (row["prior_own"] or 0) + 1 if clocks else 0
-        if own is not None and own > known and (row["before"] is None or row["prior_own"] is not None):
-            said = f"{row['process']}: own clock values {missing(known - 1, own)} are missing"
-            yield {**place, "reported": "clock-gap", "fault": said}
-        elif seq > first:
-            said = f"{row['process']}: events {missing(first - 1, seq)} are missing"
-            yield {**place, "reported": "seq-gap", "fault": said}
-        meeting = row["kind"] in MESSAGE_KINDS
-        if meeting and row["message"] is None:
-            said = f"{row['id']}: a {row['kind']} that does not name its message"
-            yield {**place, "reported": "no-message", "fault": said}
-        if row["process"] in alone and own is None and not (meeting and row["message"] is not None):
-            said = f"{row['id']}: nothing relates it to another event"
-            yield {**place, "reported": "isolated-event", "fault": said}
-        if row["id"] in wide:
-            said = f"{row['process']} knew of more than {WIDEST:,} processes"
-            yield {**place, "reported": "wide-frontier", "fault": said}
+def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
+    ends = np.append(starts[1:], table.num_rows)
+    kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
+    half = len(SENDS)
+    pairs = np.flatnonzero(ends - starts == 2)
+    two = starts[pairs]
+    first, second = kinds[two], kinds[two + 1]
+    sends, receives = np.minimum(first, second), np.maximum(first, second)
+    sending = np.where(first < second, two, two + 1)
+    reception = np.where(first < second, two + 1, two)
+    plain = (receives - sends == half) & _meant(table, sending, reception)
+    if plain.any():
+        yield _pairs(table, sending[plain], reception[plain], processes)
+    others = np.delete(np.arange(len(starts)), pairs[plain])
+    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(others) else {}
+    odd: list[Row] = []
+    for begin, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
+        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+    if odd:
+        yield pa.RecordBatch.from_pylist(odd, schema=arrow_schema(MATCHED))
+
+
+def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
+    """Whether the sending was to nobody in particular, or to the receiver alone."""
+    to = table.column("to").take(sending)
+    count = pc.fill_null(pc.list_value_length(to), 0).to_numpy(zero_copy_only=False)
+    meant = count == 0
+    [one] = np.nonzero(count == 1)
+    if len(one):
+        receiver = table.column("process").take(reception[one])
+        meant[one] = pc.equal(pc.list_flatten(to.take(one)), receiver).to_numpy(zero_copy_only=False)
+    return meant
+
+
+def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
+    def number(at: Any) -> pa.Array:
+        return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
+
+    def of(name: str, at: Any) -> pa.Array:
+        return table.column(name).take(at)
+
+    sender, sent, receiver, received = (
+        number(sending),
+        of("seq", sending),
+        number(reception),
+        of("seq", reception),
+    )
+    at_once = pc.fill_null(pc.equal(of("before", reception), sent), False)  # a first event has none before
+    near = pc.and_(pc.equal(sender, receiver), at_once)
+    columns = [sender, sent, receiver, received, of("id", sending), of("id", reception)]
+    columns += [of("message", reception), near]
+    schema = arrow_schema(MATCHED)
+    columns += [pa.nulls(len(sending), kind) for kind in schema.types[len(columns) :]]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Row]:
+    """The pairs and irregularities of one message, by the code for traces that are read at once."""
+    members = sorted(members, key=lambda row: (row["process"], row["seq"]))
+    events = [
+        TraceEvent(
+            row["process"],
+            row["seq"],
+            row["kind"],
+            row["message"],
+            tuple(row["to"] or ()),
+            name=row["id"],
+            file=row["file"],
+            line=row["line"],
+        )
+        for row in members
+    ]
+    report = Report()
+    found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
+    for s, r in found.pairs:
+        sending, reception = members[s], members[r]
+        same = sending["process"] == reception["process"]
+        yield {
+            "sender": numbers[sending["process"]],
+            "sent": sending["seq"],
+            "receiver": numbers[reception["process"]],
+            "received": reception["seq"],
+            "left": sending["id"],
+            "right": reception["id"],
+            "message": reception["message"],
+            "near": same and reception["before"] == sending["seq"],
+        }
+    yield from report_rows(report)
+
+
+def by_message(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.RecordBatch]:
+    """Packets of the ends of messages, by message, of events that are in order."""
+    for batch in together(batches):
+        meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+        for other in (pc.is_valid(batch.column("message")), pc.invert(batch.column("twice"))):
+            meets = pc.and_(meets, other)
+        ends = batch.select(arrow_names(ENDS)).filter(meets)
+        if ends.num_rows:
+            yield packed(ends, spread(ends.column("message"), parts))
+
+
+def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Mapping[str, int]) -> Staged:
+    """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are staged in order.
+
+    `events` is how many there are, `numbers` are those of processes. Cost: a shuffle of the ends of messages.
+    """
+    parts = max(1, -(-events // TOGETHER))
+    columns = [*arrow_names(ENDS), "twice"]
+    work = over(output.spark, chains, columns, partial(by_message, parts=parts))
+    pair, odd = arrow_names(PAIR), arrow_names(ODD_ROWS)
+
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for batch in matched(unpacked(batches), numbers):
+            good: Any = pc.is_valid(batch.column("left"))
+            for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
+                some = batch.filter(which).select(columns)
+                if some.num_rows:
+                    yield kind, some
+
+    tables = {"pairs": PAIR, "odd": ODD_ROWS}
+    return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match))

@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.giant.chains import odd_rows
-from microcosm.spark.io import events as rows
-from microcosm.spark.io import input_splits
+from microcosm.spark.io import inputs
+from microcosm.spark.io.events import Row, arrow_schema, odd_rows
 from microcosm.spark.io.sink import only
 from microcosm.traces.clocks import covers
 
@@ -67,7 +66,7 @@ def agreed(
 
     columns = ["twice", *CLOCKED]
 
-    judging = input_splits.over(output.spark, chains, columns, only("judged", judged))
+    judging = inputs.over(output.spark, chains, columns, only("judged", judged))
     made = output.tables(f"judged-{name}", {"judged": JUDGED}, *judging)
     found = made["judged"].distinct().collect()
     _refuse(row.refused for row in found)
@@ -76,7 +75,7 @@ def agreed(
         raise NotInSlices("values of clocks that are repeated")
 
     mark = only("marks", partial(marked, repeating=repeating, known=numbers))
-    marking = input_splits.over(output.spark, chains, columns, mark)
+    marking = inputs.over(output.spark, chains, columns, mark)
     marks = output.tables(f"marks-{name}", {"marks": MARK}, *marking)["marks"]
     before = Window.partitionBy("process").orderBy("value", "class", "seq")
     before = before.rowsBetween(Window.unboundedPreceding, -1)
@@ -190,10 +189,10 @@ def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = dict.fromkeys(each for each in map(_judged, _events(batch)) if each is not None)
         if found:
             told = [{"process": process, "refused": refused} for process, refused in found]
-            yield pa.RecordBatch.from_pylist(told, schema=rows.arrow_schema(JUDGED))
+            yield pa.RecordBatch.from_pylist(told, schema=arrow_schema(JUDGED))
 
 
-def _judged(event: rows.Row) -> tuple[str, str | None] | None:
+def _judged(event: Row) -> tuple[str, str | None] | None:
     process, own, earlier = event["process"], event["own"], event["earlier_clock"]
     if earlier is None:
         repeats = event["seq"] > 1 and event["seq"] > own
@@ -212,10 +211,10 @@ def marked(
     for batch in batches:
         made = [mark for event in _events(batch) for mark in _marks(event, repeating, known)]
         if made:
-            yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(MARK))
+            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(MARK))
 
 
-def _marks(event: rows.Row, repeating: frozenset[str], known: Mapping[str, int]) -> Iterator[rows.Row]:
+def _marks(event: Row, repeating: frozenset[str], known: Mapping[str, int]) -> Iterator[Row]:
     process, own, seq, clock = event["process"], event["own"], event["seq"], event["clock"]
     earlier = event["earlier_clock"] or {}
     if process in repeating:  # as `microcosm.traces.clocks.ticked` says
@@ -263,10 +262,10 @@ def covered(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
     for _, members in groupby(asking, key=itemgetter("asker", "asked_at")):
         made = list(_covered(list(members), numbers))
         if made:
-            yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(COVERED))
+            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(COVERED))
 
 
-def _covered(members: list[rows.Row], numbers: Mapping[str, int]) -> Iterator[rows.Row]:
+def _covered(members: list[Row], numbers: Mapping[str, int]) -> Iterator[Row]:
     first = members[0]
     clock = dict(first["clock"])
     own = clock.get(first["asker"], 0)
@@ -292,7 +291,7 @@ def _covered(members: list[rows.Row], numbers: Mapping[str, int]) -> Iterator[ro
             }
 
 
-def _events(batch: pa.RecordBatch) -> Iterable[rows.Row]:
+def _events(batch: pa.RecordBatch) -> Iterable[Row]:
     """The events that have clocks, and whose positions are not taken; clocks as dictionaries."""
     good: Any = pc.and_(pc.is_valid(batch.column("clock")), pc.invert(batch.column("twice")))
     for row in batch.filter(good).select(list(CLOCKED)).to_pylist():

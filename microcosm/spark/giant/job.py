@@ -1,11 +1,11 @@
 """One giant trace: its edges and frontiers without ever having it in one place.
 
-Events are put into the order of their processes by Spark (`giant.chains`), and messages matched by tasks
-(`giant.matching`); what remains are pairs of four numbers. These are cut into slices that are consistent
-cuts, each slice is scanned by a task of its own whose memory depends on the slice alone (`giant.slices`,
-`giant.scan`), and the few vectors that come out are put together here. The number of passes does not depend
-on the size of the trace. Holders of tokens are related where the trace orders them all: then it does not
-matter in which order of the events one goes through them.
+Events are put into the order of their processes and messages matched (`giant.chains`); what remains are pairs
+of four numbers. These are cut into slices that are consistent cuts (`giant.cuts`), each slice is scanned by
+a task of its own whose memory depends on the slice alone (`giant.scan`), and the few vectors that come out
+are put together here. The number of passes does not depend on the size of the trace. Holders of tokens are
+related where the trace orders them all: then it does not matter in which order of the events one goes
+through them.
 
 What is found is what `microcosm.traces.covering` finds of the same events.
 """
@@ -13,7 +13,7 @@ What is found is what `microcosm.traces.covering` finds of the same events.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
@@ -25,28 +25,18 @@ import pyarrow.compute as pc
 
 from microcosm.givens.clock import Clock
 from microcosm.givens.relation import Relation
-from microcosm.spark.giant.chains import (
-    CHAINS,
-    CLOCKS,
-    LOOKED_AT,
-    OWN,
-    LastEvent,
-    irregularities,
-    odd_rows,
-    put_in_order,
-    read_ends,
-)
+from microcosm.spark.giant.chains import CHAINS, CLOCKS, LastEvent, exchanged, put_in_order, read_ends
 from microcosm.spark.giant.clocks import MARK, NotInSlices, agreed, check_stamps, told_against
-from microcosm.spark.giant.matching import exchanged
-from microcosm.spark.giant.scan import Knowledge
-from microcosm.spark.giant.slices import FOUR, Slices
-from microcosm.spark.io import input_splits
-from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema
-from microcosm.spark.io.odd import told
+from microcosm.spark.giant.cuts import FOUR, Cutting
+from microcosm.spark.giant.scan import Knowledge, scanned_by_tasks
+from microcosm.spark.io import inputs
+from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema, odd_rows, told
 from microcosm.spark.io.sink import only
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
-from microcosm.traces.covering import MOST_CHOSEN
+from microcosm.traces.covering import MOST_CHOSEN, WIDEST
+from microcosm.traces.event import MESSAGE_KINDS
+from microcosm.traces.execution import missing
 from microcosm.traces.report import HOLES
 
 if TYPE_CHECKING:
@@ -129,11 +119,11 @@ class Giant:
             folder = self._stage("ordered", lambda: ordered)
         if self._stamps:
             check_stamps(chains, [pairs] if seen is None else [pairs, seen])
-        slices = Slices(output, name, places, folder, numbers)
         asked, too_many = self._chosen(chains, numbers)
         holders = [] if token is None else holders_of(output, name, places, token, numbers)
         wanted = {(each.process, each.seq, each.id) for each in holders}.union(asked)
-        knowledge, cyclic = slices.scan(slices.cuts(self._asked.slices), sorted(wanted))
+        cuts = Cutting(output, name, places, folder, numbers).cuts(self._asked.slices)
+        knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
             raise NotInSlices("messages on cycles beside clocks")
@@ -196,7 +186,7 @@ class Giant:
         places = self._output.staged(f"chains-{self._name}") / "chains"
         name = f"{stage}-{self._name}"
         columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
-        looking = input_splits.over(self._output.spark, places, columns, look)
+        looking = inputs.over(self._output.spark, places, columns, look)
         self._output.tables(name, {"odd": ODD_ROWS}, *looking)
         return self._output.staged(name) / "odd"
 
@@ -309,7 +299,7 @@ def holders_of(
 
     hold = only("holders", partial(holding, token=token))
     columns = ["process", "seq", "id", "twice", "attributes"]
-    work = input_splits.over(output.spark, chains, columns, hold)
+    work = inputs.over(output.spark, chains, columns, hold)
     made = output.tables(f"holders-{name}", {"holders": HOLDER}, *work)
     found = made["holders"].limit(MOST + 1).collect()
     if len(found) > MOST:
@@ -349,3 +339,73 @@ def related(
                 raise NotInSlices("holders of a token that nothing orders")
             edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))
     return edges
+
+
+LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+"""What is needed of events to see what is odd about them."""
+
+
+OWN = ("own", "prior_own", "ownless")
+"""What is needed of clocks beside."""
+
+
+def irregularities(
+    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+
+    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    """
+    for batch in batches:
+        found = list(_odd_of(batch, alone, wide))
+        if found:
+            yield "odd", pa.RecordBatch.from_pylist(found, schema=arrow_schema(ODD_ROWS))
+
+
+def _odd_of(
+    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
+) -> Iterator[dict[str, object]]:
+    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
+    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+    nameless = pc.is_null(batch.column("message"))
+    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
+    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
+    clocks = "own" in batch.schema.names
+    if clocks:
+        leap = pc.greater(batch.column("own"), pc.add(pc.fill_null(batch.column("prior_own"), 0), 1))
+        for case in (pc.fill_null(leap, False), pc.fill_null(batch.column("ownless"), False)):
+            looked = pc.or_(looked, case)
+    for case in (
+        pc.and_(meets, nameless),
+        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
+        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
+    ):
+        looked = pc.or_(looked, case)
+    for row in batch.filter(looked).to_pylist():
+        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
+        first, seq = (row["before"] or 0) + 1, row["seq"]
+        if row["twice"]:
+            said = f"there is an event {row['id']} already"
+            yield {**place, "reported": "duplicate-event", "fault": said, "lost": 1}
+            continue
+        own = row["own"] if clocks else None
+        if own is not None and row["ownless"]:
+            said = f"{row['process']}: the clock has no entry for its own process"
+            yield {**place, "reported": "own-missing", "fault": said}
+        known = (row["prior_own"] or 0) + 1 if clocks else 0
+        if own is not None and own > known and (row["before"] is None or row["prior_own"] is not None):
+            said = f"{row['process']}: own clock values {missing(known - 1, own)} are missing"
+            yield {**place, "reported": "clock-gap", "fault": said}
+        elif seq > first:
+            said = f"{row['process']}: events {missing(first - 1, seq)} are missing"
+            yield {**place, "reported": "seq-gap", "fault": said}
+        meeting = row["kind"] in MESSAGE_KINDS
+        if meeting and row["message"] is None:
+            said = f"{row['id']}: a {row['kind']} that does not name its message"
+            yield {**place, "reported": "no-message", "fault": said}
+        if row["process"] in alone and own is None and not (meeting and row["message"] is not None):
+            said = f"{row['id']}: nothing relates it to another event"
+            yield {**place, "reported": "isolated-event", "fault": said}
+        if row["id"] in wide:
+            said = f"{row['process']} knew of more than {WIDEST:,} processes"
+            yield {**place, "reported": "wide-frontier", "fault": said}

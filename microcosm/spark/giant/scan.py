@@ -11,14 +11,19 @@ a sending that leaves the slice or an event that was asked about. No Spark here.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from microcosm.spark.giant.cuts import Pairs, slice_of
+from microcosm.spark.giant.cuts import FOUR, NUMBERS, Pairs, pairs_of, slice_of
+from microcosm.spark.io import inputs
+from microcosm.spark.io.events import Row, arrow_names, arrow_schema
+from microcosm.spark.io.packets import gathered, packed, together, unpacked
 from microcosm.traces.causality import Causality
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import TraceEvent
@@ -26,7 +31,10 @@ from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from microcosm.spark.giant.cuts import Numbers
+    from microcosm.spark.io.staging import Output
 
 DENSE = 128
 """Up to so many processes vectors are lists, above dictionaries."""
@@ -327,6 +335,15 @@ def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
 
 
+def _by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """The events, by process and position, that are in each slice."""
+    found: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
+    process, seq = np.array(events, dtype=np.int64).reshape(-1, 2).T
+    for event, at in zip(events, slice_of(cuts, process, seq).tolist(), strict=True):
+        found[at].append(event)
+    return found
+
+
 def begins_of(cuts: Numbers, slice_: int) -> Numbers:
     """The positions at which a slice begins, by process.
 
@@ -343,19 +360,111 @@ def scan(pairs: Pairs, cuts: Numbers, wanted: Iterable[tuple[int, int]] = ()) ->
     >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
     {0: 1, 1: 2, 2: 1}
     """
-    ends = cuts.shape[1] + 1
-    asked: list[list[tuple[int, int]]] = [[] for _ in range(ends)]
+    wanted = list(wanted)
+    asked = _by_slice(cuts, wanted)
     for slice_, process, seq in crossing(pairs, cuts):
         asked[slice_].append((process, seq))
-    wanted = list(wanted)
-    for process, seq in wanted:
-        asked[int(slice_of(cuts, np.array([process]), np.array([seq]))[0])].append((process, seq))
     received = slice_of(cuts, pairs.receiver, pairs.received)
     slices, cyclic = [], []
-    for slice_ in range(ends):
+    for slice_, events in enumerate(asked):
         members = np.flatnonzero(received == slice_)
         begins = begins_of(cuts, slice_)
-        found = scanned(pairs[members], begins, asked[slice_])
+        found = scanned(pairs[members], begins, events)
         cyclic += members[found.cyclic].tolist()
         slices.append((found.bases, begins))
     return put_together(lambda: slices, wanted), cyclic
+
+
+_SLICED = f"slice long, {NUMBERS}"
+_BASES = "process long, seq long, others array<long>, seqs array<long>"
+_CYCLIC = "process long, seq long"
+_BATCH = 1024
+Asked = Sequence[tuple[int, int, str]]
+"""Events that are asked about: number of process, position, name."""
+
+
+def scanned_by_tasks(
+    output: Output, name: str, folder: Path, cuts: Numbers, asked: Asked
+) -> tuple[Knowledge, list[tuple[int, int]]]:
+    """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
+
+    Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
+    """
+    slices = cuts.shape[1] + 1
+    events = [(process, seq) for process, seq, _ in asked]
+    wanted = _by_slice(cuts, events)
+
+    def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in together(batches):
+            part = _sliced(batch, cuts)
+            yield packed(part, part.column("slice").to_numpy())
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        members = [*unpacked(batches)]
+        if members:
+            at = members[0].column("slice")[0].as_py()
+            table = pa.Table.from_batches(members)
+            yield from scanned_slice(table, at, begins_of(cuts, at), wanted[at])
+
+    work = inputs.over(output.spark, folder, FOUR, slice_)
+    done = f"bases-{name}"
+    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel))
+    bases = str(output.staged(done) / "bases")
+    circular = output.spark.read.schema(_CYCLIC).parquet(str(output.staged(done) / "cyclic"))
+
+    def read_() -> Iterator[tuple[list[Base], Numbers]]:
+        return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
+
+    return put_together(read_, events), [(row.process, row.seq) for row in circular.collect()]
+
+
+def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
+    """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
+    part = pairs_of(batch)
+    slices = slice_of(cuts, part.receiver, part.received)
+    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
+    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
+    arrays = [pa.array(np.concatenate(both)) for both in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
+
+
+def scanned_slice(
+    table: pa.Table, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
+
+    Memory: the pairs of the slice and their vectors.
+    """
+    every = pairs_of(table)
+    inside = every.receiver >= 0
+    leaving = every[~inside]
+    pairs = every[inside]
+    asked = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
+    found = scanned(pairs, begins, asked)
+    made: list[Row] = [
+        {
+            "process": base.process,
+            "seq": base.seq,
+            "others": None if base.knows is None else list(base.knows),
+            "seqs": None if base.knows is None else list(base.knows.values()),
+        }
+        for base in found.bases
+    ]
+    for begin in range(0, len(made), _BATCH):
+        batch = pa.RecordBatch.from_pylist(made[begin : begin + _BATCH], schema=arrow_schema(_BASES))
+        yield f"bases/{slice_}", batch
+    if found.cyclic:
+        columns = (pa.array(column[found.cyclic]) for column in (pairs.receiver, pairs.received))
+        yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
+
+
+def bases_of(folder: str, slice_: int) -> list[Base]:
+    """The bases of a slice that are staged in `folder`; none where it has none."""
+    found = []
+    try:
+        table = pq.read_table(f"{folder}/{slice_}", columns=arrow_names(_BASES), partitioning=None)
+    except FileNotFoundError:
+        return []
+    for process, seq, others, seqs in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        found.append(Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True))))
+    return found

@@ -7,10 +7,13 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from heapq import nsmallest
 from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +21,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from microcosm.errors import MicrocosmError, TextError
+from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import number as exact_number
 from microcosm.givens.exact import of_float
-from microcosm.spark.io.input_splits import Piece, partition_of
-from microcosm.spark.io.odd import noting, report_rows
-from microcosm.traces import reading as formats
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
-from microcosm.traces.formats.jsonl import event_stated, in_execution
-from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, LeftOut
-from microcosm.traces.formats.parquet import NO_TEXT, record_of, records, stamp_columns
-from microcosm.traces.options import Options, Positions
+from microcosm.traces.formats.jsonl import in_execution
+from microcosm.traces.formats.parquet import stamp_columns
+from microcosm.traces.options import Options
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
-
-OWN = "jsonl"
-"""The format whose files are read in pieces."""
 
 EVENT = (
     "trace string, name string, process string, seq long, kind string, message string, to array<string>, "
@@ -62,17 +56,6 @@ ODD = f"trace string, {ODD_ROWS}"
 """The columns of edges, of frontiers, and of what is odd."""
 
 Row = dict[str, Any]
-
-_TEXTS = {"trace", "process", "kind", "message", "label"}
-"""Fields that the folders of a table may say, of all rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How files are read: as by `extract`."""
-
-    format: str | None = None
-    pattern: str | None = None
 
 
 def arrow_names(columns: str) -> list[str]:
@@ -98,19 +81,6 @@ def arrow_schema(columns: str) -> pa.Schema:
 _FIELDS = arrow_names(EVENT)
 
 _NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))
-
-
-def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
-    """The events of a piece of a text in their order, then what was odd about it."""
-    bad: list[Irregularity] = []
-    report = noting(bad)
-    try:
-        for event in _events(piece, reading, report):
-            yield row_of(event, piece.trace)
-    except (MicrocosmError, OSError) as error:
-        message = getattr(error, "message", str(error))
-        report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
-    yield from report_rows(report, bad)
 
 
 def row_of(event: TraceEvent, named: str | None = None) -> Row:
@@ -197,58 +167,6 @@ def _event(
     )
 
 
-def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
-    if piece.stop is None and not piece.own:
-        yield from formats.read([piece.path], reading.format, reading.pattern, report, whole=False)
-    else:
-        with piece.stream() as stream:
-            lines = Lines(stream, piece.path, report, before=piece.line)
-            yield from formats.format_of(OWN).read(lines, piece.path, report, _EachAlone())
-
-
-class _Free(Positions):
-    """Positions of which none is ever taken."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lowest = -1
-
-    def add(self, position: int) -> bool:
-        return True
-
-
-_FREE = _Free()
-
-
-class _AllFree(defaultdict[tuple[str | None, str], Positions]):
-    """Those of whatever process, none of which is kept."""
-
-    def __missing__(self, key: tuple[str | None, str]) -> Positions:
-        return _FREE
-
-
-class _Stated(LeftOut):
-    """Nothing is left out where the lines before are not known."""
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(Report(), options, remembers=False)
-
-    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
-        raise BadLine("`seq` is missing, which the first lines of the file have")
-
-    def remember_all(self) -> None:
-        raise BadLine("`kind` is missing, which the first lines of the file have")
-
-
-class _EachAlone(Options):
-    """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
-
-    def __init__(self) -> None:
-        super().__init__(positions=_AllFree())
-        self.state[SHARED] = _Stated(self)
-        self.state[LIVES] = EachByItsLife(Report())
-
-
 def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:
     """The events of a trace, in the order of the log, without those whose positions are taken.
 
@@ -267,36 +185,6 @@ def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[Tr
         else:
             message = f"{found.process} has an event {found.seq} already"
             report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
-
-
-def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
-    number = piece.line
-    said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
-    try:
-        with pq.ParquetFile(piece.path) as table:
-            groups = None if piece.stop is None else range(piece.start, piece.stop)
-            for batch in table.iter_batches(size, row_groups=groups):
-                for name in said.keys() - batch.schema.names:
-                    batch = batch.append_column(name, pa.repeat(said[name], batch.num_rows))  # noqa: PLW2901
-                yield number, batch
-                number += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise TextError(
-            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
-        ) from None
-
-
-def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:
-    """The events that rows state; the others are reported."""
-    for number, record in enumerate(records(batch), before + 1):
-        try:
-            if record is None:
-                raise TextError(NO_TEXT)
-            yield event_stated(record_of(record), file, number)
-        except (TextError, ValueError, TypeError) as error:
-            message = getattr(error, "message", str(error))
-            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)
 
 
 NAMED = EVENT.replace("name string, ", "id string, ")
@@ -332,3 +220,153 @@ def id_of(several: bool) -> Column:
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))
     full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
     return F.coalesce("name", full)
+
+
+BAD = frozenset({"bad-clock", "bad-host", "bad-line", "long-line", "unreadable"})
+"""The kinds of which there is no event: a line, row or file that could not be read."""
+
+MANY = 100_000
+"""So many bad lines of a piece have a row each; beyond it they are counted, lest they fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxBad:
+    """How many lines or rows may be bad, `share` being a part of all; read from a text by `max_bad`."""
+
+    text: str
+    count: int | None
+    share: Fraction | None
+
+    def refuse(self, reported: Mapping[str, int], events: int, first: str) -> None:
+        """Raise `TextError` where more is bad than may be, given what was read and the `first` fault.
+
+        A file that cannot be read, or not to its end, is one that is bad; as nobody knows how many rows it
+        has, it is beyond each share but the whole.
+
+        >>> max_bad("10%").refuse({"bad-line": 1, "seq-gap": 5}, 9, "a.jsonl:3: not JSON")
+        """
+        bad = bad_of(reported)
+        if self.share is None:
+            beyond = self.count is not None and bad > self.count
+        else:
+            unknown = bool(reported.get("unreadable")) and self.share < 1
+            beyond = unknown or bad > self.share * (events + bad)
+        if beyond:
+            hint = "Nothing was committed. Mend the input, or let --max-bad be more."
+            said = f"{bad:,} of {events + bad:,} lines or rows are bad, and --max-bad is {self.text}"
+            raise TextError(f"{said}; first {first}", hint=hint)
+
+
+def max_bad(text: str) -> MaxBad:
+    """A number of lines or rows, `N`, or a part of all, `P%`. Raises `TextError`.
+
+    >>> max_bad("5").count, max_bad("0.5%").share
+    (5, Fraction(1, 200))
+    """
+    number = text.strip().removesuffix("%")
+    try:
+        if not number.isascii() or set(number) - set("0123456789."):
+            raise ValueError
+        if number == text.strip():
+            return MaxBad(text, int(number), None)
+        share = Fraction(number) / 100
+        if share > 1:
+            raise ValueError
+    except ValueError:
+        said = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
+        raise TextError(said, file="--max-bad") from None
+    return MaxBad(text, None, share)
+
+
+def bad_of(reported: Mapping[str, int]) -> int:
+    """How many of the irregularities are bad, by their counts.
+
+    >>> bad_of({"bad-line": 2, "duplicate-event": 7})
+    2
+    """
+    return sum(count for kind, count in reported.items() if kind in BAD)
+
+
+def noting(bad: list[Irregularity]) -> Report:
+    """A report that also keeps what is bad one by one, up to `MANY`, in the list that is given."""
+
+    def note(found: Irregularity) -> None:
+        if found.kind in BAD and len(bad) < MANY:
+            bad.append(found)
+
+    return Report(each=note)
+
+
+def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[dict[str, Any]]:
+    """The irregularities of a report: the first of each kind one by one and the rest counted.
+
+    Those of `whole` are told one by one, and no others of their kinds.
+    """
+    whole = list(whole)
+    one_by_one = {found.kind for found in whole}
+    told = dict.fromkeys(report.counts, 0)
+    for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
+        told[found.kind] += 1
+        yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
+    for kind, count in report.counts.items():
+        if count > told[kind]:
+            yield _irregular(kind, None, None, None, count - told[kind], 0)
+
+
+def _irregular(
+    kind: str, message: str | None, file: str | None, line: int | None, count: int, lost: int
+) -> dict[str, Any]:
+    return {"reported": kind, "fault": message, "file": file, "line": line, "count": count, "lost": lost}
+
+
+_TOLD = 5
+"""So many irregularities of a kind are told one by one."""
+
+_COLUMNS = ["reported", "file", "line", "fault", "count", "lost"]
+
+
+def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
+    """The irregularities in folders of Parquet: counts by kind, the first of each with places, events lost.
+
+    Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
+    """
+    counts: Counter[str] = Counter()
+    first: dict[str, list[tuple[Any, ...]]] = {}
+    lost = 0
+    for folder in folders:
+        for path in sorted(folder.rglob("*.parquet")):
+            with pq.ParquetFile(path) as table:
+                for batch in table.iter_batches(columns=_COLUMNS):
+                    _count(batch, counts, first)
+                    lost += sum(filter(None, batch.column("lost").to_pylist()))
+    faults = [
+        f"{file if line is None else f'{file}:{line}'}: {fault} [{kind}]"
+        for kind, some in sorted(first.items())
+        for _, file, line, fault in some
+    ]
+    return dict(counts), faults, lost + counts["unreadable"]
+
+
+def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
+    table = pa.Table.from_batches([batch])
+    for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
+        kind = row["reported"]
+        counts[kind] += row["count_sum"]
+        some = table.filter(
+            pc.and_(pc.equal(table.column("reported"), kind), pc.is_valid(table.column("fault")))
+        )
+        places = zip(*(some.column(name).to_pylist() for name in ("file", "line", "fault")), strict=True)
+        found = [
+            ((file or "", -1 if line is None else line, fault), file, line, fault)
+            for file, line, fault in places
+        ]
+        first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))
+
+
+def odd_rows(table: DataFrame, kind: str, fault: Column, lost: int = 0, columns: str = ODD_ROWS) -> DataFrame:
+    """The rows of a table of Spark's as irregularities, in the columns of `ODD_ROWS` or of `ODD`."""
+    from pyspark.sql import functions as F
+
+    counts = (F.lit(1).cast("long").alias("count"), F.lit(lost).cast("long").alias("lost"))
+    where = arrow_names(columns)[: -len(counts) - 2]
+    return table.select(*where, F.lit(kind).alias("reported"), fault.alias("fault"), *counts)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 from microcosm import files
 from microcosm.errors import TextError
 from microcosm.spark.installation import cache
-from microcosm.spark.io.far import explaining, opened
-from microcosm.spark.io.sink import SCHEMA, versioned
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MANIFEST = "manifest.json"
 """What a finished job made of what, with the names of its files: no others are ever removed."""
@@ -181,3 +179,69 @@ class FarFolder:
                 if error.getCondition() != "PATH_NOT_FOUND":
                     raise
                 return []
+
+
+_HINT = "Spark needs the file system's library: spark-submit --packages, or spark.jars.packages."
+
+_NO_LIBRARY = ("No FileSystem for scheme", "ClassNotFoundException")
+
+
+def is_far(name: str) -> bool:
+    """Whether only Spark can open what is named.
+
+    >>> [is_far(name) for name in ("s3a://bucket/logs", "file:///logs", "logs/a:b")]
+    [True, False, False]
+    """
+    return "://" in name and not name.startswith("file:/")
+
+
+def opened(spark: SparkSession, name: str, endings: Sequence[str] = ()) -> DataFrame:
+    """The files behind a URI, as Spark's `binaryFile` has them; of those that have `endings`, if any."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    if endings:
+        reader = reader.option("pathGlobFilter", f"*{{{','.join(endings)}}}")
+    return reader.load(name)
+
+
+def listed(spark: SparkSession, name: str, endings: Sequence[str] = ()) -> list[tuple[str, int, str]]:
+    """The files behind a URI by name: path, bytes, time of change. Raises `TextError`."""
+    with explaining(name):
+        found = opened(spark, name, endings).select("path", "length", "modificationTime").collect()
+    return sorted((row.path, row.length, str(row.modificationTime)) for row in found)
+
+
+@contextmanager
+def explaining(name: str) -> Iterator[None]:
+    """Say of a URI why Spark cannot open it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except Exception as error:
+        of_spark = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
+        if not of_spark or "Python worker" in str(error):  # a task that cannot write is another matter
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
+        hint = _HINT if any(each in said for each in _NO_LIBRARY) else None
+        raise TextError(f"cannot be opened by Spark: {said}", file=name, hint=hint) from error
+
+
+def within(name: str, out: str, tables: Collection[str]) -> bool:
+    """Whether a URI is that of a job's tables, or within one of them.
+
+    >>> [within(f"s3a://b/out{rest}", "s3a://b/out/", ["edges"]) for rest in ("", "/edges/part", "/edges2")]
+    [True, True, False]
+    """
+    root = out.rstrip("/")
+    return name.rstrip("/") == root or any(f"{name}/".startswith(f"{root}/{table}/") for table in tables)
+
+
+SCHEMA = "microcosm.tables/1"
+"""The version of the tables, in the manifest and in the metadata of each Parquet file."""
+
+
+def versioned(table: DataFrame) -> DataFrame:
+    """The same table with the version of its schema in the metadata of its first column."""
+    first, *rest = table.columns
+    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)

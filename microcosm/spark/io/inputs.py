@@ -9,26 +9,41 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from glob import glob
+from io import RawIOBase
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import json
 
+from microcosm import files
 from microcosm.errors import TextError
-from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.far import explaining, is_far, listed, opened
-from microcosm.spark.io.folders import FarFolder
-from microcosm.spark.io.input_splits import Piece
-from microcosm.spark.io.staging import Output, fingerprint, refuse_within
+from microcosm.spark.io.folders import (
+    ELSEWHERE,
+    MANIFEST,
+    FarFolder,
+    explaining,
+    is_far,
+    listed,
+    opened,
+    within,
+)
+from microcosm.traces.text.encoding import is_packed, is_utf8
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from microcosm.spark.io.sink import Kernel
+    from microcosm.spark.io.staging import Output
 
     Rows = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -44,7 +59,7 @@ class Inputs:
         self._spark = spark
         self._names = names = [_events_of(spark, name) for name in names]
         self._endings = endings
-        self.paths = pieces.expand([name for name in names if not is_far(name)], endings)
+        self.paths = expand([name for name in names if not is_far(name)], endings)
         self._far = {name: listed(spark, name, endings) for name in names if is_far(name)}
         self._root: Path | None = None
         if not self.paths and not any(self._far.values()):
@@ -75,7 +90,7 @@ class Inputs:
                 whole = len(found) == 1 and found[0] == _place(root, name)
                 names.append(str(found[0] if whole else root))
             else:
-                found = pieces.expand([name], self._endings)
+                found = expand([name], self._endings)
                 names.append(name)
             paths.update(dict.fromkeys(found))
         return names, list(paths)
@@ -84,7 +99,7 @@ class Inputs:
         self, tasks: Sequence[Sequence[Piece]], read: Callable[[Piece], Rows]
     ) -> tuple[DataFrame | None, Kernel]:
         """As `input_splits.work`, of what is read of each piece; what was fetched is called by its URI."""
-        table, kernel = pieces.work(self._spark, tasks, lambda some: chain.from_iterable(map(read, some)))
+        table, kernel = work(self._spark, tasks, lambda some: chain.from_iterable(map(read, some)))
         if self._root is None:
             return table, kernel
         root = str(self._root)
@@ -139,3 +154,303 @@ def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
         column = pc.replace_substring_regex(column, re.escape(root) + "/([^/]+)/", r"\1://")
         batch = batch.set_column(at, name, column)
     return batch
+
+
+LARGEST = 8 << 20
+"""Bytes of a piece of lines, and of a piece that is several small files."""
+
+HERE = 1 << 20
+"""A single task over so many bytes is done in this process."""
+
+PARQUET = ".parquet"
+LINES = (".jsonl", ".ndjson")
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
+
+    Of a Parquet file these are row groups and rows. `number` is its place among the pieces of a job, `trace`
+    that of events that name none; `own` is whether each line stands for itself.
+    """
+
+    path: str
+    start: int = 0
+    stop: int | None = None
+    line: int = 0
+    number: int = 0
+    trace: str | None = None
+    own: bool = False
+
+    def bytes(self) -> bytes:
+        """The content of a whole file. Raises `TextError`."""
+        return files.read_bytes(self.path)
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The content to be read on and on, whatever its size. Raises `TextError`."""
+        try:
+            with Path(self.path).open("rb") as file:
+                file.seek(self.start)
+                yield cast(BinaryIO, _Part(file, self.stop - self.start) if self.stop is not None else file)
+        except OSError as error:
+            raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
+
+
+class _Part(RawIOBase):
+    """So many bytes of a file from where it stands."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(min(len(buffer), self._left))
+        buffer[: len(found)] = found
+        self._left -= len(found)
+        return len(found)
+
+
+def local_path(name: str) -> Path:
+    """The path of a file or folder, which may be written as a URI. Raises `TextError` for object stores.
+
+    >>> local_path("file:///data/a%20b"), local_path("logs/")
+    (PosixPath('/data/a b'), PosixPath('logs'))
+    """
+    if name.startswith("file:/"):
+        return Path(unquote(urlsplit(name).path))
+    if "://" in name:
+        raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+    return Path(name)
+
+
+def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
+    """The files of some inputs: files as they are, those below a folder that have the endings (none: all).
+
+    A name that no file has may be a pattern. What is hidden, or marked by Spark with `_`, is no input; of the
+    folder of a job's tables `events` is, and within other folders nothing of it. Raises `TextError`.
+    """
+    found: dict[Path, None] = {}
+    for name in inputs:
+        path = local_path(name)
+        paths = [path] if path.exists() else _matching(path)
+        if not paths:
+            raise TextError("no such file", file=name, hint="Check the path; `-` cannot be read here.")
+        for each in paths:
+            own = each / "events"
+            here = own if own.is_dir() and _has_tables(each) else each
+            found.update(dict.fromkeys(_within(here, endings) if each.is_dir() else [each]))
+    return list(found)
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """The paths that a pattern means, but for what is hidden."""
+    found = map(Path, sorted(glob(str(pattern), recursive=True)))
+    return [path for path in found if not any(part[0] in "._" for part in {*path.parts} - {*pattern.parts})]
+
+
+def _within(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
+    for path in files.listing(folder):
+        if path.name[0] in "._":
+            continue
+        if path.is_dir():
+            if not _has_tables(path):
+                yield from _within(path, endings)
+        elif path.is_file() and (not endings or path.suffix in endings):
+            yield path
+
+
+def _has_tables(folder: Path) -> bool:
+    """Whether a job has put its tables into a folder."""
+    return any((folder / name).is_file() for name in (MANIFEST, "stream.json"))
+
+
+def partition_of(path: Path) -> dict[str, str]:
+    """What the folders of a file say of all of its rows, as Spark and Hive write it.
+
+    >>> partition_of(Path("m6/date=2024-05-01/trace=a%2Fb/part.parquet"))
+    {'date': '2024-05-01', 'trace': 'a/b'}
+    """
+    said = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return {name: unquote(value) for name, _, value in said if value != "__HIVE_DEFAULT_PARTITION__"}
+
+
+def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
+    """What each task reads, given the pieces of each file: one, or several small files in their order."""
+    found: list[list[Piece]] = []
+    room = 0
+    for cuts in files:
+        size = 0 if len(cuts) > 1 else Path(cuts[0].path).stat().st_size
+        if len(cuts) > 1 or room < size or not found:
+            found += [[piece] for piece in cuts]
+            room = LARGEST - size if len(cuts) == 1 else 0
+        else:
+            found[-1] += cuts
+            room -= size
+    numbers = count()
+    return [[replace(piece, number=next(numbers)) for piece in task] for task in found]
+
+
+def has_cuts(path: Path) -> bool:
+    """Whether a file may be cut at the bytes that are line ends in UTF-8; what is packed is read whole."""
+    with path.open("rb") as stream:
+        head = stream.read(1024)
+    return is_utf8(head) and not is_packed(head)
+
+
+def cut(path: Path, lines: bool) -> list[Piece]:
+    """A file in pieces, each for a task: by row groups, by `lines` where it is made of such, or whole."""
+    if path.suffix == PARQUET:
+        return by_row_groups(path)
+    return by_lines(path) if lines else [Piece(str(path))]
+
+
+def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
+    """Pieces of whole lines. Cost: a large file is read once, to number them."""
+    largest = LARGEST if largest is None else largest
+    found: list[Piece] = []
+    size = path.stat().st_size
+    if size <= largest:
+        return [Piece(str(path), 0, size)]
+    start = at = line = lines = 0
+    with path.open("rb") as stream:
+        while block := stream.read(largest):
+            end = block.rfind(b"\n") + 1
+            if end and at + end - start >= largest and at > start:
+                end = block.find(b"\n") + 1
+            if end and at + len(block) - start >= largest:
+                lines += block.count(b"\n", 0, end)
+                found.append(Piece(str(path), start, at + end, line))
+                start, line, lines = at + end, line + lines, block.count(b"\n", end)
+            else:
+                lines += block.count(b"\n")
+            at += len(block)
+    if at > start or not found:
+        found.append(Piece(str(path), start, at, line))
+    return found
+
+
+def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
+    """Row groups of a Parquet file in pieces; one that cannot be read is a piece."""
+    largest = LARGEST if largest is None else largest
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return [Piece(str(path))]  # the task says what is wrong with it
+    found: list[Piece] = []
+    start = rows = size = line = 0
+    for group in range(metadata.num_row_groups):
+        described = metadata.row_group(group)
+        rows, size = rows + described.num_rows, size + described.total_byte_size
+        if size >= largest or group == metadata.num_row_groups - 1:
+            found.append(Piece(str(path), start, group + 1, line))
+            start, line, size = group + 1, rows, 0
+    return found or [Piece(str(path))]
+
+
+def work(
+    spark: SparkSession,
+    tasks: Sequence[Sequence[Piece]],
+    read: Callable[[Iterator[Piece]], Iterator[Made]],
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """A table with a partition for each task, and the kernel that makes of it what `read` makes of the pieces
+    of a task. No table: the one task is so small that this process is done before it would begin."""
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
+        return read(piece for batch in batches for at in batch.column(0).to_pylist() for piece in tasks[at])
+
+    paths = {piece.path for task in tasks for piece in task} if len(tasks) == 1 else ()
+    here = bool(paths) and sum(Path(path).stat().st_size for path in paths) <= HERE
+    return None if here else partitions(spark, len(tasks)), kernel
+
+
+def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
+    """So many lines as rows; None unless each is a JSON object with columns of the schema alone, none null.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    >>> json_rows(b'{"a": 1}\\n{"b": "x"}', 2, schema).to_pylist()
+    [{'a': 1, 'b': None}, {'a': None, 'b': 'x'}]
+    >>> json_rows(b'{"a": 1, "c": 2}', 1, schema), json_rows(b'{"a": null}', 1, schema)
+    (None, None)
+    """
+    # The reader takes objects wherever lines end; after a brace no other can go on within one.
+    if block[:1] != b"{" or block[-1:] != b"}" or block.count(b"}\n{") != count - 1 or b"null" in block:
+        return None
+    whole = json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    alone = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        table = json.read_json(pa.BufferReader(block), whole, alone)
+        table.validate(full=True)  # the reader takes any bytes for text
+    except pa.ArrowException:
+        return None
+    return table.combine_chunks().to_batches()[0] if table.num_rows == count else None
+
+
+_BATCH = 1 << 16
+
+
+def over(
+    spark: SparkSession,
+    folder: Path,
+    columns: Sequence[str],
+    kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
+) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
+    """As `work`, of the tasks over the files of a folder.
+
+    `kernel` is given the columns of some row groups, and called once in each task.
+    """
+    names = list(columns)
+    return work(spark, [[piece] for piece in row_groups(folder)], lambda some: kernel(_read(some, names)))
+
+
+def row_groups(folder: Path) -> list[Piece]:
+    """What each task over the files of a folder reads."""
+    return [piece for path in sorted(folder.glob("*.parquet")) for piece in by_row_groups(path)]
+
+
+def partitions(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers below `count`, each in a partition of its own."""
+    return spark.range(0, count, 1, max(1, count))
+
+
+def first() -> Iterator[pa.RecordBatch]:
+    """What a task finds in the first of `partitions`."""
+    yield pa.RecordBatch.from_pydict({"id": [0]})
+
+
+def _read(asked: Iterable[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for piece in asked:
+        with pq.ParquetFile(piece.path) as table:
+            groups = None if piece.stop is None else range(piece.start, piece.stop)
+            for batch in table.iter_batches(_BATCH, row_groups=groups, columns=columns):
+                yield batch.select(columns)
+
+
+def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]) -> None:
+    """Raise `TextError` for an input that is the folder of a job's tables, or within one of them."""
+    there = is_far(out)
+    folder = Path() if there else local_path(out).resolve()
+    places = {folder / table for table in tables}
+    for name in map(str, paths):
+        if there or is_far(name):
+            inside = there and within(name, out, tables)
+        else:
+            found = local_path(name).resolve()
+            inside = found == folder or not places.isdisjoint((found, *found.parents))
+        if inside:
+            raise TextError(f"is within the output {out}, which is replaced", file=name, hint=ELSEWHERE)
+
+
+def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
+    """What tells whether files are still the same: name, size and time of change of each."""
+    found: list[list[object]] = []
+    for path in paths:
+        status = path.stat()
+        found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
+    return found

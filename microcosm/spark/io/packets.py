@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from microcosm.spark.io.input_splits import Made
-from microcosm.spark.io.lists import map_in_arrow
+from microcosm.spark.io.inputs import Made
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -158,7 +157,7 @@ def gathered(
     kernel: Callable[[Batches], Iterator[Made]],
 ) -> tuple[DataFrame | None, Callable[[Batches], Iterator[Made]]]:
     """A table of the packets that tasks make, and the kernel, which has those of each part in the order of
-    their keys. No table: the one task is so small that this process does all (`input_splits.work`)."""
+    their keys. No table: the one task is so small that this process does all (`inputs.work`)."""
     table, run = work
     if table is not None:
         made = map_in_arrow(table, run, _PACKET).repartitionById(parts, "part")
@@ -193,3 +192,45 @@ def spread(texts: pa.Array, parts: int) -> Any:
     sums = np.append(np.uint64(0), np.cumsum(letters * np.multiply.accumulate(powers)[place]))
     found = sums[bounds[1:] - first] - sums[bounds[:-1] - first]
     return ((found >> np.uint64(33)) % np.uint64(parts)).astype(np.int64)
+
+
+_LISTS = {"array", "map"}
+
+
+def map_in_arrow(
+    table: DataFrame, kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], columns: str
+) -> DataFrame:
+    """What a kernel makes of the rows of each partition, as `DataFrame.mapInArrow` says."""
+    lists = frozenset(
+        field.name for field in table.schema if field.nullable and field.dataType.typeName() in _LISTS
+    )
+    if not lists:
+        return table.mapInArrow(kernel, columns)
+    from pyspark.sql import functions as F
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return kernel(unlisted(batch, lists) for batch in batches)
+
+    def packed(name: str) -> Any:
+        column = table[name]
+        return F.when(column.isNull(), F.array()).otherwise(F.array(column)) if name in lists else column
+
+    return table.select(*(packed(name).alias(name) for name in table.columns)).mapInArrow(run, columns)
+
+
+def unlisted(batch: pa.RecordBatch, lists: frozenset[str]) -> pa.RecordBatch:
+    """The batch with what is in some columns of lists of one or none, and null for none.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.RecordBatch.from_pydict({"to": [[["p", "q"]], [], [[]]]})
+    >>> unlisted(batch, frozenset(["to"])).column("to").to_pylist()
+    [['p', 'q'], None, []]
+    """
+    for name in lists:
+        column = batch.column(name)
+        there = pc.list_value_length(column).to_numpy() > 0
+        found = column.flatten()
+        if not there.all():
+            found = found.take(pa.array(np.cumsum(there) - 1, mask=~there))
+        batch = batch.set_column(batch.schema.get_field_index(name), name, found)
+    return batch

@@ -1,14 +1,15 @@
-"""What is read of the inputs of `spark extract`: events, irregularities, and how large each trace is.
+"""What a job reads of its inputs: which lines are events, how large each trace is, and what is odd.
 
 Rows of Parquet and lines of JSON that are plainly events go from column to column; all others through the
-readers of `microcosm.traces`. No Spark here.
+readers of `microcosm.traces`. Lines of the own format stand for themselves: a task reads those of its piece,
+and whoever has a trace together tells which of them repeat others. No Spark here.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import Path
@@ -16,19 +17,48 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from microcosm.errors import TextError
-from microcosm.spark.io import events as rows
-from microcosm.spark.io import input_splits as pieces
-from microcosm.spark.io.events import OWN, Reading
-from microcosm.spark.io.odd import noting, report_rows
+from microcosm.errors import MicrocosmError, TextError
+from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io.events import (
+    EVENT,
+    ODD,
+    Row,
+    arrow_names,
+    arrow_schema,
+    noting,
+    report_rows,
+    row_of,
+)
+from microcosm.spark.io.inputs import PARQUET, Piece, has_cuts, json_rows, local_path, partition_of
 from microcosm.traces import reading as formats
-from microcosm.traces.event import KINDS
+from microcosm.traces.event import KINDS, TraceEvent
+from microcosm.traces.formats.jsonl import event_stated
+from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, LeftOut
+from microcosm.traces.formats.parquet import NO_TEXT, record_of, records
+from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.lines import open_lines
+from microcosm.traces.text.lines import Lines, open_lines
 from microcosm.traces.text.values import BadLine, json_object
 
-EVENTS = f"at long, {rows.EVENT}"
+OWN = "jsonl"
+"""The format whose files are read in pieces."""
+
+
+_TEXTS = {"trace", "process", "kind", "message", "label"}
+"""Fields that the folders of a table may say, of all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read: as by `extract`."""
+
+    format: str | None = None
+    pattern: str | None = None
+
+
+EVENTS = f"at long, {EVENT}"
 """`at` orders all events as they were read."""
 
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
@@ -43,7 +73,7 @@ SIZES = (
 """How many events of a trace there are in a piece, and in how many a column is not null; and the `at` of the
 first and of the last."""
 
-TABLES = {"events": EVENTS, "odd": rows.ODD, "sizes": SIZES}
+TABLES = {"events": EVENTS, "odd": ODD, "sizes": SIZES}
 
 _BATCH = 1 << 14
 _ROWS = 1 << 32
@@ -53,58 +83,98 @@ _COLUMNS = (
     "trace string, process string, seq long, kind string, message string, to array<string>, label string"
 )
 """What a plain event has."""
-_TAKEN = frozenset(rows.arrow_names(_COLUMNS))
+_TAKEN = frozenset(arrow_names(_COLUMNS))
 _LINES = 1 << 18
 """Bytes of lines, more or less, that are looked at together."""
 
 
-def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> Iterator[list[pieces.Piece]]:
+def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> Iterator[list[Piece]]:
     """The files of some inputs in pieces, each for a task."""
     own = {path for path in paths if is_own(path, reading)}
     named = names_of_traces(inputs, paths, own)
     for path in paths:
-        lines = path in own and path.suffix != pieces.PARQUET and pieces.has_cuts(path)
+        lines = path in own and path.suffix != PARQUET and has_cuts(path)
         cuts = pieces.cut(path, lines)
         yield [replace(piece, trace=named.get(str(path)), own=path in own) for piece in cuts]
 
 
-def read(piece: pieces.Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
+def is_own(path: Path, reading: Reading) -> bool:
+    """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
+    if path.suffix == PARQUET:
+        return True
+    if reading.pattern is not None or reading.format not in (None, OWN):
+        return False
+    try:
+        with open_lines(path, Report()) as stream:
+            head = stream.head
+        return formats.detect(head, str(path)) == OWN and not any(map(_leaves_out, head.split("\n")))
+    except (TextError, OSError):
+        return False  # the task that reads it says so
+
+
+def _leaves_out(line: str) -> bool:
+    """Whether a line leaves to those before it, or after it, what it says of an event."""
+    try:
+        record = json_object(line)
+    except BadLine:
+        return False
+    says = record.keys() & {"kind", "message", "label"}
+    return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
+
+
+def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:
+    """The trace of the events that name none, by file: the file's name, or its path where that is shared."""
+    given = {local_path(name) for name in inputs}
+    many = len(paths) > 1
+    naming = [p for p in paths if p.suffix != PARQUET and (p not in given or (many and p not in own))]
+    stems = Counter(path.stem for path in naming)
+    named = {str(path): path.stem if stems[path.stem] == 1 else str(path) for path in naming}
+    for path in paths:
+        if path not in given and "trace" in (said := partition_of(path)):
+            named[str(path)] = said["trace"]
+    return named
+
+
+def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
     sizes: dict[str | None, list[int]] = {}
-    schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
+    schemas = {name: arrow_schema(columns) for name, columns in TABLES.items()}
     begin = piece.number * _ROWS
-    if Path(piece.path).suffix == pieces.PARQUET:
+    if Path(piece.path).suffix == PARQUET:
         groups = _by_columns(piece)
     elif piece.stop is None:
-        groups = iter([rows.rows(piece, reading)])
+        groups = iter([rows(piece, reading)])
     else:
         groups = _by_lines(piece, reading)
-    for group in groups:
-        if isinstance(group, pa.RecordBatch):
-            at = pa.array(range(begin, begin + group.num_rows), pa.int64())
-            begin += group.num_rows
-            batch = pa.RecordBatch.from_arrays([at, *group.columns], schema=schemas["events"])
-            _count(batch, sizes)
-            yield "events", batch
+    for name, batch in _tables(groups):
+        if name == "odd":
+            yield name, batch
             continue
-        while made := list(islice(group, _BATCH)):
-            odd = [row for row in made if "reported" in row]
-            good = [row for row in made if "reported" not in row] if odd else made
-            for at_, row in enumerate(good, begin):
-                row["at"] = at_
-            begin += len(good)
-            for name, some in (("events", good), ("odd", odd)):
-                if some:
-                    batch = pa.RecordBatch.from_pylist(some, schema=schemas[name])
-                    if name == "events":
-                        _count(batch, sizes)
-                    yield name, batch
+        at = pa.array(range(begin, begin + batch.num_rows), pa.int64())
+        begin += batch.num_rows
+        events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=schemas["events"])
+        _count(events, sizes)
+        yield name, events
     if sizes:
         counted = [(trace, *counts) for trace, counts in sizes.items()]
         columns = zip(*counted, strict=True)
         kinds = schemas["sizes"].types
         arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         yield "sizes", pa.RecordBatch.from_arrays(arrays, schema=schemas["sizes"])
+
+
+def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Batches of events, and of what is odd, of such batches and of rows one by one."""
+    for group in groups:
+        if isinstance(group, pa.RecordBatch):
+            yield "events", group
+            continue
+        while made := list(islice(group, _BATCH)):
+            odd = [row for row in made if "reported" in row]
+            good = [row for row in made if "reported" not in row] if odd else made
+            for name, some, columns in (("events", good, EVENT), ("odd", odd, ODD)):
+                if some:
+                    yield name, pa.RecordBatch.from_pylist(some, schema=arrow_schema(columns))
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
@@ -118,25 +188,25 @@ def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
         counts[-1] = row["at_max"]
 
 
-def _by_columns(piece: pieces.Piece) -> Iterator[Any]:
+def _by_columns(piece: Piece) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
     bad: list[Irregularity] = []
     report = noting(bad)
     try:
-        for before, batch in rows.parquet_batches(piece, _BATCH):
+        for before, batch in parquet_batches(piece, _BATCH):
             try:
                 yield _as_event(batch, piece, before)
             except (TextError, pa.ArrowException):
-                events = rows.stated(batch, piece.path, before, report)
-                yield (rows.row_of(event, piece.trace) for event in events)
+                events = stated(batch, piece.path, before, report)
+                yield (row_of(event, piece.trace) for event in events)
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
     yield report_rows(report, bad)
 
 
-def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
+def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
-    schema = rows.arrow_schema(_COLUMNS)
+    schema = arrow_schema(_COLUMNS)
     begin, line = piece.start, piece.line
     with piece.stream() as stream:
         lines = BufferedReader(cast(RawIOBase, stream))
@@ -145,26 +215,24 @@ def _by_lines(piece: pieces.Piece, reading: Reading) -> Iterator[Any]:
             here = replace(piece, start=begin, stop=begin + len(block), line=line)
             begin, line = begin + len(block), line + block.count(b"\n")
             if len(block) == 2 * _LINES and block[-1:] != b"\n":  # a line longer than that
-                yield rows.rows(replace(here, stop=piece.stop), reading)
+                yield rows(replace(here, stop=piece.stop), reading)
                 return
-            batch = pieces.json_rows(
-                block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema
-            )
+            batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
             try:
                 if batch is None:
                     raise TextError("says more of an event")
                 yield _as_event(batch, piece, here.line)
             except (TextError, pa.ArrowException):
-                yield rows.rows(here, reading)
+                yield rows(here, reading)
 
 
-def _as_event(batch: pa.RecordBatch, piece: pieces.Piece, line: int) -> pa.RecordBatch:
+def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
     """The rows of a batch, which `line` others precede, as events.
 
     Raises `TextError` where one is not, `ArrowException` for odd types.
     """
     count = batch.num_rows
-    schema = rows.arrow_schema(rows.EVENT)
+    schema = arrow_schema(EVENT)
     given = {
         name: column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -212,38 +280,96 @@ def _as_event(batch: pa.RecordBatch, piece: pieces.Piece, line: int) -> pa.Recor
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def is_own(path: Path, reading: Reading) -> bool:
-    """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
-    if path.suffix == pieces.PARQUET:
+def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
+    """The events of a piece of a text in their order, then what was odd about it."""
+    bad: list[Irregularity] = []
+    report = noting(bad)
+    try:
+        for event in _events(piece, reading, report):
+            yield row_of(event, piece.trace)
+    except (MicrocosmError, OSError) as error:
+        message = getattr(error, "message", str(error))
+        report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
+    yield from report_rows(report, bad)
+
+
+def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
+    if piece.stop is None and not piece.own:
+        yield from formats.read([piece.path], reading.format, reading.pattern, report, whole=False)
+    else:
+        with piece.stream() as stream:
+            lines = Lines(stream, piece.path, report, before=piece.line)
+            yield from formats.format_of(OWN).read(lines, piece.path, report, _EachAlone())
+
+
+class _Free(Positions):
+    """Positions of which none is ever taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lowest = -1
+
+    def add(self, position: int) -> bool:
         return True
-    if reading.pattern is not None or reading.format not in (None, OWN):
-        return False
+
+
+_FREE = _Free()
+
+
+class _AllFree(defaultdict[tuple[str | None, str], Positions]):
+    """Those of whatever process, none of which is kept."""
+
+    def __missing__(self, key: tuple[str | None, str]) -> Positions:
+        return _FREE
+
+
+class _Stated(LeftOut):
+    """Nothing is left out where the lines before are not known."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(Report(), options, remembers=False)
+
+    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
+        raise BadLine("`seq` is missing, which the first lines of the file have")
+
+    def remember_all(self) -> None:
+        raise BadLine("`kind` is missing, which the first lines of the file have")
+
+
+class _EachAlone(Options):
+    """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
+
+    def __init__(self) -> None:
+        super().__init__(positions=_AllFree())
+        self.state[SHARED] = _Stated(self)
+        self.state[LIVES] = EachByItsLife(Report())
+
+
+def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
+    number = piece.line
+    said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
-        with open_lines(path, Report()) as stream:
-            head = stream.head
-        return formats.detect(head, str(path)) == OWN and not any(map(_leaves_out, head.split("\n")))
-    except (TextError, OSError):
-        return False  # the task that reads it says so
+        with pq.ParquetFile(piece.path) as table:
+            groups = None if piece.stop is None else range(piece.start, piece.stop)
+            for batch in table.iter_batches(size, row_groups=groups):
+                for name in said.keys() - batch.schema.names:
+                    batch = batch.append_column(name, pa.repeat(said[name], batch.num_rows))  # noqa: PLW2901
+                yield number, batch
+                number += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise TextError(
+            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
+        ) from None
 
 
-def _leaves_out(line: str) -> bool:
-    """Whether a line leaves to those before it, or after it, what it says of an event."""
-    try:
-        record = json_object(line)
-    except BadLine:
-        return False
-    says = record.keys() & {"kind", "message", "label"}
-    return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
-
-
-def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:
-    """The trace of the events that name none, by file: the file's name, or its path where that is shared."""
-    given = {pieces.local_path(name) for name in inputs}
-    many = len(paths) > 1
-    naming = [p for p in paths if p.suffix != pieces.PARQUET and (p not in given or (many and p not in own))]
-    stems = Counter(path.stem for path in naming)
-    named = {str(path): path.stem if stems[path.stem] == 1 else str(path) for path in naming}
-    for path in paths:
-        if path not in given and "trace" in (said := pieces.partition_of(path)):
-            named[str(path)] = said["trace"]
-    return named
+def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:
+    """The events that rows state; the others are reported."""
+    for number, record in enumerate(records(batch), before + 1):
+        try:
+            if record is None:
+                raise TextError(NO_TEXT)
+            yield event_stated(record_of(record), file, number)
+        except (TextError, ValueError, TypeError) as error:
+            message = getattr(error, "message", str(error))
+            report.add("bad-line", message, file=file, line=number, lost=1, lines=1)

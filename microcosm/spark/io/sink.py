@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from microcosm import files
-from microcosm.spark.io.input_splits import first
-from microcosm.spark.io.lists import map_in_arrow
+from microcosm.spark.io.folders import SCHEMA
+from microcosm.spark.io.inputs import first
+from microcosm.spark.io.packets import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 WHOLE = "_SUCCESS"
 """What stands in a folder that was written to the end, as Spark leaves it in its own."""
 
-SCHEMA = "microcosm.tables/1"
-"""The version of the tables, in the manifest and in the metadata of each Parquet file."""
 
 LARGE = 128 << 20
 """A file ends after so many bytes."""
@@ -55,7 +54,7 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
     """Write the `tables` that a kernel makes of a DataFrame, each into a folder of its name in `folder`.
 
     The kernel is called once for each partition; without a DataFrame in this process, as for the first of
-    `input_splits.partitions`. Beside the tables stands what `filled` reads.
+    `inputs.partitions`. Beside the tables stands what `filled` reads.
     """
     attempt = folder.with_name(f"{folder.name}.{uuid4().hex}")
     schemas = {name: schema.with_metadata({"schema": SCHEMA}) for name, schema in tables.items()}
@@ -94,12 +93,6 @@ def _settle() -> None:
     """
     if not gc.get_freeze_count():
         gc.freeze()
-
-
-def versioned(table: DataFrame) -> DataFrame:
-    """The same table with the version of its schema in the metadata of its first column."""
-    first, *rest = table.columns
-    return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)
 
 
 def filled(folder: Path, table: str) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
-from microcosm.spark.io import input_splits as pieces
+from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import reading
-from microcosm.spark.io.events import EVENT, REPORTED, Reading, arrow_schema
+from microcosm.spark.io.events import EVENT, REPORTED, arrow_schema
+from microcosm.spark.io.reading import Reading
 from microcosm.traces import reading as formats
 from microcosm.traces.text.lines import LINE_LIMIT
 
@@ -155,7 +157,7 @@ class TraceReader(DataSourceReader):
         every = chain.from_iterable(planned)
         if self._traces is None:
             return [*map(_Part, every)]
-        return [_Part(piece) for piece in every if pieces.may_have(piece, self._traces)]
+        return [_Part(piece) for piece in every if _may_have(piece, self._traces)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
@@ -314,3 +316,21 @@ def _batches(asked: Asked, part: _Part, traces: frozenset[object] | None) -> Ite
         made = [there.get(each.name, pa.nulls(batch.num_rows, each.type)) for each in schema]
         if batch.num_rows:
             yield pa.RecordBatch.from_arrays(made, schema=schema)
+
+
+def _may_have(piece: pieces.Piece, traces: Set[object]) -> bool:
+    """Whether rows of some traces may be in a piece, by what Parquet says of its row groups."""
+    if Path(piece.path).suffix != pieces.PARQUET or piece.stop is None:
+        return True
+    try:
+        described = pq.read_metadata(piece.path)
+        at = described.schema.to_arrow_schema().names.index("trace")
+        groups = [described.row_group(group).column(at) for group in range(piece.start, piece.stop)]
+    except (pa.ArrowException, OSError, ValueError):  # which reading it says
+        return True
+    if any(group.path_in_schema != "trace" or not group.is_stats_set for group in groups):
+        return True
+    ends = [group.statistics for group in groups]
+    if not all(end.has_min_max and isinstance(end.min, str) and end.null_count == 0 for end in ends):
+        return True  # a row without a trace may be of one that its folder names
+    return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))

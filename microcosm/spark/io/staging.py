@@ -13,7 +13,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -27,12 +27,18 @@ import pyarrow.parquet as pq
 from microcosm import __version__, files
 from microcosm.errors import TextError
 from microcosm.spark.io import sink
-from microcosm.spark.io.events import arrow_schema
-from microcosm.spark.io.far import is_far, within
-from microcosm.spark.io.folders import ELSEWHERE, FarFolder, SharedFolder, staging_of
-from microcosm.spark.io.input_splits import local_path
-from microcosm.spark.io.odd import MaxBad, bad_of
-from microcosm.spark.io.sink import SCHEMA, WHOLE, versioned
+from microcosm.spark.io.events import MaxBad, arrow_schema, bad_of
+from microcosm.spark.io.folders import (
+    ELSEWHERE,
+    SCHEMA,
+    FarFolder,
+    SharedFolder,
+    is_far,
+    staging_of,
+    versioned,
+)
+from microcosm.spark.io.inputs import local_path
+from microcosm.spark.io.sink import WHOLE
 
 if TYPE_CHECKING:
     from typing import Self
@@ -214,30 +220,6 @@ class Output:
         self._place.commit({name: self._staged / name for name in self._tables}, manifest)
         for left in self.folder.glob(f"{_STAGED}{'[0-9a-f]' * 16}"):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]) -> None:
-    """Raise `TextError` for an input that is the folder of a job's tables, or within one of them."""
-    there = is_far(out)
-    folder = Path() if there else local_path(out).resolve()
-    places = {folder / table for table in tables}
-    for name in map(str, paths):
-        if there or is_far(name):
-            inside = there and within(name, out, tables)
-        else:
-            found = local_path(name).resolve()
-            inside = found == folder or not places.isdisjoint((found, *found.parents))
-        if inside:
-            raise TextError(f"is within the output {out}, which is replaced", file=name, hint=ELSEWHERE)
-
-
-def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
-    """What tells whether files are still the same: name, size and time of change of each."""
-    found: list[list[object]] = []
-    for path in paths:
-        status = path.stat()
-        found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    return found
 
 
 LOGGER = "microcosm.spark"

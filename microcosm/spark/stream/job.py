@@ -21,10 +21,10 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EDGES, EVENT, FRONTIERS, NAMED, REPORTED, Row, arrow_names
-from microcosm.spark.io.input_splits import expand, local_path
-from microcosm.spark.io.odd import told as irregularities
-from microcosm.spark.io.sink import SCHEMA, versioned
-from microcosm.spark.io.staging import Outcome, refuse_within
+from microcosm.spark.io.events import told as irregularities
+from microcosm.spark.io.folders import SCHEMA, versioned
+from microcosm.spark.io.inputs import expand, local_path, refuse_within
+from microcosm.spark.io.staging import Outcome
 from microcosm.spark.session import NoSpark, require_streams
 from microcosm.spark.stream.kernel import StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from

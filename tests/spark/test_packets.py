@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.io.lists import map_in_arrow, unpacked
+from microcosm.spark.io.packets import map_in_arrow, unlisted
 
 KINDS = {"to": pa.list_(pa.string()), "clock": pa.map_(pa.string(), pa.int64())}
 TEXTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=3))
@@ -27,7 +27,7 @@ def test_what_travels_in_lists_comes_out_of_them(rows: list[tuple[Any, Any]], be
     ]
     batch = pa.RecordBatch.from_arrays(packed, names=[*KINDS]).slice(begin)
     expected = pa.RecordBatch.from_arrays(arrays, names=[*KINDS]).slice(begin)
-    assert unpacked(batch, frozenset(KINDS)).to_pydict() == expected.to_pydict()
+    assert unlisted(batch, frozenset(KINDS)).to_pydict() == expected.to_pydict()
 
 
 @pytest.mark.spark

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.spark.io import odd
-from microcosm.spark.io.events import Reading, rows
-from microcosm.spark.io.input_splits import PARQUET, Piece
-from microcosm.spark.io.odd import BAD, bad_of, max_bad
-from microcosm.spark.io.reading import read
+from microcosm.spark.io import events
+from microcosm.spark.io.events import BAD, bad_of, max_bad
+from microcosm.spark.io.inputs import PARQUET, Piece
+from microcosm.spark.io.reading import Reading, read, rows
 from microcosm.traces.report import KINDS
 
 pa = pytest.importorskip("pyarrow")
@@ -41,7 +40,7 @@ def test_each_bad_line_is_a_row_with_its_place(tmp_path: Path, monkeypatch: pyte
     assert [row["line"] for row in found] == [at for at in range(1, 901) if at % 3]
     assert {(row["file"], row["count"]) for row in found} == {(str(path), 1)}
     assert all(row["fault"] for row in found)
-    monkeypatch.setattr(odd, "MANY", 150)  # the rest is counted
+    monkeypatch.setattr(events, "MANY", 150)  # the rest is counted
     found = [row for row in rows(piece, reading) if row.get("reported") == "bad-line"]
     assert [row["line"] for row in found[:-1]] == [at for at in range(1, 901) if at % 3][:150]
     assert (found[-1]["line"], sum(row["count"] for row in found)) == (None, 600)
