@@ -240,7 +240,10 @@ class Ground:
         """Those of `||` and `<>` that nothing was given of at first: most logs state `<` only."""
         links = givens.links  # in which each of its names is
         all_linked = links is not None and len(links.names) == len(found.names)
-        universe.members = universe.named if all_linked else self._in_m | self._row_of_stated()
+        if all_linked or not (givens.stamps or givens.refuted or any(True for _ in givens.tellers())):
+            universe.members = universe.named
+        else:
+            universe.members = self._in_m | self._row_of_stated()
         self._subsets: dict[str, int] = {}
         self._pairs: dict[str, RowRelation] = {}
 
@@ -337,8 +340,7 @@ class Ground:
         deque(
             map(named.__setitem__, joined.from_iterable(joined.from_iterable(external)), repeat(1)), maxlen=0
         )
-        everything = named.count(1) == len(named) - Universe.OUTSIDERS
-        return self.universe.named if everything else row_of(compress(count(), named))
+        return row_of(compress(count(), named))
 
     def _use(self, fact: Correspondence, a: int, b: int, change: int) -> None:
         uses = self._uses[fact.relation is Relation.NOT_BEFORE]

@@ -59,11 +59,11 @@ class Steps:
         self.columns = [kept for kept in (givens.links, givens.events) if kept is not None]
         """What is to be told of the events whose steps are asked for next."""
         self.program = engine.program
-        self.names = self._names = engine.universe.names
+        self.names = engine.universe.names
         self._joins: dict[tuple[int, Body, tuple[int, ...], int | None], Join] = {}
 
     def rules(self, pred: Pred) -> tuple[Body, ...]:
-        return self._engine.program.concluding.get(pred, ())
+        return self.program.concluding.get(pred, ())
 
     def join(self, memo: Memo, lowered: Body, bound: tuple[int, ...], root: int | None) -> Join:
         key = (id(memo), lowered, bound, root)
@@ -74,7 +74,7 @@ class Steps:
 
     def given(self, rule: Body, x: int, y: int) -> Derivation:
         """The step of a rule that only says that what is given holds."""
-        a, b = self._names[x], self._names[y]
+        a, b = self.names[x], self.names[y]
         conclusion = Conclusion(rule.head[0], a, str(rule.head[1]), b)
         return Derivation(
             rule.instance.rule.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b)
@@ -165,21 +165,21 @@ class Steps:
                         premises.append(leaf)
                 case Given(left, relation, right):
                     assert isinstance(relation, Relation)
-                    ends = self._names[at[left]], self._names[at[right]]
+                    ends = self.names[at[left]], self.names[at[right]]
                     evidence.update(leaf_shows(self._facts, ends[0], relation, ends[1]))
         if premises:
             evidence.pop("source", None)  # which of them it is said of could not be told
         head = instance.conclusion
         assert isinstance(head.relation, Relation)
         conclusion = Conclusion(
-            head.judgement, self._names[at[head.left]], str(head.relation), self._names[at[head.right]]
+            head.judgement, self.names[at[head.left]], str(head.relation), self.names[at[head.right]]
         )
         return Derivation(instance.rule.name, conclusion, tuple(premises), evidence)
 
     def premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
         if isinstance(premise.relation, Relation):
             return self._derive(memo, ((premise.judgement, premise.relation), x, y))
-        for pred in self._engine.program.of:
+        for pred in self.program.of:
             if pred[0] is premise.judgement:
                 for a, b in ((x, y), (y, x)):
                     if memo.judged(pred).holds(a, b):
@@ -187,7 +187,7 @@ class Steps:
         raise AssertionError("a wildcard premise that nothing satisfies")
 
     def absence(self, premise: Not | NoneWith, head: Judged, at: Mapping[str, int]) -> Derivation | None:
-        name = {variable: self._names[position] for variable, position in at.items()}
+        name = {variable: self.names[position] for variable, position in at.items()}
         match premise:
             case Not(Judged(judgement, left, relation, right)):
                 return absent(judgement, name[left], name[right], str(relation))

@@ -171,7 +171,7 @@ class Givens:
 
     def named(self) -> Iterator[str]:
         """Every event that any given names, members first, once each."""
-        return iter(self.numbers())
+        return iter(self.listed())
 
     def numbers(self) -> dict[str, int]:
         """The number of each named event, from 0, in the order of `named`."""
@@ -184,11 +184,14 @@ class Givens:
 
     def listed(self) -> list[str]:
         """The named events, as `named`. Cost: linear; nothing is looked up where all are in columns."""
-        links = self.links
-        others = (self.internal, self.clocks, self.tokens, self.refuted, self.stamps, self.processes)
-        if links is None or any(others) or (self.told is None and self.messages):
+        links, clocks = self.links, self.clocks
+        others = (self.internal, self.tokens, self.refuted, self.stamps, self.processes)
+        if any(others) or (self.told is None and self.messages):
             return [*self.numbers()]
-        return [*links.names, *dict.fromkeys(self._apart())]
+        if links is not None and not clocks:
+            return [*links.names, *dict.fromkeys(self._apart())]
+        alone = links is None and self.told is None and isinstance(clocks, ClockColumns) and not self.external
+        return [*clocks] if alone else [*self.numbers()]
 
     def own_told(self) -> None:
         """Where the log is complete, or some processes, let be given whose each event is that no message

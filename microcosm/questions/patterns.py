@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError
@@ -292,12 +292,12 @@ def by_process(table: EventTable | Columns) -> dict[str, list[int]]:
 
 def missing(table: Columns) -> dict[str, int]:
     """How many events are missing of each process, by the gaps in its numbers; of those with any."""
-    found, seqs = {}, table.seqs
-    for process, events in by_process(table).items():
-        numbers = [seqs[number] for number in events]
-        gaps = sum([b - a - 1 for a, b in pairwise(numbers) if b > a + 1 and a])
-        if gaps:
-            found[process] = gaps
+    found, last, processes, seqs = dict[str, int](), dict[str, int](), table.processes, table.seqs
+    for number in _in_order(table):
+        process, seq = processes[number], seqs[number]
+        if 0 < last.get(process, 0) < seq - 1:
+            found[process] = found.get(process, 0) + seq - last[process] - 1
+        last[process] = seq
     return found
 
 
@@ -309,52 +309,80 @@ def intervals(
     A start within an interval of the same parameters begins none. Raises `Unordered` where the log does not
     order the starts and ends of a process. Cost: one pass.
     """
-    names = pattern.parameters
+    names, seqs, processes = pattern.parameters, table.seqs, table.processes
     begins, ends = condition(pattern.begin, table), condition(pattern.end, table)
     binding = bindings(names, pattern.bound, table)
-    seqs = table.seqs
-    found: list[Interval] = []
+    only = as_text(pattern.process.value) if isinstance(pattern.process, Value) else None
+    runs: dict[str, _Run] = {}
     closed = 0
-    for process, events in by_process(table).items():
-        if isinstance(pattern.process, Value) and process != as_text(pattern.process.value):
-            continue
-        starts: dict[Values, tuple[int, int]] = {}
-        steps: list[int] = []
-        gaps = _gaps(seqs, events)
-        for at, number in enumerate(events):
-            groups: Groups = {}
-            if ends(number, groups):
-                closed += 1
-                said = [groups.get(name) for name in names]
-                over = [
-                    values
-                    for values in starts
-                    if all(b is None or b == a for a, b in zip(values, said, strict=True))
-                ]
-                for values in over:
-                    begin, since = starts.pop(values)
-                    found.append(Interval(begin, number, number, gaps[at] > gaps[since], values))
-                if over:
-                    steps.append(number)
+    for number in _in_order(table):
+        process = processes[number]
+        run = runs.get(process)
+        if run is None:
+            if only is not None and process != only:
+                continue
+            run = runs[process] = _Run()
+        seq = seqs[number]
+        run.gaps += 0 < run.seq < seq - 1
+        run.seq, run.last = seq, number
+        groups: Groups = {}
+        step = False
+        if ends(number, groups):
+            closed += 1
+            said = [groups.get(name) for name in names]
+            over = [
+                values
+                for values in run.starts
+                if all(b is None or b == a for a, b in zip(values, said, strict=True))
+            ]
+            for values in over:
+                begin, since = run.starts.pop(values)
+                run.found.append(Interval(begin, number, number, run.gaps > since, values))
+            step = bool(over)
             groups = {}
-            bound = binding(number, groups) if begins(number, groups) else None
-            if bound is not None and bound not in starts:
-                starts[bound] = (number, at)
-                steps.append(number)
-        for values, (begin, since) in starts.items():
-            found.append(Interval(begin, None, events[-1], gaps[-1] > gaps[since], values))
-        if starts:
-            steps.append(events[-1])
-        for a, b in pairwise(steps):
-            if a != b and not before(a, b):
-                raise Unordered(process, table.names[a], table.names[b])
-    return found, closed
+        bound = binding(number, groups) if begins(number, groups) else None
+        if bound is not None and bound not in run.starts:
+            run.starts[bound] = number, run.gaps
+            step = True
+        if step:
+            run.advance(number, before, table)
+    for run in runs.values():
+        for values, (begin, since) in run.starts.items():
+            run.found.append(Interval(begin, None, run.last, run.gaps > since, values))
+        if run.starts:
+            run.advance(run.last, before, table)
+    return [one for run in runs.values() for one in run.found], closed
 
 
-def _gaps(seqs: Sequence[int], events: Sequence[int]) -> list[int]:
-    """For each event of a process how many gaps its numbers have shown so far."""
-    numbers = [seqs[number] for number in events]
-    return [*accumulate((a > 0 and b > a + 1 for a, b in pairwise(numbers)), initial=0)]
+class _Run:
+    """One process as far as it was looked at: its last event, the gaps of its numbers, what has begun."""
+
+    __slots__ = ("found", "gaps", "last", "seq", "starts", "step")
+
+    def __init__(self) -> None:
+        self.seq = self.gaps = 0
+        self.last = self.step = -1
+        self.starts: dict[Values, tuple[int, int]] = {}
+        self.found: list[Interval] = []
+
+    def advance(self, number: int, before: Callable[[int, int], bool], table: Columns) -> None:
+        """A start or an end more. Raises `Unordered` where it is not after the one before it."""
+        if 0 <= self.step != number and not before(self.step, number):
+            raise Unordered(table.processes[number], table.names[self.step], table.names[number])
+        self.step = number
+
+
+def _in_order(table: Columns) -> Iterable[int]:
+    """All events, those of each process in its order: as they were read where that is so already.
+
+    In that order what is looked at lies side by side in memory.
+    """
+    last: dict[str, int] = {}
+    for process, seq in zip(table.processes, table.seqs, strict=True):
+        if seq < last.get(process, 0):
+            return chain.from_iterable(by_process(table).values())
+        last[process] = seq
+    return range(len(table))
 
 
 def on_chains(found: Sequence[Interval], table: EventTable) -> Iterator[list[Interval]]:

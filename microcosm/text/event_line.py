@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from json import JSONDecodeError, JSONDecoder
+from json.encoder import encode_basestring
 from typing import Any
 
 from microcosm.givens.event_table import NOTHING, EventRow
@@ -102,7 +103,8 @@ def line_of_event(row: EventRow, names: Mapping[str, str]) -> str:
     if row.time != row.attributes.get("time"):
         parts.append(f"time {_shown(row.time)}")
     if row.file or row.line:
-        parts.append(f"at {quote(f'{row.file}:{row.line}')}")
+        place = f"{row.file}:{row.line}"  # plain if the name of the file is
+        parts.append(f"at {place if row.file and names[row.file] == row.file else quote(place)}")
     return " ".join(parts) + "\n"
 
 
@@ -186,5 +188,5 @@ def _unreadable(line: str, at: int) -> BadStatement:
 
 def _shown(value: object) -> str:
     """A value as JSON in which a terminal shows every sign."""
-    text = json_text(value)
+    text = encode_basestring(value) if type(value) is str else json_text(value)
     return text if text.isprintable() else json_text(value, ensure_ascii=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, repeat
 
 from microcosm.givens.clock import Clock, Stamp
@@ -45,14 +45,15 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
     the new file gives new ones. A token without events says nothing and is left out. What a log says of its
     events is written if `events`, and unless that is said where it has words for any of them.
     """
-    names = Quoted()
+    names, table = Quoted(), givens.events
+    shown = table is not None and (table.has_words if events is None else events)
     if givens.name is not None:
         yield f"name {quote(givens.name)}\n"
     if givens.internal:
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
     quoted: Sequence[str] = ()
     if givens.links is not None:
-        quoted = all_quoted(givens.links.names)
+        quoted = all_quoted(givens.links.names, names.__getitem__ if shown else quote)
         yield from _links(givens.links, quoted, sources)
     for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
         for fact in given.values():
@@ -82,8 +83,7 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
     for token, group in givens.tokens.items():
         if group:
             yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"
-    table = givens.events
-    if table is not None and (table.has_words if events is None else events):
+    if table is not None and shown:
         yield from (line_of_event(row, names) for row in table)
 
 
@@ -172,8 +172,8 @@ def _message(message: Message, names: Quoted) -> str:
     return text + "\n"
 
 
-def all_quoted(names: Sequence[str]) -> Sequence[str]:
-    """`quote` of each name; a quarter of its price where all are plain.
+def all_quoted(names: Sequence[str], quoting: Callable[[str], str] = quote) -> Sequence[str]:
+    """`quote` of each name, or what does the same; a quarter of its price where all are plain.
 
     >>> all_quoted(["a", "log in"]), all_quoted(["a", "b"])
     (['a', '"log in"'], ['a', 'b'])
@@ -182,7 +182,7 @@ def all_quoted(names: Sequence[str]) -> Sequence[str]:
         parts = [names[at : at + 1000] for at in range(0, len(names), 1000)]
         if all(_plain_parts("\n".join(part), len(part)) for part in parts):
             return names
-    return [*map(quote, names)]
+    return [*map(quoting, names)]
 
 
 def _plain_parts(text: str, many: int) -> bool:

@@ -61,7 +61,7 @@ Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
 """How the lines of a log are had; what is odd about them goes to the report."""
 
 
-class Columns(Protocol):
+class AnyColumns(Protocol):
     """The columns of a plain log."""
 
     def extraction(self, report: Report) -> Extraction:
@@ -71,7 +71,7 @@ class Columns(Protocol):
 def plain_extraction(
     path: str | os.PathLike[str],
     report: Report,
-    others: Callable[[Opening, bool], Columns | None] | None = None,
+    others: Callable[[Opening, bool], AnyColumns | None] | None = None,
 ) -> Extraction | None:
     """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
 
@@ -83,7 +83,7 @@ def plain_extraction(
     opening = partial(open_lines, path)
     with gc_paused():
         try:
-            log: Columns | None = read_columns(opening)
+            log: AnyColumns | None = read_columns(opening)
             if log is None and others is not None:
                 with opening(Report()) as stream:
                     is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head

@@ -21,7 +21,7 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.traces.columns import Columns, Opening, plain_extraction
+from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
@@ -78,7 +78,7 @@ def microcosm_of_logs(
     return found
 
 
-def _in_columns(opening: Opening, has_spans: bool) -> Columns | None:
+def _in_columns(opening: Opening, has_spans: bool) -> AnyColumns | None:
     if has_spans:  # most logs are in the own format
         from microcosm.traces.span_columns import read_spans
 

@@ -19,6 +19,7 @@ from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
 from microcosm.order.stamps import StampOrder
 from microcosm.spark.io import events as rows
+from microcosm.spark.io import reading as tasks
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.mc_writer import write_mc
 from microcosm.traces.event import LARGEST, TraceEvent
@@ -145,7 +146,7 @@ def test_a_copy_in_columns_is_exact(one: str, other: str, lamport: int) -> None:
     table = pa.Table.from_pylist([*map(rows.row_of, events)], schema=rows.arrow_schema(rows.EVENT))
     assert [*rows.events_in(table)] == events
     [batch] = pq.ParquetFile(stream).iter_batches()
-    assert [*rows.stated(batch, "t.parquet", 0, report)] == events
+    assert [*tasks.stated(batch, "t.parquet", 0, report)] == events
 
 
 @pytest.mark.parametrize("text", ["1e400", "-1e400", "1e-99999", "1" * 5000 + ".5"])

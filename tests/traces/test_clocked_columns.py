@@ -78,6 +78,7 @@ def assert_same(path: Path, log: ClockedLog) -> None:
         (name, [*clock.entries.items()]) for name, clock in recorded.items()
     ]
     assert [*told.whose()] == [clock.process for clock in recorded.values()]
+    assert found.givens.listed() == expected.givens.listed() == [*found.givens.numbers()]
     assert write_mc(found.givens) == write_mc(expected.givens)
     assert mine.findings == theirs.findings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Annotated
 
@@ -138,6 +138,18 @@ def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
     return _online_counts(known, events, more)
 
 
+class _Words(dict[str, str]):
+    """How each event is shown, found when it is asked for: the first pairs of many do not wait for all."""
+
+    def __init__(self, of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._of = of
+
+    def __missing__(self, event: str) -> str:
+        words = self[event] = self._of(event)
+        return words
+
+
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     """Of each event its pairs with those after it, a line each."""
     from microcosm.cli.show.proofs import Style
@@ -146,8 +158,7 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
-    words = words_of(known)
-    names = {event: words(event) for event in known.events}
+    names = _Words(words_of(known))
     signs: dict[Shown, str] = {
         r: f" {silent if r is Relation.SILENT else r} " for r in (*Relation, *ConcludedOffline)
     }
