@@ -27,7 +27,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "state": {*FOUNDATION, "kernel", "engine", "queries", "questions", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
     "traces": {"errors", "files", "tuning", "givens", "order"},
-    "orderings": {"errors", "givens", "order"},
+    "orderings": {"errors", "tuning", "givens", "order"},
     "protocol": {"errors", "givens"},
     "simulation": {"errors", "givens", "order", "protocol"},
     "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "questions", "__init__"},

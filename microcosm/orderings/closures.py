@@ -30,9 +30,10 @@ def mailbox_edges(computation: Computation) -> AddedEdges:
     Cost: linear.
     """
     edges: AddedEdges = {}
+    send, message = computation.send, computation.message
     for chain in computation.chains:
-        sends = [computation.send[computation.message[e]] for e in chain if not computation.sends(e)]
-        for a, b in pairwise(sends):
+        answered = [(e, send[message[e]]) for e in chain]
+        for a, b in pairwise([sent for e, sent in answered if sent != e]):
             edges.setdefault(a, []).append(b)
     return edges
 
@@ -46,8 +47,9 @@ def outbox_edges(computation: Computation) -> tuple[AddedEdges, int]:
     edges: AddedEdges = {}
     count = len(computation)
     beyond = 0
+    send, message, receptions = computation.send, computation.message, computation.receptions
     for chain in computation.chains:
-        received = [computation.receptions[computation.message[e]] for e in chain if computation.sends(e)]
+        received = [receptions[m] for e, m in [(e, message[e]) for e in chain] if send[m] == e]
         for first, second in pairwise(filter(None, received)):
             if len(first) == 1 == len(second):
                 edges.setdefault(first[0], []).append(second[0])
@@ -182,15 +184,24 @@ def cycle(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[
 def cycle_path(computation: Computation, extra: AddedEdges, beyond: int = 0) -> list[int]:
     """The cycle itself, as a path from an event to the same one (`shortest`). Cost: linear."""
     waiting = sort(computation, extra, beyond)[1]
-    count = len(computation)
-    before: dict[int, int] = {}
-    for node, left in enumerate(waiting):
-        if left:
-            causal = computation.successors(node) if node < count else ()
-            before.update((after, node) for after in (*causal, *extra.get(node, ())))
-    start = _on_a_cycle(before, next(node for node in before if node < count and waiting[node]))
+    count, send, message, index = len(computation), computation.send, computation.message, computation.index
+    added: dict[int, int] = {}  # for each node the last that waits among those with an added edge to it
+    for node, targets in extra.items():
+        if waiting[node]:
+            for target in targets:
+                added[target] = max(node, added.get(target, -1))
+
+    def before(node: int) -> int:
+        """The last one of those before a node that wait as it does."""
+        earlier = [added.get(node, -1)]
+        if node < count:
+            earlier += [node - 1] if index[node] else []
+            earlier += [send[message[node]]] if send[message[node]] != node else []
+        return max(each for each in earlier if each >= 0 and waiting[each])
+
+    start = _on_a_cycle(before, next(node for node in range(count) if waiting[node]))
     while start >= count:
-        start = before[start]
+        start = before(start)
     found = shortest(computation, start, [start], along(computation, extra))
     assert found is not None
     return found
@@ -209,7 +220,7 @@ def steps_cycle(computation: Computation) -> list[int]:
         for a, b in pairwise(chain)
         if left[message[a]] and left[message[b]]
     }
-    start = _on_a_cycle(before, next(iter(before)))
+    start = _on_a_cycle(before.__getitem__, next(iter(before)))
     low = [len(chain) for chain in computation.chains]
     origin: dict[int, int] = {}
     level = [start]
@@ -230,12 +241,12 @@ def steps_cycle(computation: Computation) -> list[int]:
     return sorted(found)
 
 
-def _on_a_cycle(before: dict[int, int], start: int) -> int:
+def _on_a_cycle(before: Callable[[int], int], start: int) -> int:
     """A node that is reached again by going back and back."""
     seen: set[int] = set()
     while start not in seen:
         seen.add(start)
-        start = before[start]
+        start = before(start)
     return start
 
 

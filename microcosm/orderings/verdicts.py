@@ -28,6 +28,7 @@ from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import MessagePair, Ordering, violation, violations
 from microcosm.orderings.patterns import PatternSearch, crown_through, knot_through, minimal, smallest
 from microcosm.orderings.queue import queue_cycle, queue_execution
+from microcosm.tuning import gc_paused
 
 BUDGET = 500_000
 """Steps after which a smaller pattern is not looked for."""
@@ -84,7 +85,8 @@ def classify(computation: Computation, execution: Sequence[int] | None = None) -
     >>> verdict.execution, verdict.closure, verdict.pattern
     (False, False, ExcludedPattern(kind='crown', messages=('1', '2'), within=('1', '2')))
     """
-    return _Classification(computation, execution).verdicts()
+    with gc_paused():
+        return _Classification(computation, execution).verdicts()
 
 
 class _Classification:
