@@ -51,10 +51,10 @@ class Disclosure:
 
     Call `causally_sent` before each causal send, `received` before each packet is handed to the machine, and
     `delivered` from within each delivery. `application` and `network` grow accordingly; `process` is the
-    name of this one in events. Cost: constant a step for the hybrids, at most `memory` facts a delivery else.
+    name of this one in events. Cost: constant a step for the hybrids, at most `MEMORY` facts a delivery else.
     """
 
-    def __init__(self, machine: Machine, process: str, memory: int = MEMORY) -> None:
+    def __init__(self, machine: Machine, process: str) -> None:
         self.application: list[Correspondence] = []
         self.network: list[Correspondence] = []
         self._machine = machine
@@ -62,7 +62,7 @@ class Disclosure:
         self._last: str | None = None
         self._from: dict[int, str] = {}
         """The message that was delivered last from each process."""
-        self._compared: deque[tuple[str, int, Packet]] = deque(maxlen=memory)
+        self._compared: deque[tuple[str, int, Packet]] = deque(maxlen=MEMORY)
         self._named: dict[tuple[int, int], str] = {}
         """Messages by sender and clock, where the protocol numbers them for all."""
         self._uncovered: dict[int, list[int]] = {}

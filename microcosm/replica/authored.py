@@ -144,7 +144,7 @@ class Authored(Changes):
         """
         if run.replica == self.name and run.first < run.end:
             held = self._state.ledger.held
-            dots = (dot for dot in sorted(held) if dot.stream == run[:2] and dot.number >= run.first)
+            dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
             own = [held[dot] for dot in dots if self._is_own(dot)]
             if own:
                 said = [evolutions.encode(each) for each in own]
@@ -251,7 +251,7 @@ class Authored(Changes):
     def _supply(self, signed: list[list[Any]], loose: list[bytes], linked: list[DotRun]) -> Supply:
         struck = self._state.ledger.struck
         dots = (Dot(part[0], part[1], n) for part in signed for n in range(part[2], part[2] + len(part[4])))
-        told = Dots(DotRun(*dot, dot.number + 1) for dot in dots if dot in struck) if struck else ()
+        told = Dots(dot.run for dot in dots if dot in struck) if struck else ()
         return Supply(tuple(loose), tuple(signed), tuple(told), tuple(linked))
 
     def _parts(

@@ -365,12 +365,9 @@ class Changes(Core):
         return False
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
-        """LogRecord what follows through events, then drop them, in one transaction."""
+        """Record what follows through events, then drop them, in one transaction."""
         ledger = self._state.ledger
-        gone = {*names}
-        for run in marks:
-            chain = ledger.chains.get((run.replica, run.incarnation), {})
-            gone |= {event for number, event in chain.items() if number < run.end}
+        gone = {*names} | ledger.below(marks)
         old = self._view.plain.givens
         left = without_events(old, gone, self.known.rules)
         bridges = [

@@ -138,10 +138,7 @@ class Conflict:
     def derivations(self) -> tuple[Derivation, ...]:
         """Both sides: what is judged because of some of the facts, and what the others say against it."""
         if self.rules is not None:
-            givens = Givens()
-            for fact in (*self.orders, *self.facts):
-                givens.add(fact)
-            return sides(givens, self.rules) or ()
+            return sides(_together([*self.orders, *self.facts]), self.rules) or ()
         last = next((f for f in self.facts if f.relation is not Relation.BEFORE), self.facts[-1])
         given = [fact for fact in (*self.orders, *self.facts) if fact is not last]
         one, other = Microcosm(), Microcosm()

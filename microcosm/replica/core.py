@@ -348,9 +348,6 @@ class Subscriptions:
     def __init__(self) -> None:
         self.waiting: list[Subscription] = []
 
-    def __len__(self) -> int:
-        return len(self.waiting)
-
     def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
         """Somebody waits."""
         self.waiting.append(Subscription(left, right, tell, accurate))

@@ -50,6 +50,9 @@ Item = TypeVar("Item")
 LEAF = 16
 """A range of at most so many runs is told as it is."""
 
+ANSWERS = 64
+"""So many messages one is answered with, at most."""
+
 PARTS = 8
 """Any other is compared in about so many parts."""
 
@@ -65,15 +68,14 @@ RUN_BYTES = 64
 class AntiEntropy:
     """One replica's side of its exchanges with all others: messages in, messages out.
 
-    `largest` is about how many bytes a message may have, `most` how many answers one message gets; what is
+    `largest` is about how many bytes a message may have; one gets at most `ANSWERS` answers, and what is
     left over comes with the next round. The host sends what is returned, calls `begin` for each peer now and
     then, and may lose anything.
     """
 
-    def __init__(self, side: Replica, *, largest: int = 1 << 16, most: int = 64) -> None:
+    def __init__(self, side: Replica, *, largest: int = 1 << 16) -> None:
         self._side = side
         self._largest = largest
-        self._most = most
         self._gone: dict[str, Dots] = {}
         """What each peer has seen and need not tell: it does not hold it any more, or it is not taken."""
         self._tried: dict[tuple[str, str], tuple[tuple[bytes, bytes], int]] = {}
@@ -141,7 +143,7 @@ class AntiEntropy:
         """What to send back to a peer for a message from it. What cannot be read is counted and dropped."""
         try:
             message = decode(content)
-            answers = islice(self._answers(peer, message), self._most)
+            answers = islice(self._answers(peer, message), ANSWERS)
             return [encode(answer, self.version(peer)) for answer in answers]
         except NewerVersion as error:
             self.newer[peer] = str(error)
@@ -224,8 +226,8 @@ class AntiEntropy:
             lacking += fewer
             if peer in self._gone:
                 self._gone[peer] -= fewer
-            beyond = [run for run in missing if run[:2] == self._side.stream]
-            if self._side.signs or self._mine(peer, [Dot(*run[:2], run.end - 1) for run in beyond]):
+            beyond = [run for run in missing if run.stream == self._side.stream]
+            if self._side.signs or self._mine(peer, [Dot(*run.stream, run.end - 1) for run in beyond]):
                 wanted += missing
             else:
                 wanted += [run for run in missing if run not in beyond]
@@ -260,7 +262,7 @@ class AntiEntropy:
         if len(found) == len(asked):
             return
         here = asked - (asked - self._side.seen())
-        gone = here - Dots(DotRun(*e.dot, e.dot.number + 1) for e in found)
+        gone = here - Dots(e.dot.run for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
 
     def _take(self, peer: str, contents: Iterable[bytes]) -> None:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from microcosm import files
 from microcosm.errors import NotComplete, TextError
 from microcosm.givens.givens import Givens
+from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.names import KEYWORDS
 
 if TYPE_CHECKING:
     from microcosm.traces.report import Extraction, Report
@@ -206,7 +208,7 @@ def _microcosm(path: str) -> bytes | None:
         files.put_aside()
     file = files.display_name(path)
     head = None if file.endswith(MICROCOSM_ENDING) else _log_head(path)
-    if head is not None and len(head) >= SURE and _is_no_microcosm(head):
+    if head is not None and (not _may_state(head) or (len(head) >= SURE and _is_no_microcosm(head))):
         return None  # it may be large, and need not be read for that
     content = files.read_bytes(path)
     files.rewind(path)
@@ -236,6 +238,16 @@ def _log_head(path: str, *, refuse: bool = False) -> str | None:
         return None
     finally:
         files.rewind(path)
+
+
+def _may_state(head: str) -> bool:
+    """Whether the first line that says something may be a statement, or JSON: else nothing is a microcosm.
+
+    A statement has a relation in it, or begins with a keyword. Cost: that of a line, with no reader loaded.
+    """
+    lines = (line.lstrip() for line in head.lstrip("\ufeff").split("\n"))
+    said = next((line for line in lines if line and line[0] != "#"), "{")
+    return said.startswith(("{", "event", "process", *KEYWORDS)) or any(sign in said for sign in SPELLINGS)
 
 
 def _is_no_microcosm(head: str) -> bool:

@@ -200,10 +200,8 @@ def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statem
 
 # -- neighbouring lines: correspondences -----------------------------------------------------------
 
-_plain_lines = re.compile(rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}").match
-_sourced_lines = re.compile(
-    rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
-).match
+_PLAIN_LINES = rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}"
+_SOURCED_LINES = rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
 
 
 def _line(group: str) -> str:
@@ -215,8 +213,7 @@ def _line(group: str) -> str:
     )
 
 
-_linked_lines = re.compile(f"(?:{_line('(?:')}){{1,1000}}").match
-_columns = re.compile(_line("(")).findall
+_LINKED_LINES, _LINKED = f"(?:{_line('(?:')}){{1,1000}}", _line("(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +248,7 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
     An end of `at` means that no run begins here. None for the facts: some line of the run is no
     correspondence after all, or relates an event to itself, and each is to be looked at alone.
     """
-    if plain := _plain_lines(text, at):
+    if plain := _compiled(_PLAIN_LINES).match(text, at):
         end, words = plain.end(), plain.group().split()
         if not KEYWORDS.isdisjoint(words):
             return end, None
@@ -259,7 +256,7 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
         del words[1::3]
         names: Sequence[str] = words
         sources: Sequence[str | None] = LineSources(place, range(line, line + len(signs)))
-    elif sourced := _sourced_lines(text, at):
+    elif sourced := _compiled(_SOURCED_LINES).match(text, at):
         end, parts = sourced.end(), sourced.group().split('"')
         words = " ".join(parts[0:-1:2]).split()
         del words[3::4]
@@ -268,9 +265,9 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
         if not KEYWORDS.isdisjoint(words):
             return end, None
         names, sources = words, all_stated(parts[1::2])
-    elif linked := _linked_lines(text, at):
+    elif linked := _compiled(_LINKED_LINES).match(text, at):
         end = linked.end()
-        lefts, signs, rights, origins = zip(*_columns(linked.group()), strict=True)
+        lefts, signs, rights, origins = zip(*_compiled(_LINKED).findall(linked.group()), strict=True)
         places = LineSources(place, range(line, line + len(signs)))
         try:
             sources = [

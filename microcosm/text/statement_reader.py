@@ -160,7 +160,11 @@ class _Words:
 
 
 def by_words(line: str, source: str | None = None) -> Statement:
-    """The statement on a line that has one. Raises `BadStatement`. Cost: linear in the line."""
+    """The statement on a line that has one. Raises `BadStatement`. Cost: linear in the line.
+
+    >>> by_words("token lock = a, b")
+    Token(name='lock', events=('a', 'b'))
+    """
     return _statement(_Words(line), source)
 
 

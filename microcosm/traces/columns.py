@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
 from operator import eq, itemgetter, lt
 from typing import Literal, Protocol, TypeAlias
@@ -48,13 +48,15 @@ _FORMS = {
     '{"process":': (_BARE, *(rf'{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS)),
     _NAMED_FIRST: [rf'"trace": ?{_TEXT}, ?{event}' for event in (_BARE, *_EVENTS)],
 }
-_TAKEN = {
-    begins: [re.compile(rf"^\{{{form}\}}$", re.MULTILINE).findall for form in forms]
-    for begins, forms in _FORMS.items()
-}
 """How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
 Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
 otherwise a log is not plain: no more of it is read."""
+
+
+@cache
+def _lines_of(form: str) -> Callable[[str], list[tuple[str, ...]]]:
+    """What finds the lines of a form in a text; made when asked for, for most logs are of one form."""
+    return re.compile(rf"^\{{{form}\}}$", re.MULTILINE).findall
 
 
 Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
@@ -98,7 +100,10 @@ def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
     unseen = Report()
     with opening(unseen) as stream:
         begins = stream.head[: stream.head.find(":") + 1]
-        if not _TAKEN[begins][-1](stream.head.partition("\n")[0]) if begins in _TAKEN else stream.head:
+        if begins in _FORMS:
+            if not _lines_of(_FORMS[begins][-1])(stream.head.partition("\n")[0]):
+                return None
+        elif stream.head:
             return None
         if not stream.head and stream.file.endswith(".parquet"):
             return None
@@ -223,8 +228,8 @@ class LogColumns:
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
         many = text.count("\n") + (not text.endswith("\n"))
-        forms = _TAKEN[self.begins]
-        while len(found := forms[self._form](text)) != many:
+        forms = _FORMS[self.begins]
+        while len(found := _lines_of(forms[self._form])(text)) != many:
             self._form += 1
             if self._form == len(forms):
                 return False

@@ -31,6 +31,7 @@ class Waiting(Protocol):
         """The events that had to wait; called once, after the last file."""
 
 
+@dataclass(slots=True)
 class Positions:
     """The positions of one process that are taken: the runs of a log in order, and what came late.
 
@@ -42,18 +43,15 @@ class Positions:
     ([True, True, True, False, True, False], 5)
     """
 
-    __slots__ = ("_first", "_last", "_late", "lowest", "stands", "top")
-
-    def __init__(self) -> None:
-        self.top = 0
-        """The highest position taken."""
-        self.lowest = 0
-        """The lowest position taken; 0 where there is none."""
-        self.stands: TraceEvent | None = None
-        """What stands there, where that matters."""
-        self._first: list[int] = []
-        self._last: list[int] = []
-        self._late: set[int] = set()
+    top: int = 0
+    """The highest position taken."""
+    lowest: int = 0
+    """The lowest position taken; 0 where there is none."""
+    stands: TraceEvent | None = None
+    """What stands there, where that matters."""
+    _first: list[int] = field(default_factory=list)
+    _last: list[int] = field(default_factory=list)
+    _late: set[int] = field(default_factory=set)
 
     def has(self, position: int) -> bool:
         """Whether a position is taken. Cost: logarithmic in the holes."""
@@ -74,6 +72,15 @@ class Positions:
             return False
         self._late.add(position)
         return True
+
+    def append(self) -> int:
+        """Take the position behind the highest one; which that is."""
+        self.add(self.top + 1)
+        return self.top
+
+    def add_or_append(self, wanted: int) -> int:
+        """Take a position if it is free and not 0, else the one behind the highest; which it is."""
+        return wanted if wanted and self.add(wanted) else self.append()
 
 
 @dataclass(slots=True)

@@ -144,7 +144,7 @@ def test_an_encoding_without_the_signs_or_the_names(run: Run, encoding: str) -> 
 def test_a_closed_pipe_is_left_quietly(tmp_path: Path) -> None:
     links = "\n".join(f"e{k} < e{k + 1}" for k in range(4_000))
     (tmp_path / "long.mc").write_text(links, encoding="utf-8")
-    command = [sys.executable, "-m", "microcosm", "online", "long.mc", "e0", "e4000"]
+    command = [sys.executable, "-m", "microcosm", "online", "long.mc", "e0", "e4000", "--full"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE

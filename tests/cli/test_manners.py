@@ -14,6 +14,7 @@ import pytest
 
 from microcosm.cli import output
 from microcosm.cli.app import COMMANDS
+from microcosm.cli.commands.help import every_command
 from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
@@ -160,6 +161,20 @@ def test_quiet_leaves_out_notes_and_warnings_and_nothing_else(run: Run, album: s
     assert (loud.out, loud.code) == (quiet.out, quiet.code)
     assert "no such file" in run("online", "nowhere.mc", "a", "b", "-q").err
     assert run("online", album, "unshare", "uplaod").err == loud.err
+
+
+def test_every_command_takes_json_and_rules() -> None:
+    for _, path, _, command in every_command():
+        if not getattr(command, "commands", None):
+            names = [name for each in command.params for name in each.opts]
+            assert (names.count("--json"), names.count("--rules")) == (1, 1), path
+
+
+def test_what_goes_by_the_shipped_rules_takes_no_others(run: Run) -> None:
+    run("replica", "init", "a.journal", "--name", "a")
+    served = run("replica", "serve", "a.journal", "--keys", "none", "--rules", "rules")
+    assert served.refused(2)
+    assert "shipped rules" in served.err
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

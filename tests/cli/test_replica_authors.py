@@ -72,6 +72,10 @@ def test_a_fork_is_proved_to_anybody(tmp_path: Path, run: Run) -> None:
     assert run("replica", "proof", "--check", "forged").code == 1
     (tmp_path / "nothing").write_text("{}\n")
     assert run("replica", "proof", "--check", "nothing").refused(4)
+    (tmp_path / "garbled").write_text(f"{proved.out}{{}}\n")
+    garbled = run("replica", "proof", "--check", "garbled")
+    assert garbled.refused(4)
+    assert "garbled:2: " in garbled.err
     run("replica", "exchange", "b.j", "c.j")
     for name in "bc":
         found = run("replica", "export", f"{name}.j").out

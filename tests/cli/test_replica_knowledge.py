@@ -79,7 +79,9 @@ def test_bad_input(album: Path, run: Run) -> None:
     assert run("replica", "status", "nothing.j").code == 4
     assert run("replica", "query", "phone.j", "open", "open").code == 2
     assert run("replica", "query", "phone.j", "a", "b", "--offline", "--possible").code == 2
-    assert run("replica", "exchange", "phone.j", "phone.j").code == 4
+    itself = run("replica", "exchange", "phone.j", "./phone.j")
+    assert itself.refused(4)
+    assert "one journal" in itself.err
     run("replica", "init", "twin.j", "--name", "phone")
     twins = run("replica", "exchange", "phone.j", "twin.j")
     assert twins.code == 4

@@ -20,6 +20,7 @@ from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.ledger.forgetting import Forgetting
+from microcosm.replica.ledger.ledger import FactKey
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import APPLICATION, Memory, Store
 from microcosm.state.forget import without_events
@@ -41,12 +42,17 @@ def judged(known: Microcosm, events: list[str]) -> set[tuple[str, Relation, str]
 
 def grown(replica: Replica, random: Random, events: int, facts: int) -> None:
     for n in range(events):
-        replica.local(f"{replica.name}{n}")
+        replica.local(f"{replica.name}{len(replica.seen())}.{n}")
     names = sorted({*replica.events, "u", "v", "w"})
     for _ in range(facts):
         left, right = random.sample(names, 2)
         with suppress(Contradiction):
             replica.learn(f"{left} {random.choice(('<', '<', '||', '<>', '!<'))} {right}")
+
+
+def stated(known: Microcosm) -> tuple[list[str], set[FactKey], set[FactKey]]:
+    """What a microcosm is given, whoever says so."""
+    return known.givens.internal, {*known.givens.external}, {*known.givens.refuted}
 
 
 @given(st.integers(0, 10**6), st.data())
@@ -61,6 +67,7 @@ def test_what_follows_of_the_others_stays(seed: int, data: st.DataObject) -> Non
     before = judged(one.known, rest)
     one.forget(*gone)
     assert judged(one.known, rest) == before
+    assert stated(one.known) == stated(one._fresh().microcosm)
     assert not {*gone} & {*one.events}
     one._state.ledger._check()
     one.known._check()
@@ -70,6 +77,26 @@ def test_what_follows_of_the_others_stays(seed: int, data: st.DataObject) -> Non
     third = Replica(Memory(), "c", incarnation=1)
     level(third, one)
     assert judged(third.known, rest) == before
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 8))
+def test_what_is_left_is_what_would_be_built_anew(seed: int, window: int) -> None:
+    """As events of several processes come and go, contradictions set aside or not."""
+    random = Random(seed)
+    one = Replica(Memory(), "a", incarnation=1, forgetting=Forgetting(window=window))
+    others = [Replica(Memory(), name, incarnation=1) for name in "bc"]
+    for _ in range(6):
+        for each in (one, *others):
+            grown(each, random, random.randrange(5), random.randrange(4))
+            if random.randrange(2):
+                level(one, each)
+        one.tidy()
+        if random.randrange(3):
+            fresh = one._fresh()
+            assert stated(one.known) == stated(fresh.microcosm)
+            assert one.conflicts == fresh.conflicts
+            one.known._check()
 
 
 @settings(max_examples=30)

@@ -148,7 +148,7 @@ def events(
             output.emit(fields(row))
     else:
         output.say_all(lines(found))
-        output.note(f"{len(found):,} {'event' if len(found) == 1 else 'events'}")
+        output.note(output.counted(len(found), "event"))
     return exits.HOLDS if found else exits.UNDECIDED
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,26 +62,43 @@ def offline(
       microcosm offline album.mc view "log in" --depth 0 --json
     """
     from microcosm.cli import reading
+
+    if profile not in PROFILES:
+        raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
+    files, pair = reading.pair_asked(asked)
+    known = reading.load(files, strict=strict)
+    return decided(
+        known,
+        *reading.pair_of(known, *pair),
+        limit=limit,
+        certificate=certificate,
+        profile=profile,
+        depth=None if depth == "exact" else number(depth),
+        must_exist=must_exist,
+    )
+
+
+def decided(
+    known: Microcosm,
+    left: str,
+    right: str,
+    *,
+    limit: float | None = None,
+    certificate: str | None = None,
+    **how: Any,
+) -> int:
+    """Answer with what cannot be and what must be of two events; the exit code.
+
+    `how` are the options of `Microcosm.offline`.
+    """
     from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
     from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events
     from microcosm.queries.offline import Inconsistent
 
-    if profile not in PROFILES:
-        raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
-    files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, left, right)
     try:
         with output.progress("deciding", units="steps") as steps:
-            found = known.offline(
-                left,
-                right,
-                profile=profile,
-                depth=None if depth == "exact" else number(depth),
-                stop=steps.stopping(options.stop_after(limit)),
-                must_exist=must_exist,
-            )
+            found = known.offline(left, right, stop=steps.stopping(options.stop_after(limit)), **how)
     except Inconsistent as problem:
         report_inconsistent(
             known, problem, {"pair": [left, right], "verdict": None} if output.for_machines() else None
@@ -138,10 +156,6 @@ def number(text: str) -> int:
     return int(text)
 
 
-if TYPE_CHECKING:
-    pass
-
-
 @app.command("possible")
 def possible(
     asked: options.Pair,
@@ -161,13 +175,26 @@ def possible(
       microcosm possible album.mc notify like
     """
     from microcosm.cli import reading
+
+    files, pair = reading.pair_asked(asked)
+    known = reading.load(files, strict=strict)
+    return may_be(known, files, *reading.pair_of(known, *pair), limit=limit, must_exist=must_exist)
+
+
+def may_be(
+    known: Microcosm,
+    files: Sequence[str],
+    left: str,
+    right: str,
+    *,
+    limit: float | None = None,
+    must_exist: bool = False,
+) -> int:
+    """Answer with what is possible of two events of what some files give; the exit code."""
     from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
     from microcosm.cli.show.proofs import events_field
     from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
 
-    files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, left, right)
     stop = options.stop_after(limit)
     with output.progress("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)

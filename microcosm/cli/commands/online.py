@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +12,9 @@ from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     by_complete,
     concluded_field,
+    explained,
     note_unknown_events,
+    premise_fields,
     premise_lines,
     proof_of,
     show_hint,
@@ -52,11 +54,16 @@ def online(
       microcosm online album.mc unshare upload
     """
     from microcosm.cli import reading
+
+    files, pair = reading.pair_asked(asked)
+    known = reading.load(files, strict=strict)
+    return told(known, files, *reading.pair_of(known, *pair), must_exist=must_exist)
+
+
+def told(known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False) -> int:
+    """Answer with the verdict on two events of what some files give, and its proof; the exit code."""
     from microcosm.cli.show.offline import warn_if_inconsistent
 
-    files, (left, right) = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, left, right)
     if must_exist:
         known.require(left, right)
     with output.progress("proving"):
@@ -65,18 +72,29 @@ def online(
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
     if output.for_machines():
-        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-        output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
-    else:
-        show_verdict(left, verdict, right, words_of(known))
-        if proof is not None:
-            output.say("")
-            show_proof(known, proof)
-        if offline:
-            output.say("")
-            show_prose(by_complete(known))
-        show_hint(known, left, verdict, right)
+        _emit(known, left, verdict, right, proof, offline)
+        return verdict_exit(verdict)
+    show_verdict(left, verdict, right, words_of(known))
+    if proof is not None:
+        output.say("")
+        show_proof(known, proof)
+    _show_more(known, left, verdict, right, offline)
     return verdict_exit(verdict)
+
+
+def _emit(
+    known: Microcosm, left: str, verdict: Relation, right: str, proof: Derivation | None, offline: bool
+) -> None:
+    named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
+    output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
+
+
+def _show_more(known: Microcosm, left: str, verdict: Relation, right: str, offline: bool) -> None:
+    """That a verdict was concluded offline, and what would settle one that says nothing."""
+    if offline:
+        output.say("")
+        show_prose(by_complete(known))
+    show_hint(known, left, verdict, right)
 
 
 @app.command("why")
@@ -129,14 +147,10 @@ def why(
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
     if output.for_machines():
-        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-        output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
+        _emit(known, left, verdict, right, proof, offline)
     else:
         _explain(known, files, left, verdict, right, proof)
-        if offline:
-            output.say("")
-            show_prose(by_complete(known))
-        show_hint(known, left, verdict, right)
+        _show_more(known, left, verdict, right, offline)
     return verdict_exit(verdict)
 
 
@@ -174,7 +188,7 @@ def why_not(
     holds = found.holds or (offline and stated.relation is shown)
     note_unknown_events(known, left, right)
     if output.for_machines():
-        premises = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in found.premises]
+        premises = premise_fields(found.premises)
         named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
         told = {**concluded_field(offline), **unknown_events(known, left, right), **named}
         output.emit({"holds": holds, "premises": premises, **told})
@@ -194,16 +208,11 @@ def _explain(
 ) -> None:
     from shlex import join
 
-    from microcosm.cli.show.proofs import Provenance, Style
-    from microcosm.cli.show.verdict import sentences, statement
+    from microcosm.cli.show.verdict import statement
 
     if proof is None:
         show_verdict(left, verdict, right, words_of(known))
         asked = statement(left, "<", right)
         output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
         return
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    for sentence in sentences(left, verdict, right, proof, provenance):
-        show_prose(sentence)
-    output.say("")
-    show_proof(known, proof, provenance.afresh())
+    output.say_all(explained(known, left, verdict, right, proof))

@@ -124,8 +124,8 @@ def page(
         sizes = {column.name: len(column.packed) for column in columns}
         output.emit({"path": out, "bytes": len(text.encode()), "columns": sizes, **told})
     else:
-        many = head["counts"]["events"]
-        output.note(f"{out}: {many:,} event{'s' if many != 1 else ''}, {len(text.encode()):,} bytes")
+        many = output.counted(head["counts"]["events"], "event")
+        output.note(f"{out}: {many}, {len(text.encode()):,} bytes")
     return exits.HOLDS
 
 

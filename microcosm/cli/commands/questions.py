@@ -115,12 +115,12 @@ def find(
         str | None, typer.Option("--limit", metavar="N", help="Show at most so many, of each kind.")
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="A JSON object on a line for each.")] = False,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
 
     SOUGHT is a condition on one event, or a pattern, a pair or a question as in files of questions, with
-    definitions before it if need be. Exit 0 if something is found, 3 if it is open, 1 if there is nothing.
+    definitions before it if need be. --json: an object on a line for each. Exit 0 if something is found, 3
+    if it is open, 1 if there is nothing.
 
     \b
     Examples:

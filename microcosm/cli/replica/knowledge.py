@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from os.path import realpath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,53 +85,19 @@ def query(
       microcosm replica query phone.journal unshare view --offline
     """
     from microcosm.cli import reading
-    from microcosm.cli.show import verdict as show
-    from microcosm.cli.show.offline import (
-        offline_exit,
-        offline_fields,
-        possible_fields,
-        possible_lines,
-        report_inconsistent,
-        show_offline,
-    )
-    from microcosm.queries.offline import Inconsistent
+    from microcosm.cli.commands.offline import decided, may_be
+    from microcosm.cli.commands.online import told
 
     reading.distinct(left, right)
     if offline and possible:
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
     with looked_into(path) as replica:
         known = replica.known
-        if must_exist:
-            known.require(left, right)
-        show.note_unknown_events(known, left, right)
-        unknown = show.unknown_events(known, left, right)
         if possible:
-            found = known.possible(left, right)
-            output.answer(
-                {**possible_fields(left, right, found), **unknown}, *possible_lines(left, right, found)
-            )
-            return exits.HOLDS if found.relations else exits.REFUTED
+            return may_be(known, [path], left, right, must_exist=must_exist)
         if offline:
-            try:
-                decided = known.offline(left, right)
-            except Inconsistent as problem:
-                fields: dict[str, object] = {"pair": [left, right], "verdict": None}
-                report_inconsistent(known, problem, fields if output.for_machines() else None)
-                return exits.REFUTED
-            if output.for_machines():
-                output.emit({**offline_fields(left, right, decided), **unknown})
-            else:
-                show_offline(known, left, right, decided)
-            return offline_exit(decided)
-        verdict, proof = known.online(left, right), known.why(left, right)
-        if output.for_machines():
-            output.emit({**show.verdict_fields(left, right, verdict, proof), **unknown})
-        else:
-            show.show_verdict(left, verdict, right)
-            if proof is not None:
-                output.say("")
-                show.show_proof(known, proof)
-        return show.verdict_exit(verdict)
+            return decided(known, left, right, must_exist=must_exist)
+        return told(known, [path], left, right, must_exist=must_exist)
 
 
 @app.command("import")
@@ -201,6 +168,8 @@ def exchange(
     from microcosm.replica.network.status import divergences
     from microcosm.replica.replica import level
 
+    if realpath(one) == realpath(other):
+        raise Undefined(f"{one} and {other} are one journal: name those of two replicas")
     with ExitStack() as stack:
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
         if first.name == second.name:

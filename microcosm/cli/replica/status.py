@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_text
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -254,6 +253,7 @@ def proof(
     """
     from microcosm.cli.replica.knowledge import looked_into
     from microcosm.errors import Malformed
+    from microcosm.files import display_name, read_text
     from microcosm.replica.ledger.chain import imported
     from microcosm.replica.ledger.dots import Dot
 
@@ -263,12 +263,14 @@ def proof(
         output.answer({"file": path, "proofs": found}, *map(json_text.dumps, found))
         return exits.REFUTED if found else exits.HOLDS
     told = []
-    try:
-        for line in filter(str.strip, Path(path).read_text(encoding="utf-8").splitlines()):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
             each = imported(line)
-            told.append((each, each.holds()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read: {error}") from None
+        except Malformed as error:
+            raise Malformed(f"{display_name(path)}:{number}: {error}") from None
+        told.append((each, each.holds()))
     if not told:
         raise Malformed(f"{path}: no proof in it")
     holds = all(good for _, good in told)

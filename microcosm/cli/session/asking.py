@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from microcosm.cli import exits
+from microcosm.cli import exits, output
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
 from microcosm.cli.show.offline import (
@@ -155,7 +155,7 @@ def _consequences(session: Session, fact: Correspondence) -> Iterator[str]:
         turned = Relation.AFTER in left and Relation.BEFORE not in left
         sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
-    pairs = f"{count:,} {'pair' if count == 1 else 'pairs'}"
+    pairs = output.counted(count, "pair")
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
@@ -17,11 +16,11 @@ from microcosm.cli.show.verdict import (
     IN_WORDS,
     by_complete,
     concluded_field,
+    explained,
     hint,
+    premise_fields,
     premise_lines,
     proof_of,
-    proof_tree,
-    sentences,
     stands,
     statement,
     strangers,
@@ -38,7 +37,6 @@ from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.logic.derivation import Derivation
     from microcosm.queries.concluded import Shown
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence, SentencePart
@@ -145,24 +143,12 @@ def why(session: Session, sentence: Sentence) -> Answer:
     proof = proof_of(known, left, right, offline=offline)
     if proof is None:
         raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
-    explained = _explained(known, (left, asked, right), proof, notes)
     concluded = concluded_field(offline)
-    told = Answer(explained, lambda: {**verdict_fields(left, right, verdict, proof), **concluded})
+    told = Answer(
+        chain(explained(known, left, asked, right, proof), notes),
+        lambda: {**verdict_fields(left, right, verdict, proof), **concluded},
+    )
     return with_unknown(told, known, left, right)
-
-
-def _explained(
-    known: Microcosm, asked: tuple[str, Relation, str], proof: Derivation, notes: list[str]
-) -> Iterator[str]:
-    from microcosm.cli.show.proofs import Provenance, Style
-
-    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
-    for sentence in sentences(*asked, proof, provenance):
-        text = output.plain(sentence, sys.stdout)
-        yield from wrap(text, output.width(sys.stdout), break_long_words=False, break_on_hyphens=False)
-    yield ""
-    yield from proof_tree(known, proof, provenance.afresh())
-    yield from notes
 
 
 def _why_not(known: Microcosm, asked: tuple[str, Relation, str], concluded: bool, notes: list[str]) -> Answer:
@@ -177,8 +163,7 @@ def _why_not(known: Microcosm, asked: tuple[str, Relation, str], concluded: bool
         lines = [f"{said} does not hold", *premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
-        premises = known.why_not(left, relation, right).premises
-        lacking = [{"rule": p.rule, "text": p.text, "holds": p.holds} for p in premises]
+        lacking = premise_fields(known.why_not(left, relation, right).premises)
         return {"holds": holds, "premises": lacking, **concluded_field(concluded)}
 
     named = dict.fromkeys(event for premise in found.premises for event in premise.events)
@@ -236,7 +221,7 @@ def events(session: Session, sentence: Sentence) -> Answer:
     rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
-    told = [*lines(rows), f"{len(rows):,} {'event' if len(rows) == 1 else 'events'}"]
+    told = [*lines(rows), output.counted(len(rows), "event")]
     return Answer(told, lambda: {"events": [row.name for row in rows], "rows": [fields(row) for row in rows]})
 
 
@@ -284,7 +269,7 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
             return [fields(row) for row in map(table.row, names) if row is not None]
 
         names = sorted(found, key=natural)
-        told = f"{len(names):,} {'event' if len(names) == 1 else 'events'} {where}"
+        told = f"{output.counted(len(names), 'event')} {where}"
         return Answer(chain(map(words, names), [told]), lambda: {"events": names, "rows": rows(names)})
 
     def lines() -> Iterator[str]:
@@ -297,7 +282,7 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
                 yield quote(event)
 
         yield from packed(counted(), output.width(sys.stdout))
-        yield f"{count:,} {'event' if count == 1 else 'events'} {where}"
+        yield f"{output.counted(count, 'event')} {where}"
 
     return Answer(lines(), lambda: {"events": list(found)})
 
@@ -322,7 +307,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
             session.work.did(1)
             apart += isinstance(shown, ConcludedOffline)
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
-        yield f"{count:,} {'pair' if count == 1 else 'pairs'}: {IN_WORDS[relation]}"
+        yield f"{output.counted(count, 'pair')}: {IN_WORDS[relation]}"
         if apart:
             yield f"note: {apart:,} of them (marked *) {by_complete(known)}"
 

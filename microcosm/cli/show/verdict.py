@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from textwrap import fill
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
@@ -121,9 +121,29 @@ def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | Non
 
 def show_prose(text: str) -> None:
     """A paragraph, wrapped to the width of the terminal (80 columns in a pipe)."""
-    columns = output.width(sys.stdout)
-    text = output.plain(text, sys.stdout)
-    output.say(fill(text, columns, break_long_words=False, break_on_hyphens=False))
+    output.say(*prose(text))
+
+
+def prose(text: str) -> list[str]:
+    """The lines of a paragraph, as standard output wants them."""
+    columns, text = output.width(sys.stdout), output.plain(text, sys.stdout)
+    return wrap(text, columns, break_long_words=False, break_on_hyphens=False)
+
+
+def explained(known: Microcosm, left: str, verdict: Relation, right: str, proof: Derivation) -> Iterator[str]:
+    """Why a verdict is what it is: in sentences, each a paragraph, and as a tree."""
+    from microcosm.cli.show.proofs import Provenance, Style
+
+    provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
+    for sentence in sentences(left, verdict, right, proof, provenance):
+        yield from prose(sentence)
+    yield ""
+    yield from proof_tree(known, proof, provenance.afresh())
+
+
+def premise_fields(premises: Sequence[PremiseLine]) -> list[dict[str, object]]:
+    """The JSON fields of what each rule lacks, or has."""
+    return [{"rule": each.rule, "text": each.text, "holds": each.holds} for each in premises]
 
 
 def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:

@@ -263,11 +263,6 @@ class Commit:
         """Held until it is done, or leads."""
         self.wake.acquire()
 
-    def wake_following(self) -> None:
-        """Wake the next one that is done."""
-        if self.following is not None:
-            self.following.wake.release()
-
 
 class GroupCommit:
     """Those who wait for a commit. `append` writes records in one transaction, and returns the number of the
@@ -303,10 +298,10 @@ class GroupCommit:
             if not mine.done:
                 self._write()
         finally:
-            if mine.done:
-                mine.wake_following()
-            else:  # interrupted
+            if not mine.done:  # interrupted
                 self._withdraw(mine)
+            if mine.following is not None:
+                mine.following.wake.release()
         if mine.error is not None:
             raise mine.error
         return mine.number
@@ -350,9 +345,7 @@ class GroupCommit:
         """Wait no more."""
         with self.queue:
             mine.gone = True
-            if mine.done:
-                mine.wake_following()
-            elif mine in self.waiting:
+            if mine in self.waiting:
                 self.waiting.remove(mine)
                 if mine.leads:
                     self._pass_on()

@@ -41,6 +41,11 @@ class Dot(NamedTuple):
         """Whose evolution it is."""
         return (self.replica, self.incarnation)
 
+    @property
+    def run(self) -> DotRun:
+        """It alone, as a run."""
+        return DotRun(*self, self.number + 1)
+
     def __str__(self) -> str:
         return f"{self.replica}.{self.incarnation}.{self.number}"
 
@@ -52,6 +57,11 @@ class DotRun(NamedTuple):
     incarnation: int
     first: int
     end: int
+
+    @property
+    def stream(self) -> Stream:
+        """Whose evolutions they name."""
+        return (self.replica, self.incarnation)
 
 
 FIRST = Dot("", 0, 0)

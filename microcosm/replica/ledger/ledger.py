@@ -169,17 +169,20 @@ class Ledger:
         """Whether an event that was appended there is one of those that are forgotten here."""
         return place is not None and place.number <= self.marks.get(place.stream, 0)
 
+    def below(self, marks: Iterable[DotRun]) -> set[str]:
+        """The events of each run's stream up to its end."""
+        chains = ((self.chains.get(run.stream, {}), run.end) for run in marks)
+        return {event for chain, end in chains for number, event in chain.items() if number < end}
+
     def forget(self, marks: Iterable[DotRun], names: Iterable[str]) -> set[str]:
         """Drop the events of each run's stream up to its end, and those of `names`, with all that names them.
 
         Returns the events that went. What followed through them is to be given before.
         """
-        gone = set(names)
-        for run in marks:
-            stream = (run.replica, run.incarnation)
-            self.marks[stream] = max(self.marks.get(stream, 0), run.end - 1)
-            chain = self.chains.get(stream, {})
-            gone |= {event for number, event in chain.items() if number < run.end}
+        runs = list(marks)
+        gone = {*names} | self.below(runs)
+        for run in runs:
+            self.marks[run.stream] = max(self.marks.get(run.stream, 0), run.end - 1)
         self.changes.forgotten = True
         shorter = set()
         for event in gone:
@@ -213,7 +216,7 @@ class Ledger:
         """Take evolutions out as if they had never been; what they took away stays away."""
         self.seen, self.struck = self.seen - Dots([run]), self.struck - Dots([run])
         self.changes.forgotten = True
-        stream = (run.replica, run.incarnation)
+        stream = run.stream
         for dot in [dot for dot in self.held if dot.stream == stream and run.first <= dot.number < run.end]:
             evolution = self.held[dot]
             del self.held[dot]

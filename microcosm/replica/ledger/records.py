@@ -192,7 +192,7 @@ class ReplicaState:
         assert self.identity is not None
         own = self.identity.name
         lacking = (dot for dot in self.ledger.held if dot.replica != own and self._lacks_proof(dot))
-        self.unproved.update(DotRun(*dot, dot.number + 1) for dot in lacking)
+        self.unproved.update(dot.run for dot in lacking)
 
     def give_up(self, names: Iterable[str]) -> None:
         """Keep, of what others of some names have said, what is one chain from its beginning.
@@ -234,7 +234,7 @@ class ReplicaState:
                 self._distrust(name, other)
         if not known and self.unsigned:  # else they are known to lack one
             some = (dot for dot in self.ledger.held if dot.replica == name and self.chains.of(dot) is None)
-            self.unproved.update(DotRun(*dot, dot.number + 1) for dot in some)
+            self.unproved.update(dot.run for dot in some)
         known[key] = max(rank, known.get(key, 0))
 
     def _distrust(self, name: str, key: bytes) -> None:
@@ -259,8 +259,8 @@ class ReplicaState:
     def _take_proved(self, dot: Dot, evolution: Evolution) -> None:
         if dot in self.unproved:
             if self.ledger.held.get(dot, evolution) != evolution:
-                self.ledger.disown(DotRun(*dot, dot.number + 1))
-            self._prove(DotRun(*dot, dot.number + 1))
+                self.ledger.disown(dot.run)
+            self._prove(dot.run)
         self.ledger.take(evolution)
 
     def take_newer(self, evolution: Evolution, content: bytes) -> None:
@@ -287,7 +287,7 @@ class ReplicaState:
         if self.unproved:
             self._prove(run)
         if self.author is not None:
-            self.chains.cut((run.replica, run.incarnation), run.first)
+            self.chains.cut(run.stream, run.first)
 
 
 def _after(segment: Segment) -> Dot:
@@ -354,7 +354,7 @@ def decode_state(content: bytes) -> ReplicaState:
     for each in held:
         ledger.hold(evolutions.decode(each))
     kept = [(evolutions.decode(each), each) for each in newer]
-    ledger.seen = Dots(map(run_of, seen)) - Dots(DotRun(*e.dot, e.dot.number + 1) for e, _ in kept)
+    ledger.seen = Dots(map(run_of, seen)) - Dots(e.dot.run for e, _ in kept)
     ledger.early = {*(ledger.struck - ledger.seen).dots()}
     state = ReplicaState(decode_identity(identity), ledger, notes, list(network), dict(confirmed))
     if authors is not None:

@@ -84,12 +84,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             continue
         if run.trace != trace:
             known = {**clock}
-        taken = options.positions[run.trace, process]
-        taken.add(taken.top + 1)
+        seq = options.positions[run.trace, process].append()
         message = rest[-1] if kind != "internal" and rest else None
         yield TraceEvent(
             process,
-            taken.top,
+            seq,
             kind,
             message,
             clock=clock,
@@ -234,10 +233,9 @@ def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -
             name if home.setdefault(name, file) == file else f"{name} ({file})" for name in (sender, receiver)
         )
         for process, kind, to in ((sender, "send", (receiver,)), (receiver, "receive", ())):
-            taken = options.positions[None, process]
-            taken.add(taken.top + 1)
+            seq = options.positions[None, process].append()
             yield TraceEvent(
-                process, taken.top, kind, message, to, label=label, attributes=more, file=file, line=number
+                process, seq, kind, message, to, label=label, attributes=more, file=file, line=number
             )
 
 
@@ -305,11 +303,10 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
         if contents.ambiguous(key):
             told = f"{content} is sent more than once on {channel_name}, and received"
             report.add("ambiguous-content", told, file=file, line=number)
-        taken = options.positions[run.trace, process]
-        taken.add(taken.top + 1)
+        seq = options.positions[run.trace, process].append()
         yield TraceEvent(
             process,
-            taken.top,
+            seq,
             "send" if sends else "receive",
             message,
             ends[channel_name][1:] if sends and channel_name in ends else (),

@@ -146,11 +146,9 @@ class _Log:
                     self._report.add("ambiguous-content", said, file=file, line=line.number)
                 if line.kind == "receive" and self._sign is not None:
                     after = self._after(before, run, line)
-            taken = places[run, line.process]
-            taken.add(taken.top + 1)
             yield TraceEvent(
                 line.process,
-                taken.top,
+                places[run, line.process].append(),
                 line.kind,
                 message,
                 line.to,

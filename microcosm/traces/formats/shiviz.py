@@ -317,10 +317,7 @@ class _Log:
             self._highest[trace, host] = own
         if record.bare:
             self._add("no-text", f"{host}: an event without a text", record.line)
-        taken = self._options.positions[trace, host]
-        seq = own if own and taken.add(own) else taken.top + 1
-        if seq > taken.top:
-            taken.add(seq)
+        seq = self._options.positions[trace, host].add_or_append(own)
         return TraceEvent(
             host,
             seq,

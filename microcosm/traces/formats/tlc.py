@@ -144,7 +144,7 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
         options.begun = options.begun or 1
         process, own = event.process, event.own
         event.trace = trace
-        event.seq = _position(trace, process, own, options)
+        event.seq = options.positions[trace, process].add_or_append(own)
         if event.kind == "send":
             sent.send(process, content, own)
             event.message = f"{process}:{own}"
@@ -162,15 +162,6 @@ def _seen(event: TraceEvent, sender: str) -> int:
     """What a reception has seen of the sender before it."""
     value = (event.clock or {}).get(sender, 0)
     return value - 1 if sender == event.process else value
-
-
-def _position(trace: str | None, process: str, own: int, options: Options) -> int:
-    """The own clock value where it is free, else the next position."""
-    taken = options.positions[trace, process]
-    if own and taken.add(own):
-        return own
-    taken.add(taken.top + 1)
-    return taken.top
 
 
 def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent, str, str]:
@@ -231,6 +222,6 @@ def _states(stream: Lines, file: str, report: Report, options: Options) -> Itera
             event = TraceEvent(
                 host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first, numbered=True
             )
-            event.seq = _position(run.trace, host, event.own, options)
+            event.seq = options.positions[run.trace, host].add_or_append(event.own)
             yield event
             host = ""
