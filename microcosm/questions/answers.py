@@ -250,25 +250,19 @@ class Answers:
         found = []
         for value in (TRUE, OPEN) if some else (FALSE, OPEN):
             for number, chosen in enumerate(kept[value][: self._shown]):
-                found.append(self._witness(formula, chosen, value, prove=number < self._proved))
+                found.append(self.witness(formula, chosen, value, prove=number < self._proved))
         return tuple(found)
 
     def witness(
-        self, formula: Formula, scope: Scope, value: int, *, prove: bool, atoms: bool = True
-    ) -> Witness:
-        """What is chosen, in names; unless not `atoms`, with those from which the value of a tuple
-        follows.
-        """
-        return self._witness(formula, scope, value, prove, atoms)
-
-    def _witness(
         self,
         formula: Formula,
         chosen: Scope | list[Interval],
         value: int,
+        *,
         prove: bool,
         explained: bool = True,
     ) -> Witness:
+        """What is chosen, in names; unless not `explained`, with the atoms from which its value follows."""
         names = self.asked.table.names
         body = formula.body if isinstance(formula, Quantified) else formula
         searched = False

@@ -128,7 +128,7 @@ def find(
         for value, row in ((TRUE, true), (OPEN, left)):
             room = None if limit is None else max(0, limit - len(rows[value]))
             for scope in islice(part.scopes(row), room):
-                rows[value].append(told.witness(formula, scope, value, prove=False, atoms=False))
+                rows[value].append(told.witness(formula, scope, value, prove=False, explained=False))
     return Found(tuple(rows[TRUE]), tuple(rows[OPEN]), counts, tuple(asked.warnings))
 
 

@@ -163,8 +163,7 @@ class AskedLog:
             pattern = self.pattern(name)
             with gc_paused():
                 if isinstance(pattern, EventPattern):
-                    events = matched(pattern, self.columns)
-                    found = Candidates(events.events, events.values)
+                    found = Candidates(*matched(pattern, self.columns))
                 else:
                     found = self._states(pattern)
                 self._warn_of_fields(pattern)

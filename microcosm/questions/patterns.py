@@ -48,14 +48,6 @@ Values = tuple[str, ...]
 """What the parameters of a match are."""
 
 
-@dataclass(frozen=True)
-class Matched:
-    """The events that match a pattern, by their numbers in the table, and the parameters of each."""
-
-    events: list[int]
-    values: list[Values]
-
-
 class Columns:
     """The columns of an event table as lists, which are quicker to look into than what is worked out entry by
     entry. Cost: one pass over a column, when it is first asked for.
@@ -74,8 +66,10 @@ class Columns:
         return found
 
 
-def matched(pattern: EventPattern, table: Columns) -> Matched:
-    """Every event that matches, in the order of the table. One without a value for a parameter matches not.
+def matched(pattern: EventPattern, table: Columns) -> tuple[list[int], list[Values]]:
+    """Every event that matches, by its number in the table, and the parameters of each.
+
+    One without a value for a parameter matches not.
 
     Cost: a look at the columns that the condition names, an event; where that is one column, a look at its
     value, and of each text that stands there one at the condition.
@@ -94,7 +88,7 @@ def matched(pattern: EventPattern, table: Columns) -> Matched:
     if len(fields) == 1:
         every = _by_text(getter(fields[0], table), found, len(table))
     both = [(number, values) for number, values in enumerate(every) if values is not None]
-    return Matched([number for number, _ in both], [values for _, values in both])
+    return [number for number, _ in both], [values for _, values in both]
 
 
 def _by_text(
