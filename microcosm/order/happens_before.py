@@ -166,31 +166,6 @@ def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]
                     yield component
 
 
-def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:
-    """An order that extends the edges, near to one in which all but those to `late` positions lead onwards.
-
-    There must be no cycle. Cost: O(V), and O(V + E) of what has to move.
-
-    >>> repaired([0, 1, 2, 3], {1}, [set(), {0, 3}, set(), {2}])
-    [0, 2, 3, 1]
-    """
-    found, placed = list[int](), bytearray(len(order))
-    for v in order:
-        if v not in late:
-            if not placed[v]:
-                placed[v] = 1
-                found.append(v)
-            continue
-        stack = [v]
-        while stack:
-            if waits := [w for w in predecessors[stack[-1]] if not placed[w]]:
-                stack += waits
-            elif not placed[u := stack.pop()]:
-                placed[u] = 1
-                found.append(u)
-    return found
-
-
 def _shortest_cycle(
     size: int, waiting: list[int], successors: Adjacency, predecessors: Adjacency
 ) -> list[int]:
