@@ -7,7 +7,7 @@ set of pairs that is closed once, and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Protocol, TypeVar
 

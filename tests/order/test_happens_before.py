@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +9,6 @@ from microcosm.order.happens_before import (
     AcyclicGraph,
     Cycle,
     causal_order,
-    cycle_or_order,
-    edge_sets,
 )
 
 
