@@ -93,7 +93,9 @@ class EventTable:
     @property
     def has_words(self) -> bool:
         """Whether some event has a label, an attribute or a time: more than its name and place."""
-        return any(label is not None for label in self.labels) or any(self.attributes) or any(self.times)
+        columns = (self.labels, self.attributes, self.times)
+        labels, attributes, times = (each[:1] if isinstance(each, Repeated) else each for each in columns)
+        return any(label is not None for label in labels) or any(attributes) or any(times)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -7,7 +7,7 @@ set of pairs that is closed once, and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Protocol, TypeVar
 
@@ -164,31 +164,6 @@ def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]
                     del stack[at:]
                     closed.update(component)
                     yield component
-
-
-def repaired(order: Sequence[int], late: Container[int], predecessors: Adjacency) -> list[int]:
-    """An order that extends the edges, near to one in which all but those to `late` positions lead onwards.
-
-    There must be no cycle. Cost: O(V), and O(V + E) of what has to move.
-
-    >>> repaired([0, 1, 2, 3], {1}, [set(), {0, 3}, set(), {2}])
-    [0, 2, 3, 1]
-    """
-    found, placed = list[int](), bytearray(len(order))
-    for v in order:
-        if v not in late:
-            if not placed[v]:
-                placed[v] = 1
-                found.append(v)
-            continue
-        stack = [v]
-        while stack:
-            if waits := [w for w in predecessors[stack[-1]] if not placed[w]]:
-                stack += waits
-            elif not placed[u := stack.pop()]:
-                placed[u] = 1
-                found.append(u)
-    return found
 
 
 def _shortest_cycle(

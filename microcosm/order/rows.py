@@ -18,7 +18,7 @@ from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import marks, row_of, transposed
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
-from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets, repaired
+from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 
@@ -52,7 +52,7 @@ class Rows:
         self._pending: Pending | None = None
         self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
-        self._late: set[int] = set()  # to which links lead that came since it was found
+        self._since: list[tuple[int, int]] = []  # links that came since the order was found
         self._edges = sum(map(len, self._successors))
         self._searched = self._searches = 0  # positions that searches have met, and how many searches
         self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
@@ -176,7 +176,7 @@ class Rows:
                 self._link(a, b)
         self._successors[a].add(b)
         self._predecessors[b].add(a)
-        self._late.add(b)
+        self._since.append((a, b))
         self._changed(1)
         if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
             self._take_in()
@@ -338,8 +338,11 @@ class Rows:
         raise AssertionError("a row says a < b, and no edges lead there")
 
     def _causal_order(self) -> list[int]:
-        if self._late:
-            self._order, self._late = repaired(self._order, self._late, self._predecessors), set()
+        if self._since:
+            place = dict(zip(self._order, range(self.size), strict=True))
+            if any(place[a] > place[b] for a, b in self._since):
+                self._order = cycle_or_order(self.size, self._successors, self._predecessors)
+            self._since.clear()
         return self._order
 
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
