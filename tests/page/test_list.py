@@ -105,8 +105,9 @@ def test_a_list_taller_than_what_browsers_scroll(page_of: Any, long_log: Path) -
 def test_what_the_list_leaves_out(page_of: Any) -> None:
     tab = page_of(ALBUM, size=(1280, 1600))
     tab.run("() => { app.set({list: true, a: model.find('acl-seen')}); }")
-    tab.tab.wait_for_selector("#list [role=row]")
     known = Microcosm.read(ALBUM)
+    all_are_drawn = "many => document.querySelectorAll('#list [role=row]').length === many"
+    tab.tab.wait_for_function(all_are_drawn, arg=len(known.events))
     signs = tab.tab.evaluate(
         "Array.from(document.querySelectorAll('#list [role=row]'), (row) => [row.children[1].textContent, "
         "row.querySelector('.mark [aria-hidden]')?.textContent ?? ''])"
