@@ -121,14 +121,17 @@ def extraction_of(
 ) -> Extraction:
     """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does.
 
-    A `report` of `report_of` is for who wants to look into it afterwards.
+    Of a microcosm what it gives; raises `InconsistentGivens` where that contradicts itself. A `report` of
+    `report_of` is for who wants to look into it afterwards.
     """
     how, report = options.of_logs(), report_of(strict) if report is None else report
     source = one_of(traces)
     if source.content is not None:
         from microcosm.state.as_log import extraction_of
 
-        return extraction_of(given_in(source))
+        givens = given_in(source)
+        microcosm_of(givens, rulebook())
+        return extraction_of(givens)
     with output.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **how)
     told_rest(report)

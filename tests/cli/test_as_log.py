@@ -99,6 +99,15 @@ def test_extract_writes_a_microcosm_in_its_other_form(run: Run) -> None:
     assert "A line `complete` in it" in refused.err
 
 
+def test_extract_of_a_microcosm_that_contradicts_itself_is_refused_with_both_derivations(run: Run) -> None:
+    Path("x.mc").write_text("a < b\nb < a\n", encoding="utf-8")
+    refused = run("extract", "x.mc", "-o", "y.mc")
+    assert (refused.code, refused.out) == (4, "")
+    assert "a < b  (Init: given, x.mc:1)" in refused.err
+    assert "b < a  (Init: given, x.mc:2)" in refused.err
+    assert not Path("y.mc").exists()
+
+
 def test_a_folder_of_what_is_neither_log_nor_microcosm_says_how_it_may_be_read(run: Run) -> None:
     Path("logs").mkdir()
     for name in ("alice", "bob"):

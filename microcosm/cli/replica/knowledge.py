@@ -113,7 +113,7 @@ def import_(path: options.Journal, file: options.File) -> int:
     """
     from microcosm.cli import reading
 
-    givens = reading.givens_of([file])
+    givens = reading.load([file]).givens
     left_out = [
         what
         for what in ("stamps", "clocks", "messages", "processes", "orderings", "tokens", "complete")
