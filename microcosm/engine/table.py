@@ -255,7 +255,7 @@ class Fixpoint:
         self._masks = {bound: bound.all_rows(width) for bound in bounds}
         self._base: list[_Base] = []
         for rule in rules:
-            if not rule.reads:
+            if not rule.reads and any(self._masks[rule.bound]):
                 solve = gathered(rule.rest, self) if rule.rest else None
                 cheap = solve is not None or rule.rest is None  # often they leave nothing to the others
                 if rule.rest and solve is None:
