@@ -61,9 +61,9 @@ otherwise a log is not plain: no more of it is read."""
 
 
 @cache
-def _lines_of(form: str) -> Callable[[str], list[tuple[str, ...]]]:
-    """What finds the lines of a form in a text; made when asked for, for most logs are of one form."""
-    return re.compile(rf"^\{{{form}\}}$", re.MULTILINE).findall
+def _line_of(form: str) -> re.Pattern[str]:
+    """A line of a form, with its end; made when asked for, for most logs are of one form."""
+    return re.compile(rf"\{{{form}\}}(?:\n|\Z)")
 
 
 Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
@@ -108,7 +108,7 @@ def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
     with opening(unseen) as stream:
         begins = stream.head[: stream.head.find(":") + 1]
         if begins in _FORMS:
-            if not _lines_of(_FORMS[begins][-1])(stream.head.partition("\n")[0]):
+            if _line_of(_FORMS[begins][-1]).match(stream.head) is None:
                 return None
         elif stream.head:
             return None
@@ -234,13 +234,19 @@ class LogColumns:
 
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
-        many = text.count("\n") + (not text.endswith("\n"))
         forms = _FORMS[self.begins]
-        while len(found := _lines_of(forms[self._form])(text)) != many:
+        while self._form < len(forms):
+            line = _line_of(forms[self._form])
+            pieces: list[str | None] = line.split(text)
+            stride = line.groups + 1
+            if not any(pieces[::stride]):  # what is between lines of that form
+                break
             self._form += 1
-            if self._form == len(forms):
-                return False
-        columns: list[Sequence[str]] = [*zip(*found, strict=True)]
+        else:
+            return False
+        columns: list[Sequence[str]] = [
+            [piece or "" for piece in pieces[at::stride]] for at in range(1, stride)
+        ]
         whose: Sequence[Hashable] = columns[0]
         both: dict[Hashable, tuple[str, str]]
         if self.begins == _NAMED_FIRST:  # `trace", "process": "process`, for neither has a quote in it
