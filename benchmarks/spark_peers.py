@@ -3,8 +3,9 @@
     python -m benchmarks.spark_peers --events 1000000
 
 Seconds of the processor of whole programs, Java and workers among them; in brackets, by the clock. polars
-and DuckDB check nothing, say nothing of what is odd, and have no frontiers. *in process* is `microcosm
-extract`.
+and DuckDB check nothing, say nothing of what is odd, and have no frontiers; they write a Parquet file of
+edges, in columns, of less than 1 MB for a million events. *in process* is `microcosm extract`, which writes
+the text of the whole microcosm, edges with their sources and messages: some 90 MB.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def programs(lines: Path, folder: Path) -> dict[str, tuple[float, float]]:
     runs["in process"] = [sys.executable, "-m", "microcosm", "extract", "-q"]
     found = {}
     for name, command in runs.items():
-        out = str(folder / f"{name}.parquet")
+        out = str(folder / f"{name}{'.mc' if name == 'in process' else '.parquet'}")
         whole = [*command, str(lines), *(["-o", out] if name == "in process" else [out])]
         begin = monotonic()
         cost = costing(partial(subprocess.run, whole, check=True, stdout=subprocess.DEVNULL))

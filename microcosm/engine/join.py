@@ -115,6 +115,8 @@ class Pointwise:
         """As `row` of each event below `width`, of the whole domain but the event itself."""
         left, right = self.ends(self._scope.domain)
         rows = [0] * width
+        if not left or not right:
+            return rows
         for a in bits(left):
             rows[a] = right ^ (right & 1 << a)
         for relation, straight, positive in self._tests:

@@ -10,7 +10,7 @@ hold is gathered link by link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
@@ -36,41 +36,54 @@ class TableRule(NamedTuple):
 class PassingStep:
     """What the Q of a rule leads over: an order, read as it is (`forwards`) or turned, or other relations.
 
-    `over` has for each b every e with Q(b, e), and `onto` for each e every b with Q(b, e).
+    Cost: none before its rows are asked for, then those of what it leads over.
     """
 
     def __init__(self, relations: list[tuple[RowRelation, bool]], width: int) -> None:
         (relation, self.forwards), *_ = relations
         self.closure = relation if isinstance(relation, Closure) else None
-        self.over, self._onto = (
-            joined(width, [all_rows(r, width, way is forwards) for r, forwards in relations])
-            for way in (True, False)
-        )
-        ends = [r.support()[:: 1 if forwards else -1] for r, forwards in relations]
-        self._sources, self._targets = (reduce(or_, sets) for sets in zip(*ends, strict=True))
+        self._relations, self._width = relations, width
 
-    def reached(self, fresh: int, lacking: int, row: int) -> int:
-        """What of `lacking` the rule concludes from `fresh`, and perhaps from others of `row`.
+    @cached_property
+    def over(self) -> list[int]:
+        """For each b every e with Q(b, e)."""
+        return self._rows(along=True)
 
-        Cost: at most two row operations for each event of `lacking`.
+    @cached_property
+    def _onto(self) -> list[int]:
+        """For each e every b with Q(b, e)."""
+        return self._rows(along=False)
+
+    def _rows(self, along: bool) -> list[int]:
+        width = self._width
+        return joined(width, [all_rows(r, width, along is forwards) for r, forwards in self._relations])
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """Sets that contain every b, and every e, with Q(b, e)."""
+        ends = [r.support()[:: 1 if forwards else -1] for r, forwards in self._relations]
+        sources, targets = (reduce(or_, sets) for sets in zip(*ends, strict=True))
+        return sources, targets
+
+    def reached(self, fresh: int, lacking: int) -> int:
+        """Some of what of `lacking` the rule concludes from `fresh`: what the last ones of it lead to.
+
+        Cost: a row operation for every `LOOKS_FOR_A_ROW` events of `lacking`.
         """
-        fresh &= self._targets
-        lacking &= self._sources
-        over, onto = self.over, self._onto
-        found, ordered = 0, self.closure is not None
-        for _ in range(lacking.bit_count() // tuning.LOOKS_FOR_A_ROW + 1):
+        sources, targets = self._ends
+        fresh &= targets
+        lacking &= sources
+        onto, found = self._onto, 0
+        for _ in range(lacking.bit_count() // tuning.LOOKS_FOR_A_ROW):
             if not fresh or not lacking:
-                return found
+                break
             e = fresh.bit_length() - 1 if self.forwards else lowest(fresh)
             fresh ^= 1 << e
             led = onto[e]
-            if ordered:
+            if self.closure is not None:
                 fresh &= ~led
             found |= led & lacking
             lacking &= ~led
-        for b in bits(lacking):
-            if over[b] & row:
-                found |= 1 << b
         return found
 
 
@@ -106,7 +119,9 @@ def rules_of(recursive: Iterable[TableRule], scope: RelationScope) -> PassingRul
     if len(bounds) != 1:
         return None
     width = scope.domain.bit_length()
-    return PassingRules(_steps(within, width), _steps(between, width), *bounds)
+    steps = _steps(between, width)
+    # Of a rule and its mirror image the steps are the same.
+    return PassingRules(steps if within == between else _steps(within, width), steps, *bounds)
 
 
 def _steps(links: list[tuple[RowRelation, bool]], width: int) -> list[PassingStep]:
@@ -134,6 +149,8 @@ class Sweep:
         self._lacking = lacking
         self._gained = gained
         self._within = rules.within
+        # Of each event all that any rule leads it to within a row.
+        self._following = joined(len(rows), [step.over for step in rules.within])
         self._between = [step for step in rules.between if step.closure is None]
         self._tours = []
         for step in rules.between:
@@ -148,7 +165,7 @@ class Sweep:
         Cost of a sweep: a row operation a link, and for each row that lacks something one for each last
         event that it holds, or for each event that it lacks, whichever are fewer. Few sweeps are common.
         """
-        while self._sweep():
+        while self._lacking and self._sweep():
             pass
 
     def _sweep(self) -> bool:
@@ -208,26 +225,46 @@ class Sweep:
 
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
-        rows, lacking = self._rows, self._lacking[a]
-        fresh = rows[a] if a not in self._met else 0
+        row, lacking, gained = self._rows[a], self._lacking[a], self._gained
+        fresh = row if a not in self._met else 0
         self._met.add(a)
         left = lacking ^ (lacking & gathered)
+        rows = self._rows
         for step in self._between:
             for e in bits(step.over[a]) if left else ():
                 left ^= left & rows[e]
                 if not left:
                     break
-        if left != lacking:
-            self._put(a, lacking ^ left)
-            fresh |= lacking ^ left
-        while fresh and left:
-            held = rows[a]
+        found = lacking ^ left
+        fresh |= found
+        while found or (fresh and left):
+            row |= found
+            if found and gained is not None:
+                gained(a, found)
+            found = self._reached(fresh, left, row) if left else 0
+            left ^= found
+            fresh = found
+        if left == lacking:
+            return False
+        rows[a] = row
+        if left:
+            self._lacking[a] = left
+        else:
+            del self._lacking[a]
+        return True
+
+    def _reached(self, fresh: int, left: int, row: int) -> int:
+        """What of `left` the rules within a row conclude from it, where only `fresh` of it is new."""
+        found = 0
+        if left.bit_count() >= tuning.LOOKS_FOR_A_ROW:
             for step in self._within:
-                if found := step.reached(fresh, left, rows[a]):
-                    self._put(a, found)
-                    left ^= found
-            fresh = rows[a] ^ held
-        return left != lacking
+                found |= step.reached(fresh, left ^ found)
+            left ^= found
+        following = self._following
+        for b in bits(left):
+            if following[b] & row:
+                found |= 1 << b
+        return found
 
     def _put(self, a: int, row: int) -> None:
         self._rows[a] |= row

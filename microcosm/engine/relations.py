@@ -15,7 +15,7 @@ from typing import Protocol
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import Remembered, row_of
+from microcosm.order.bits import Remembered, row_of, singles
 from microcosm.order.chain_cover import ChainCover
 from microcosm.order.clock_order import ClockRows
 
@@ -107,8 +107,7 @@ class Union:
 
     def all_united(self, width: int, *, forwards: bool) -> list[int]:
         """As `all_rows`, without remembering them."""
-        live = [part for part in self.parts if _some(part[0])]
-        return joined(width, [all_rows(relation, width, way is forwards) for relation, way in live])
+        return joined(width, [all_rows(relation, width, way is forwards) for relation, way in self.parts])
 
     def meets(self, a: int, others: int) -> int:
         """Of some events some that a symmetric one relates a to; 0: none. Cost: a row or two, if any."""
@@ -295,7 +294,7 @@ class PairRelation:
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         rows = [0] * width
         lefts, rights = self._columns or [*zip(*self.stated(), strict=True)] or ((), ())
-        one = [1 << at for at in range(width)] if width <= tuning.ONES_UP_TO else None
+        one = singles(width) if width <= tuning.ONES_UP_TO else None
         for a, b in zip(lefts, rights, strict=True) if forwards else zip(rights, lefts, strict=True):
             rows[a] |= one[b] if one else 1 << b
         return rows

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from math import inf
+from operator import or_
 from typing import Protocol
 
 from microcosm import tuning
@@ -254,7 +255,7 @@ class Fixpoint:
         self._masks = {bound: bound.all_rows(width) for bound in bounds}
         self._base: list[_Base] = []
         for rule in rules:
-            if not rule.reads:
+            if not rule.reads and any(self._masks[rule.bound]):
                 solve = gathered(rule.rest, self) if rule.rest else None
                 cheap = solve is not None or rule.rest is None  # often they leave nothing to the others
                 if rule.rest and solve is None:
@@ -289,18 +290,20 @@ class Fixpoint:
 
     def run(self) -> None:
         """To the least fixpoint."""
-        changed = 0
         for pred, masks, solve in self._base:
-            gains = _lacking(masks, self.rows[pred])
-            if solve is not None:
+            rows = self.rows[pred]
+            gains = _lacking(masks, rows)
+            if solve is not None and any(gains):
                 gains = solve(gains)
-            gaining = [a for a, gained in enumerate(gains) if gained]
-            changed |= row_of(gaining)
-            for a in gaining:
-                self._gain(pred, a, gains[a])
+            if self.columns or self.log is not None:
+                for a, gained in enumerate(gains):
+                    if gained:
+                        self._gain(pred, a, gained)
+            else:
+                rows[:] = map(or_, rows, gains)
         if self._passed_on is not None:
             ((pred, rows),) = self.rows.items()
-            if changed:
+            if any(rows):
                 left = _lacking(self._masks[self._passed_on.bound], rows)
                 wanting = {a: row for a, row in enumerate(left) if row}
                 told = None if self.log is None else partial(self._tell, pred)
@@ -311,6 +314,7 @@ class Fixpoint:
             found = [(number, self._masks[step[2]][a]) for number, step in enumerate(self._steps)]
             if steps := [(number, mask) for number, mask in found if mask & ~self._steps[number][1][a]]:
                 pending.append((a, steps))
+        changed = row_of([a for rows in self.rows.values() for a, row in enumerate(rows) if row])
         while pending and changed:
             pending.reverse()  # later events first: most premises lead from an event to later ones
             pending, changed = self._sweep(pending, changed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from microcosm.tuning import BITS_KEPT, BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP, TURNED_AS_TEXT
@@ -108,6 +109,18 @@ def from_positions(positions: Iterable[int], width: int) -> int:
     for position in positions:
         marks[position >> 3] |= 1 << (position & 7)
     return int.from_bytes(marks, "little")
+
+
+@lru_cache(maxsize=1)
+def singles(width: int) -> tuple[int, ...]:
+    """For each position below `width` the row of it alone, for whoever needs them again and again.
+
+    Cost: n²/16 bytes, for the last width asked for.
+
+    >>> singles(3)
+    (1, 2, 4)
+    """
+    return tuple([1 << at for at in range(width)])
 
 
 def row_of(positions: Iterable[int] | None) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
-from microcosm.order.bits import marks, row_of, transposed
+from microcosm.order.bits import marks, row_of, singles, transposed
 from microcosm.order.edits import LateEvents, Pending, gain, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 
@@ -348,7 +348,7 @@ class Rows:
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
         """All rows, given an order in which each position comes after its neighbours."""
         rows = [0] * self.size
-        one = [1 << v for v in range(self.size)] if self.size <= tuning.ONES_UP_TO else None
+        one = singles(self.size) if self.size <= tuning.ONES_UP_TO else None
         for v in order:
             row = 0
             for w in neighbours[v]:

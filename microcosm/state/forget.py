@@ -34,15 +34,18 @@ from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 
 
-def without_events(givens: Givens, events: Collection[str], rules: RuleBook) -> Givens:
+def without_events(
+    givens: Givens, events: Collection[str], rules: RuleBook, engine: Engine | None = None
+) -> Givens:
     """The givens without some events, plus what they said of the others by way of these.
 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
-    after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice,
-    and where something is refuted at all, what propagation refutes, twice (n²/8 bytes). Under other
+    after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice
+    (once, where one on these givens comes along), and where something is refuted at all, what propagation
+    refutes, twice (n²/8 bytes). Under other
     rules all judgements of the others are compared. Raises `Undefined` where they cannot be kept.
     """
-    engine = Engine(rules, givens)
+    engine = engine or Engine(rules, givens)
     gone = set(events)
     left = _dropped(givens, gone)
     if gone.isdisjoint(engine.universe.position):

@@ -622,7 +622,7 @@ class Microcosm:
 
         if event not in self:
             raise Undefined(f"nothing names the event {event}")
-        self._replace(without_events(self._givens, [event], self.rules))
+        self._replace(without_events(self._givens, [event], self.rules, self._engine))
 
     def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
         """Take over everything that other microcosms are given, and put both ends of each message in order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, repeat
+from string import ascii_letters, digits
 
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
@@ -21,6 +22,8 @@ _ROWS = 2048
 """So many links, or messages, are put together at a time; 65,536 take a quarter longer."""
 
 _plain_lines = re.compile(rf"(?:{PLAIN}\n)*+{PLAIN}").fullmatch
+_PLAIN_ASCII = (ascii_letters + digits + "_.:@/-").encode()
+"""Of what plain names of ASCII are made (`PLAIN`)."""
 
 
 def write_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> str:
@@ -186,6 +189,11 @@ def all_quoted(names: Sequence[str], quoting: Callable[[str], str] = quote) -> S
 
 
 def _plain_parts(text: str, many: int) -> bool:
+    """Whether so many names, one a line, are all plain; at a fifth of the price where they are ASCII."""
+    if text.isascii():
+        lines = f"\n{text}\n"
+        in_turn = lines.encode().translate(None, _PLAIN_ASCII) == b"\n" * (many + 1)
+        return in_turn and not any(odd in lines for odd in ("\n\n", "\n-", "-\n"))
     return text.count("\n") == many - 1 and _plain_lines(text) is not None
 
 

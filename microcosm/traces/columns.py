@@ -15,7 +15,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
@@ -31,22 +31,29 @@ from microcosm.traces.report import Extraction, Report, of_several
 from microcosm.traces.text.lines import Lines, open_lines
 from microcosm.tuning import gc_paused
 
-_TEXT = r'"([^"\\\x00-\x1f]+)"'
-_BARE = (
-    rf'"process": ?{_TEXT}, ?"seq": ?([1-9][0-9]{{0,17}}), ?"kind": ?'
+_INNER = r'[^"\\\x00-\x1f]++'
+_TEXT = rf'"({_INNER})"'
+_STEP = (
+    r', ?"seq": ?([1-9][0-9]{0,17}), ?"kind": ?'
     rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})'
 )
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,30}+)?+(?:[eE][-+]?[0-9]{1,3}+)?+"
 _MEMBER = rf"{_STRING}: ?(?:{_STRING}|{_NUMBER}|true|false|null)"
-_LABELLED = rf'{_BARE}(?:, ?"label": ?({_STRING}))?'
+_LABELLED = rf'{_STEP}(?:, ?"label": ?({_STRING}))?'
 _ATTRIBUTES = rf'(?:, ?"attributes": ?(\{{(?:{_MEMBER}(?:, ?{_MEMBER})*+)?+\}}))?'
 _ORIGIN = rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
 _EVENTS = (_LABELLED + _ORIGIN, _LABELLED + _ATTRIBUTES + _ORIGIN)
 _NAMED_FIRST = '{"trace":'
+_PROCESS = rf'"process": ?{_TEXT}'
+_BOTH = rf'"trace": ?"({_INNER}", ?"process": ?"{_INNER})"'
+"""An execution and a process in one piece, which is taken apart once for all lines of a block that say it."""
 _FORMS = {
-    '{"process":': (_BARE, *(rf'{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS)),
-    _NAMED_FIRST: [rf'"trace": ?{_TEXT}, ?{event}' for event in (_BARE, *_EVENTS)],
+    '{"process":': (
+        _PROCESS + _STEP,
+        *(rf'{_PROCESS}{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS),
+    ),
+    _NAMED_FIRST: [_BOTH + event for event in (_STEP, *_EVENTS)],
 }
 """How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
 Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
@@ -233,18 +240,20 @@ class LogColumns:
             self._form += 1
             if self._form == len(forms):
                 return False
-        columns = [*zip(*found, strict=True)]
-        if self.begins == _NAMED_FIRST:
-            traces = columns.pop(0)
+        columns: list[Sequence[str]] = [*zip(*found, strict=True)]
+        whose: Sequence[Hashable] = columns[0]
+        both: dict[Hashable, tuple[str, str]]
+        if self.begins == _NAMED_FIRST:  # `trace", "process": "process`, for neither has a quote in it
+            both = {said: itemgetter(0, -1)(said.split('"')) for said in dict.fromkeys(columns[0])}
         elif len(columns) > _LABEL:
-            traces = columns.pop()
+            whose = pairs = [*zip(columns.pop(), columns[0], strict=True)]
+            both = {pair: pair for pair in dict.fromkeys(pairs)}
         else:
-            self.traces[""] = None
-            return not self._several and self.extend([""] * many, columns)
-        self.traces.update(dict.fromkeys(traces))
-        if len(self.traces) > 1 and (
-            not self._several or "" in self.traces or any("/" in trace for trace in {*traces})
-        ):
+            both = {process: ("", process) for process in dict.fromkeys(columns[0])}
+        self.traces.update((trace, None) for trace, _ in both.values())
+        if not self._several and len(self.traces) > 1:
+            return False
+        if self._several and ("" in self.traces or any("/" in trace for trace, _ in both.values())):
             return False  # one without a name beside others; or names may begin with that of another
         more = columns.pop(_MORE) if self._form == len(forms) - 1 else ()
         if "\\" in text and not all(map(_are_texts, (*columns[_LABEL : _LABEL + 1], more))):
@@ -255,7 +264,13 @@ class LogColumns:
             self._attributes += repeat(NOTHING, len(self._process) - len(self._attributes))
             read = json.loads(f"[{','.join(each or '{}' for each in more)}]")
             self._attributes += (each or NOTHING for each in read)
-        return self.extend(traces, columns)
+        names = {said: self._names[pair] for said, pair in both.items()}
+        columns[0] = [*map(names.__getitem__, whose)]
+        if self._several:
+            before = {said: trace for said, (trace, _) in both.items()}
+            sent = zip(map(before.__getitem__, whose), columns[3], strict=True)
+            columns[3] = [f"{trace}/{message}" if message else "" for trace, message in sent]  # `in_trace`
+        return self._extend(columns)
 
     def own(self) -> None:
         """Let what was told so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
@@ -276,18 +291,11 @@ class LogColumns:
             found += [(a, b, f"message {self._message[b]}") for a, b in told]
         return sorted(found, key=itemgetter(1))
 
-    def extend(self, traces: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-        """Take in the events of some more lines; whether nothing is odd about them."""
-        before = len(self._process)
-        events = [*range(before, before + len(traces))]
+    def _extend(self, columns: Sequence[Sequence[str]]) -> bool:
+        """Take in the events of some more lines, by their full names; whether nothing is odd about them."""
         processes, seqs, words, messages, *told = columns
-        if not self._several:
-            names = {process: self._names[traces[0], process] for process in dict.fromkeys(processes)}
-            processes = [*map(names.__getitem__, processes)]
-        else:
-            processes = [*map(self._names.__getitem__, zip(traces, processes, strict=True))]
-            pairs = zip(traces, messages, strict=True)
-            messages = [f"{trace}/{message}" if message else "" for trace, message in pairs]  # `in_trace`
+        before = len(self._process)
+        events = [*range(before, before + len(processes))]
         for column, values in zip((self._labels, self._files, self._lines), told, strict=bool(told)):
             if column or any(values):
                 column.extend(repeat("", before - len(column)))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import parse_statement, read_givens
-from microcosm.text.mc_writer import iter_mc, write_mc
+from microcosm.text.mc_writer import all_quoted, iter_mc, write_mc
 from microcosm.text.names import quote
 from microcosm.text.short_cut import short_cut
 from microcosm.text.statement import unquote
@@ -42,3 +43,13 @@ def test_what_is_written_takes_the_short_cut(givens: Givens) -> None:
     for line in iter_mc(givens):
         if not line.startswith(("name ", "ordering ", "complete\n")):  # of which there are a few in a file
             assert short_cut(line.removesuffix("\n")) is not None
+
+
+@given(st.lists(event_names() | st.text("ab-.:\n é", max_size=4), max_size=5))
+@example(["-a"])
+@example(["a", "", "b"])
+@example(["a-", "b"])
+@example(["a\nb", "c"])
+@example(["a", "from"])
+def test_names_are_quoted_together_as_one_by_one(names: list[str]) -> None:
+    assert [*all_quoted(names)] == [*map(quote, names)]
