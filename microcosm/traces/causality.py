@@ -13,8 +13,10 @@ surely, came before every reception.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, repeat
 
 from microcosm.givens.clock import Clock, Stamp, between
@@ -62,6 +64,8 @@ class Causality:
         self.report = report
         self.trace = run.trace if several else None
         """What stands before the names of processes, messages and tokens; None for nothing."""
+        self.full = partial(in_trace, self.trace)
+        """The name of a process, message or token among all executions, of its name in this one."""
         self.names = [entry.full_id if several else entry.id for entry in run.events]
         told = ((event, entry.message) for event, entry in enumerate(run.events))
         self.messages = {event: self.full(message) for event, message in told if message is not None}
@@ -71,10 +75,6 @@ class Causality:
         self.covers: dict[int, list[int]] = clocks.covers if clocks else {}
         self.exchange = exchange(run, report)
         self.before = Before(run, self.exchange, report, clocks)
-
-    def full(self, name: str) -> str:
-        """The name of a process, message or token among all executions."""
-        return in_trace(self.trace, name)
 
     def by_clocks(self, a: int, b: int) -> Relation | None:
         """What clocks say of two events of different processes."""
@@ -239,6 +239,8 @@ class Exchange:
     received: list[int] = field(default_factory=list)
 
 
+Ends = list[tuple[int, TraceEvent]]
+"""The events of one kind."""
 Copies = dict[tuple[str, str | None], dict[str, int]]
 """By message and receiver (None: not recorded), each sender's first sending."""
 
@@ -250,12 +252,20 @@ def exchange(execution: Execution, report: Report) -> Exchange:
     such sending of that message.
     """
     found = Exchange()
-    copies = {kind: _sendings(execution, kind, found, report) for kind in SENDS}
+    ends: defaultdict[str, Ends] = defaultdict(list)
+    for event, entry in enumerate(execution.events):  # each process in program order
+        if entry.kind != "internal":
+            ends[entry.kind].append((event, entry))
+    copies = {kind: _sendings(ends[kind], found, report) for kind in SENDS}
     known = {kind: {message for message, _ in copies[kind]} for kind in SENDS}
     heard: set[tuple[str, str | None]] = set()
     for sending, receiving in SENDS.items():
         met: set[tuple[str, str]] = set()
-        for event, entry, message in _events(execution, receiving, report):
+        for event, entry in ends[receiving]:
+            message = entry.message
+            if message is None:
+                _add_nameless(report, entry)
+                continue
             if (message, entry.process) in met:
                 _add(report, "duplicate-receive", entry, f"{entry.process} receives {message} again")
                 continue
@@ -286,9 +296,13 @@ def exchange(execution: Execution, report: Report) -> Exchange:
     return found
 
 
-def _sendings(execution: Execution, kind: str, found: Exchange, report: Report) -> Copies:
+def _sendings(ends: Ends, found: Exchange, report: Report) -> Copies:
     copies: Copies = {}
-    for event, entry, message in _events(execution, kind, report):
+    for event, entry in ends:
+        message = entry.message
+        if message is None:
+            _add_nameless(report, entry)
+            continue
         firsts = [copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
         if all(entry.process in senders for senders in firsts):
             _add(report, "repeated-send", entry, f"{entry.process} sends {message} again")
@@ -299,14 +313,8 @@ def _sendings(execution: Execution, kind: str, found: Exchange, report: Report) 
     return copies
 
 
-def _events(execution: Execution, kind: str, report: Report) -> Iterator[tuple[int, TraceEvent, str]]:
-    """The events of a kind with their messages, each process in program order."""
-    for event, entry in enumerate(execution.events):
-        if entry.kind == kind:
-            if entry.message is None:
-                _add(report, "no-message", entry, f"a {kind} that does not name its message")
-            else:
-                yield event, entry, entry.message
+def _add_nameless(report: Report, entry: TraceEvent) -> None:
+    _add(report, "no-message", entry, f"a {entry.kind} that does not name its message")
 
 
 def _add(report: Report, kind: str, entry: TraceEvent, message: str) -> None:

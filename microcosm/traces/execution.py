@@ -79,15 +79,19 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
     previous: list[int] = []
     for process, unordered in processes.items():
         kept = _once(sorted(unordered, key=lambda event: event.seq), several, ids, report)
-        ordered = _program_order(kept, report)
+        clocked = any(event.clock is not None for event in kept)
+        ordered = _program_order(kept, report) if clocked else [kept]
         if len(ordered) > 1:
             discredited.add(process)
             equal = {repr(_by_clock(entry)[2]) for [entry] in ordered[2:]}
             unticked.update(
                 len(events) + at for at, one in enumerate(ordered[0]) if repr(_by_clock(one)[2]) in equal
             )
+        # Positions that rise from 1 to how many there are have no hole.
+        gapless = not clocked and kept and kept[0].seq == 1 and kept[-1].seq == len(kept)
         for chain in ordered:
-            _report_holes(chain, len(ordered) == 1, report)
+            if not gapless:
+                _report_holes(chain, len(ordered) == 1, report)
             first = len(events)
             events += chain
             chains.setdefault(process, []).append(list(range(first, len(events))))

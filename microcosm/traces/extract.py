@@ -143,13 +143,14 @@ def extract(
             part.group_by(token, givens)
     givens.events = table = _table_of(parts, files)
     named = {*givens.members(), *givens.stamps, *(message.event for message in givens.messages)}
+    alone = ((part.said, [e for e in sorted(part.kept) if part.names[e] not in named]) for part in parts)
     return Extraction(
         givens=givens,
         events=len(table.names),
         processes=len(set(zip(table.traces, table.processes, strict=True))),
         messages=sum(part.messages() for part in parts),
         correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
-        isolated=sum(part.report_isolated(named) for part in parts),
+        isolated=sum(said.isolated(events) for said, events in alone if events),
         outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
         incomplete=tuple(_incomplete(parts, process)),
@@ -350,11 +351,6 @@ class _Part:
         """Messages by id; in a log without ids, the receptions that merged clocks show."""
         named = {name for event, name in self.said.messages.items() if event in self.kept}
         return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
-
-    def report_isolated(self, named: set[str]) -> int:
-        """Report the events that the microcosm does not name; how many there are."""
-        alone = [event for event in sorted(self.kept) if self.names[event] not in named]
-        return self.said.isolated(alone) if alone else 0
 
     def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
         a, b = self.names[before], self.names[after]

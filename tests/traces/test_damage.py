@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
@@ -125,6 +125,7 @@ def _written(path: Path, content: bytes) -> Path:
 
 
 @given(st.sampled_from(sorted(LOGS)), st.integers(0), st.integers(1, 255))
+@example("chrome-pretty", 6844, 1)  # a trace event of an array without `ph`
 def test_a_flipped_byte_costs_nothing_silently(path: Path, log: str, where: int, flip: int) -> None:
     content = bytearray(LOGS[log].encode())
     content[where % len(content)] ^= flip

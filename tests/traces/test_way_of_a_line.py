@@ -39,7 +39,7 @@ def entered(path: Path) -> set[tuple[str, str]]:
         ({}, 40, 12),
         ({"label": "x"}, 40, 12),
         ({"label": "x", "attributes": {"x": 1}}, 40, 12),
-        ({"attributes": {"x": [1]}}, 56, 18),
+        ({"attributes": {"x": [1]}}, 50, 18),
     ],
 )
 def test_the_way_of_a_line_is_short(

@@ -140,11 +140,11 @@ class Lines:
 
     def _decoded(self, block: bytes) -> str:
         """The text of some lines, which all end in `\\n` then."""
-        if self.cut_off:  # the writer may have been stopped within a character
-            block = block[: len(block) - _unfinished(block)]
         try:
             text = block.decode()
         except UnicodeDecodeError:
+            if self.cut_off:  # the writer may have been stopped within a character
+                block = block[: len(block) - _unfinished(block)]
             text = self._replaced(block)
         if _MARK in text:
             text = re.sub(f"^{_MARK}", "", text, flags=re.MULTILINE)  # files with marks may be joined

@@ -70,7 +70,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """No event before the last file is read; what is none is reported as `bad-line`. Memory: the events."""
     tracks: Tracks = options.shared("chrome", lambda: Tracks(report, options))
     for unit in units(stream, _KEYS, file, report, mark="tid", each=1):
-        if unit.value and ("ph" in unit.value or unit.place >= 0):
+        if unit.value and ("ph" in unit.value or "tid" in unit.value or unit.place >= 0):
             fault = tracks.add(unit.value, file, unit.line)
             if fault is _AGAIN:
                 report.add("duplicate-event", fault, file=file, line=unit.line, lost=1)
