@@ -154,6 +154,15 @@ def test_a_second_execution_far_into_a_log_is_one_of_several(tmp_path: Path) -> 
     assert_same(written(tmp_path, lines))
 
 
+def test_executions_whose_names_may_run_together_are_left_alone() -> None:
+    """Event 1 of `b/p` in `a` and of `p` in `a/b` would have one name; each piece has but one of the two."""
+    columns = LogColumns(several=True)
+    columns.file, columns.begins = "log.jsonl", '{"trace":'
+    line = '{"trace": "%s", "process": "%s", "seq": 1, "kind": "internal"}\n'
+    assert not (columns.take(line % ("a/b", "p")) and columns.take(line % ("a", "b/p")))
+    assert columns.take(line % ("a", "b/p"))
+
+
 ODD: list[dict[str, object]] = [
     {"seq": 9},
     {"process": ""},

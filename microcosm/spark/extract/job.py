@@ -42,9 +42,6 @@ _PARTS = {"edges": "edges", "frontiers": "frontiers", "reported": "odd"}
 Stages = dict[str, Staged]
 """The tables of some stages."""
 
-Giants = Sequence[tuple[str | None, Found]]
-"""The traces that are done in slices, and what is found of each."""
-
 TOGETHER = 4
 """So many giant traces are done at a time."""
 
