@@ -41,9 +41,9 @@ def without_events(
 
     Orders: the neighbours in the given order suffice; each event before forgotten ones is put before each one
     after them, unless that still follows. Refutations are recorded as `!<`. Cost: building the engine twice
-    (once, where one on these givens comes along), and where something is refuted at all, what propagation
-    refutes, twice (n²/8 bytes). Under other
-    rules all judgements of the others are compared. Raises `Undefined` where they cannot be kept.
+    (once, if the `engine` of these givens is passed), and where something is refuted at all, what propagation
+    refutes, twice (n²/8 bytes). Under other rules all judgements of the others are compared. Raises
+    `Undefined` where they cannot be kept.
     """
     engine = engine or Engine(rules, givens)
     gone = set(events)
