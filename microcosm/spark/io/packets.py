@@ -68,8 +68,8 @@ def together(batches: Batches) -> Batches:
 def packed(rows: pa.RecordBatch, part: Any, key: Key | None = None) -> pa.RecordBatch:
     """Packets of the rows of each part, in the order in which they stand, given the part of each row.
 
-    A part has one packet. With a `key` rows are put into the order of it, and each packet, of some `ROWS`, has
-    that of its first row.
+    A part has one packet. With a `key` rows are put into the order of it, and each packet, of some `ROWS`,
+    has that of its first row.
     """
     order = np.argsort(part, kind="stable") if key is None else _order(rows, key, part)
     rows, part = rows.take(pa.array(order)), part[order]
