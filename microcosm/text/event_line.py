@@ -114,19 +114,11 @@ def event_to_json(row: EventRow) -> dict[str, object]:
     >>> event_to_json(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3))
     {'name': 'p:1', 'process': 'p', 'seq': 1, 'label': 'log in', 'file': 'a.log', 'line': 3}
     """
-    optional = (
-        ("process", row.process or None),
-        ("seq", row.seq or None),
-        ("kind", row.kind or None),
-        ("message", row.message),
-        ("label", row.label),
-        ("trace", row.trace),
-        ("attributes", dict(row.attributes) or None),
-        ("file", row.file or None),
-        ("line", row.line or None),
-    )
-    found: dict[str, object] = {"name": row.name}
-    found.update((key, value) for key, value in optional if value is not None)
+    unsaid = EventRow._field_defaults
+    found = {name: value for name, value in row._asdict().items() if name == "name" or value != unsaid[name]}
+    if row.attributes:
+        found["attributes"] = {**row.attributes}
+    found.pop("time", None)
     if row.time != row.attributes.get("time"):
         found["time"] = row.time
     return found

@@ -132,11 +132,6 @@ def is_default(source: str | None) -> bool:
     return source is None or (not isinstance(source, Stated) and _place(source))
 
 
-def member_of(file: str | None, field: str, index: int) -> str:
-    """The default source of a member of a JSON list."""
-    return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
-
-
 class OwnName(NamedTuple):
     """`name phone`: the microcosm's own name."""
 

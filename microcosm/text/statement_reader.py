@@ -23,7 +23,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NoReturn
 
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
@@ -258,19 +260,13 @@ def _clock(words: _Words) -> Statement:
     return build.Clocked(name, Clock(owner, times, unticked is None, apart))
 
 
-def _send(words: _Words) -> Statement:
+def _messaged(kind: Literal["send", "receive"], words: _Words) -> Statement:
     ends = [words.need(A_NAME), words.need("="), words.need(A_NAME), words.need(A_NAME)]
-    receivers = words.listed(A_NAME, ",")[0] if words.take("->") is not None else []
-    words.finish("->")
+    to = ("->",) if kind == "send" else ()
+    receivers = words.listed(A_NAME, ",")[0] if to and words.take(*to) is not None else []
+    words.finish(*to)
     event, message, process = (_name_at(ends[at]) for at in (0, 2, 3))
-    return build.Messaged(Message("send", event, message, process, tuple(map(_name_at, receivers))))
-
-
-def _receive(words: _Words) -> Statement:
-    ends = [words.need(A_NAME), words.need("="), words.need(A_NAME), words.need(A_NAME)]
-    words.finish()
-    event, message, process = (_name_at(ends[at]) for at in (0, 2, 3))
-    return build.Messaged(Message("receive", event, message, process))
+    return build.Messaged(Message(kind, event, message, process, tuple(map(_name_at, receivers))))
 
 
 def _ordering(words: _Words) -> Statement:
@@ -292,13 +288,13 @@ def _named(words: _Words) -> Statement:
     return build.OwnName(_text_at(name))
 
 
-_READERS = {
+_READERS: dict[str, Callable[[_Words], Statement]] = {
     "name": _named,
     "internal": _internal,
     "stamp": _stamp,
     "clock": _clock,
-    "send": _send,
-    "receive": _receive,
+    "send": partial(_messaged, "send"),
+    "receive": partial(_messaged, "receive"),
     "ordering": _ordering,
     "complete": _complete,
     "token": _token_group,

@@ -121,9 +121,7 @@ class _Sent:
 def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     sent = _Sent()
     trace: str | None = None
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         boundary = between_executions(number, text)
         if boundary is not None:
             yield from sent.rest()
@@ -196,8 +194,7 @@ class _Counterexample:
 def _states(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     label = host = ""
     first = 0
-    run = options.state.setdefault(NAME, _Counterexample())
-    assert isinstance(run, _Counterexample)
+    run = options.shared(NAME, _Counterexample)
     for number, text in stream:
         boundary = between_executions(number, text)
         state, named = _STATE.match(text), _HOST.match(text)
