@@ -75,9 +75,7 @@ class _Sent:
 
     def saw(self, process: str, own: int) -> list[TraceEvent]:
         """Take in an event's own clock value; the receptions that waited for no more than that."""
-        late = self.seen.get(process)
-        if late is None:
-            late = self.seen[process] = set()
+        late = self.seen.setdefault(process, set())
         whole = self.whole.get(process, 0)
         if own > whole:
             late.add(own)
