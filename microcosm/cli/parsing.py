@@ -76,7 +76,7 @@ class AsNumber:
 
 
 ASKED = f"{__name__}.asked"
-"""In the `meta` that all contexts of a command line share: the words of the command, as far as they are read."""
+"""In the `meta` that all contexts of a command line share: the words of the command, as far as it is read."""
 
 
 class Named(typer.Context):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import Words, words_of
+from microcosm.cli.show.verdict import Words, statement, verdict_line, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
+from microcosm.logic.derivation import proof_object
 from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def evolve(
     Example:
       microcosm evolve album.mc --add 'upload < view' --update 'view < like' -o album.mc
     """
-    from microcosm.cli import reading
 
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
@@ -131,8 +131,6 @@ def merge(
     Example:
       microcosm merge phone.mc laptop.mc -o both.mc
     """
-    from microcosm.cli import reading
-    from microcosm.logic.derivation import proof_object
 
     reading.standard_input_once(files)
     first, *others = [reading.load([file], strict=strict) for file in files]
@@ -240,7 +238,6 @@ def diff(
 
 
 def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
-    from microcosm.cli import reading
 
     reading.standard_input_once([one, other])
     return reading.load([one], strict=strict), reading.load([other], strict=strict)
@@ -282,7 +279,6 @@ def _members(fact: Correspondence) -> list[str]:
 
 def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
     """Why two microcosms are not bisimilar."""
-    from microcosm.cli.show.verdict import statement
 
     yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
     given = witness.given
@@ -303,7 +299,6 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Wo
 def _verdicts(
     pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
 ) -> Iterator[str]:
-    from microcosm.cli.show.verdict import verdict_line
 
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
@@ -324,7 +319,6 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
 
 
 def _news_line(item: News, words: Words) -> str:
-    from microcosm.cli.show.verdict import statement
 
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
@@ -334,7 +328,6 @@ def _news_line(item: News, words: Words) -> str:
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:
-    from microcosm.cli.show.verdict import statement
 
     sides = (output.printable(statement(each.left, str(v), each.right, words)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
+from inspect import cleandoc
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microcosm import files
 from microcosm.cli import exits, output
+from microcosm.cli.app import NAME, OVERVIEW, describe, loaded, whole
+from microcosm.cli.parsing import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +55,6 @@ def explain(
 
 def _context(words: list[str]) -> tuple[Any, Any]:
     """The command that words name, in its context. Raises `UsageError`."""
-    from difflib import get_close_matches
-
-    from microcosm.cli.app import NAME, whole
-    from microcosm.cli.parsing import SETTINGS
 
     found: Any = whole()
     context = typer.Context(found, info_name=NAME, **SETTINGS)
@@ -71,7 +73,6 @@ def _context(words: list[str]) -> tuple[Any, Any]:
 
 def every_command() -> Iterator[tuple[str, str, str, Any]]:
     """Of each command its group in the overview, its path, what that tells of it, and itself."""
-    from microcosm.cli.app import OVERVIEW, loaded
 
     def parts(path: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield path, command
@@ -90,10 +91,6 @@ def manual_page() -> str:
     >>> manual_page().splitlines()[0]
     '.TH MICROCOSM 1'
     """
-    from inspect import cleandoc
-
-    from microcosm.cli.app import NAME, describe
-    from microcosm.cli.parsing import SETTINGS
 
     about, _, more = cleandoc(describe.__doc__ or "").partition("\n\n")
     lines = [f".TH {NAME.upper()} 1", ".SH NAME", _roff(f"{NAME} - {about}"), ".SH SYNOPSIS"]
@@ -152,7 +149,6 @@ def demo() -> int:
     Example:
       microcosm demo
     """
-    from microcosm import files
     from microcosm.cli import reading
     from microcosm.cli.show.verdict import verdict_fields
     from microcosm.kernel import check as kernel
@@ -226,7 +222,6 @@ def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation |
 
 
 def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    from shlex import join
 
     output.say("", "Try next:")
     output.say(f"  microcosm extract {join([str(log)])} -o album.mc")

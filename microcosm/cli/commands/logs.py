@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from difflib import get_close_matches
 from itertools import chain
 from os.path import exists
+from subprocess import DEVNULL, Popen
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.options import StrictLog
+from microcosm.givens.event_table import EventRow
+from microcosm.text.json_form import givens_to_json
+from microcosm.text.names import quote, string
 
 if TYPE_CHECKING:
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake
     from microcosm.collect.serving import Listening
-    from microcosm.givens.event_table import EventRow
     from microcosm.state.microcosm import Microcosm
 
 app = typer.Typer()
@@ -48,8 +53,6 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli import reading
-    from microcosm.text.json_form import givens_to_json
 
     found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
     if found.isolated:
@@ -86,8 +89,6 @@ def trace(
       microcosm trace chord.log --to chord.jsonl
       microcosm trace otlp.json --to spans.parquet
     """
-    from microcosm import files
-    from microcosm.cli import reading
     from microcosm.traces.formats import jsonl, parquet
 
     if not to.endswith(OWN_ENDINGS):
@@ -134,7 +135,6 @@ def events(
       microcosm events photo-album.jsonl --grep upload
       microcosm events photo-album.jsonl process=phone kind=send --json
     """
-    from microcosm.cli import reading
     from microcosm.queries.events import having, matching, rows_of
 
     files, wanted = _parted(asked)
@@ -162,7 +162,6 @@ def fields(row: EventRow) -> dict[str, object]:
 
 def lines(rows: Iterable[EventRow]) -> Iterator[str]:
     """Events for people, a line each: name, words, what is sent or received, where it was read."""
-    from microcosm.text.names import quote, string
 
     for row in rows:
         words = [] if not row.label or row.label == row.name else [string(row.label)]
@@ -182,7 +181,6 @@ def _parted(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def _refuse_unknown(known: Microcosm, wanted: Mapping[str, str]) -> None:
     """Raise `UsageError` for a field that no event has."""
-    from microcosm.givens.event_table import EventRow
     from microcosm.queries.events import member, rows_of
 
     rows = [*rows_of(known)]
@@ -246,7 +244,6 @@ def collect(
       microcosm online spans/ 'shop.pay#1' 'bank.debit#1'
     """
     import asyncio
-    from contextlib import closing, nullcontext
 
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake, IntakeLimits
@@ -276,8 +273,6 @@ def _begun(listening: Listening, out: str) -> None:
 @contextmanager
 def _shown(folder: Folder, out: str) -> Iterator[None]:
     """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
-    from subprocess import DEVNULL, Popen
-    from threading import Event, Thread
 
     over = Event()
 

@@ -9,15 +9,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.show.offline import (
+    FITS,
+    NO_WORLD,
+    beyond,
+    conflict_lines,
+    offline_exit,
+    offline_fields,
+    possible_fields,
+    possible_lines,
+    report_inconsistent,
+    say_inconsistent,
+    show_offline,
+    statements,
+    too_wide,
+)
+from microcosm.cli.show.proofs import events_field
+from microcosm.cli.show.verdict import note_unknown_events, show_proof, unknown_events, words_of
+from microcosm.engine.ground import Universe
+from microcosm.engine.lowering import closes_givens
+from microcosm.errors import MissingLibrary
+from microcosm.logic.derivation import proof_object
+from microcosm.queries.possible import Worlds, shown_by
+from microcosm.state.evolve import clash_node
+from microcosm.state.microcosm import Microcosm
+from microcosm.text.names import quote
 from microcosm.tuning import kept
+from microcosm.worlds.possible import Undecided
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
     from microcosm.queries.offline import Offline
-    from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.worlds.search import Stop
 
@@ -61,7 +87,6 @@ def offline(
       microcosm offline album.mc view "log in"
       microcosm offline album.mc view "log in" --depth 0 --json
     """
-    from microcosm.cli import reading
 
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
@@ -91,9 +116,6 @@ def decided(
 
     `how` are the options of `Microcosm.offline`.
     """
-    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
     from microcosm.queries.offline import Inconsistent
 
     try:
@@ -117,8 +139,6 @@ def decided(
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
     """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
-    from microcosm import files
-    from microcosm.errors import MissingLibrary
     from microcosm.queries.offline import PROVED, REFUTED
 
     lacking = [
@@ -134,7 +154,6 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
     if out is None:
         output.note("what has no derivation has a certificate: --certificate OUT writes it")
         return {"certificate": None}
-    from microcosm.text.names import quote
 
     names = [quote(event) for event in known.worlds.events]
     written = []
@@ -174,7 +193,6 @@ def possible(
     Example:
       microcosm possible album.mc notify like
     """
-    from microcosm.cli import reading
 
     files, pair = reading.pair_asked(asked)
     known = reading.load(files, strict=strict)
@@ -191,9 +209,6 @@ def may_be(
     must_exist: bool = False,
 ) -> int:
     """Answer with what is possible of two events of what some files give; the exit code."""
-    from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
 
     stop = options.stop_after(limit)
     with output.progress("searching", units="steps") as steps:
@@ -232,7 +247,6 @@ def check(
     Example:
       microcosm check phone.mc laptop.mc
     """
-    from microcosm.cli import reading
 
     book = reading.rulebook()
     codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
@@ -241,16 +255,7 @@ def check(
 
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
-    from microcosm.cli import reading
-    from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import show_proof
-    from microcosm.engine.ground import Universe
-    from microcosm.engine.lowering import closes_givens
-    from microcosm.logic.derivation import proof_object
     from microcosm.queries.conflict import conflict
-    from microcosm.queries.possible import Worlds, shown_by
-    from microcosm.worlds.possible import Undecided
 
     file = source.name
     try:
@@ -297,8 +302,6 @@ def _proof(
 ) -> Derivation | None:
     """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
     from microcosm.engine.refutation import Stopped
-    from microcosm.state.evolve import clash_node
-    from microcosm.state.microcosm import Microcosm
 
     if shown is not None:
         return clash_node(shown)

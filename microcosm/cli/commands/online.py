@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     by_complete,
@@ -22,6 +23,7 @@ from microcosm.cli.show.verdict import (
     show_prose,
     show_verdict,
     stands,
+    statement,
     unknown_events,
     verdict_exit,
     verdict_fields,
@@ -53,7 +55,6 @@ def online(
     Example:
       microcosm online album.mc unshare upload
     """
-    from microcosm.cli import reading
 
     files, pair = reading.pair_asked(asked)
     known = reading.load(files, strict=strict)
@@ -124,7 +125,6 @@ def why(
       microcosm why album.mc unshare view
       microcosm why album.mc unshare view --since 'upload < view'
     """
-    from microcosm.cli import reading
 
     if offline:
         from microcosm.cli.commands import offline as decisions
@@ -177,7 +177,6 @@ def why_not(
       microcosm why-not album.mc 'view < upload'
       microcosm why-not album.mc 'upload ? "log in"'
     """
-    from microcosm.cli import reading
 
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
@@ -193,8 +192,6 @@ def why_not(
         told = {**concluded_field(offline), **unknown_events(known, left, right), **named}
         output.emit({"holds": holds, "premises": premises, **told})
     else:
-        from microcosm.cli.show.verdict import statement
-
         said = statement(left, str(stated.relation), right, words_of(known))
         output.say(f"{said} {'holds' if holds else 'does not hold'}")
         if offline:
@@ -206,9 +203,6 @@ def why_not(
 def _explain(
     known: Microcosm, files: list[str], left: str, verdict: Relation, right: str, proof: Derivation | None
 ) -> None:
-    from shlex import join
-
-    from microcosm.cli.show.verdict import statement
 
     if proof is None:
         show_verdict(left, verdict, right, words_of(known))

@@ -9,9 +9,15 @@ import typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output
-from microcosm.cli.commands.order_input import logs_of
+from microcosm.cli.commands.order_input import logs_of, watch_all
 from microcosm.cli.options import StrictLog
-from microcosm.cli.reading import told_rest
+from microcosm.cli.reading import standard_input_once, told_rest
+from microcosm.cli.show.orderings import explained, headline, panels, show
+from microcosm.cli.show.orderings import svg as picture
+from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.verdicts import classify
+from microcosm.state import opening
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.cli.show.orderings import Row
@@ -96,12 +102,6 @@ def order(
       microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
       tail -f run.jsonl | microcosm order - --stream
     """
-    from microcosm.cli.reading import standard_input_once
-    from microcosm.cli.show.orderings import explained, headline, panels, show
-    from microcosm.cli.show.orderings import svg as picture
-    from microcosm.orderings.ordering import Ordering
-    from microcosm.orderings.verdicts import classify
-    from microcosm.tuning import kept
 
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
@@ -113,8 +113,6 @@ def order(
     standard_input_once(traces)
     how = options.of_logs()
     if stream:
-        from microcosm.cli.commands.order_input import watch_all
-
         if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, how.get("trace"), strict, transit)
@@ -177,7 +175,6 @@ def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str
 
     Cost: the log is extracted.
     """
-    from microcosm.state import opening
 
     if files.STDIN in traces:
         raise exits.UsageError("--complete reads a log twice, and standard input can be read only once")

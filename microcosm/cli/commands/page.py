@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microcosm import files
-from microcosm.cli import exits, options, output
+from microcosm import files as door
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.reading import rulebook
+from microcosm.files import STDIN, write_text
 
 if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBehind
@@ -79,8 +82,6 @@ def page(
       microcosm page run.log -o run.html --pair alice:6 bob:4 --title 'The lost order'
       microcosm page phone.mc laptop.mc -o both.html
     """
-    from microcosm.cli import reading
-    from microcosm.files import STDIN, write_text
     from microcosm.page.knowledge import TooLarge
     from microcosm.page.write import contents, html
 
@@ -131,7 +132,6 @@ def page(
 
 def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
     """What the page is of, and what it is compared with, if anything. Raises `UsageError`."""
-    from microcosm.cli import reading
 
     if other is not None:
         reading.standard_input_once([*files, other])
@@ -143,7 +143,6 @@ def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source 
 
 
 def questions_in(path: str) -> Questions:
-    from microcosm import files as door
     from microcosm.questions.reader import read_questions
 
     return read_questions(door.read_text(path), door.display_name(path))
@@ -151,7 +150,6 @@ def questions_in(path: str) -> Questions:
 
 def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcosm, Report | None]:
     """A microcosm, and what was odd about the log that it was made of. Raises as `reading.load` does."""
-    from microcosm.cli import reading
 
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
     givens = reading.given_in(source, strict=strict, report=report)
@@ -208,7 +206,6 @@ def view(
       microcosm view run.log --follow
       microcosm view phone.mc laptop.mc
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.cli.session.page_session import Following, SessionBehind
     from microcosm.cli.session.session import How, opened
     from microcosm.page.turns import Turns
@@ -327,8 +324,6 @@ def draw(
       microcosm draw photo-album.jsonl --around digest --most 6 --mermaid
       microcosm draw album.mc --dot | dot -Tpng > album.png
     """
-    from microcosm import files
-    from microcosm.cli import reading
     from microcosm.queries import diagrams
     from microcosm.queries.drawing import drawing_of
 

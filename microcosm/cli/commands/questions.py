@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files as door
+from microcosm.cli import exits, options, output, reading
+from microcosm.errors import readable
+from microcosm.logic.derivation import proof_object
+from microcosm.questions.ask import pair_questions
+from microcosm.questions.language import Questions
+from microcosm.questions.reader import read_questions, read_sought
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness
     from microcosm.questions.ask import Answered, Found
-    from microcosm.questions.language import Questions
     from microcosm.questions.settle import Observation
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
@@ -71,7 +76,6 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
-    from microcosm.cli import reading
 
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
@@ -127,15 +131,11 @@ def find(
       microcosm find run.jsonl 'process = "lock" and label ~ "lease"'
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
-    from microcosm.cli import reading
-    from microcosm.questions.reader import read_questions, read_sought
 
     logs, (sought,) = reading.split(files, "SOUGHT")
     most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
     patterns = None
     if definitions is not None:
-        from microcosm import files as door
-
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
     known = reading.load(logs)
@@ -173,7 +173,6 @@ def settle(
       microcosm settle run.jsonl alice:6 bob:4
       microcosm settle run.jsonl -e 'event any; never any || any'
     """
-    from microcosm.cli import reading
 
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
@@ -212,8 +211,6 @@ def settled(
 
     Of two events that are known to be related, the direction may still be open.
     """
-    from microcosm.questions.ask import pair_questions
-    from microcosm.questions.reader import read_questions
 
     if not isinstance(asked, tuple):
         return [*known.settle(asked, stop=stop)]
@@ -231,7 +228,6 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
     they can be verified.
     """
-    from microcosm.logic.derivation import proof_object
 
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
@@ -249,9 +245,6 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
     """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
     `UsageError`.
     """
-    from microcosm import files as door
-    from microcosm.questions.language import Questions
-    from microcosm.questions.reader import read_questions
 
     asked = [name for name in names if name.endswith(ENDING)]
     if not asked and not text:
@@ -276,10 +269,8 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-    from microcosm import files as door
 
     door.make_folder(folder)
-    from microcosm.logic.derivation import proof_object
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):
@@ -293,8 +284,6 @@ def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answer
     """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
     skipped.
     """
-    from microcosm import files as door
-    from microcosm.errors import readable
 
     cases, failures, skipped = list[str](), 0, 0
     for questions, one in zip(asked, answered, strict=True):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microcosm import files
 from microcosm.cli import exits, output
+from microcosm.cli.reading import rulebook
 from microcosm.errors import RuleError
 
 if TYPE_CHECKING:
@@ -28,7 +32,6 @@ def list_rules() -> int:
     Example:
       microcosm rules list
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.logic.printer import premise_text
 
     book = rulebook()
@@ -59,9 +62,6 @@ def show(
     Example:
       microcosm rules show Un-2
     """
-    from difflib import get_close_matches
-
-    from microcosm.cli.reading import rulebook
 
     book = rulebook()
     found = book.named(name)
@@ -89,7 +89,6 @@ def check() -> int:
     Example:
       microcosm rules check --rules my-rules
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.engine.strata import never_fire, strata
 
     try:
@@ -122,7 +121,6 @@ def citation(rule: Rule) -> str:
 
 def _head(rule: Rule) -> str:
     """The comments before the first rule of the rule's file."""
-    from microcosm import files
 
     if rule.file is None:
         return ""
@@ -130,7 +128,6 @@ def _head(rule: Rule) -> str:
 
 
 def _place(rule: Rule) -> str:
-    from pathlib import Path
 
     name = Path(rule.file).name if rule.file else "?"
     return f"{name}:{rule.line}"

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microcosm import files
 from microcosm.cli import exits, options, output
+from microcosm.errors import ProtocolError
+from microcosm.protocol.catalogue import PROTOCOLS
 
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
@@ -83,7 +86,6 @@ def simulate(
         if topology is not None or budget is not None:
             raise exits.UsageError("--topology and --budget go with one protocol")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import SimulationSetting
 
     if protocol not in PROTOCOLS:
@@ -121,8 +123,6 @@ def simulate(
 
 
 def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
-    from microcosm import files
-    from microcosm.errors import ProtocolError
     from microcosm.simulation.events import TraceLines
     from microcosm.simulation.simulate import simulate as run
 
@@ -141,7 +141,6 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
 
 
 def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
     monitors = PROTOCOLS[protocol].monitors(setting.processes)
@@ -164,7 +163,6 @@ def _rounded(value: float | None) -> float | None:
 
 def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
     from microcosm.cli.show.tables import draw, new_table
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
     statistics = outcome.statistics
@@ -267,7 +265,6 @@ def explore(
       microcosm explore hybrid-multicast-sps --messages 4 --reorder --workloads
       microcosm explore cykas --reorder --losses 1
     """
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.explore_state import ExploreScope
 
     if protocol not in PROTOCOLS:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.show.offline import INCONSISTENT, joined, say_inconsistent, too_wide, warn_if_inconsistent
+from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
     draw,
@@ -20,13 +22,15 @@ from microcosm.cli.show.tables import (
     pair_texts,
     stream_pairs,
 )
-from microcosm.cli.show.verdict import by_complete, words_of
+from microcosm.cli.show.verdict import by_complete, show_proof, words_of
+from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import proof_object
 from microcosm.tuning import kept
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.show.tables import Verdict
     from microcosm.cli.show.verdict import Words
-    from microcosm.givens.relation import Relation
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Shown, ShownTable
     from microcosm.queries.possible import PairsLeft
@@ -64,8 +68,6 @@ def table(
       microcosm table album.mc
       microcosm table --mode possible album.mc
     """
-    from microcosm.cli import reading
-    from microcosm.cli.show.offline import warn_if_inconsistent
 
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
@@ -152,9 +154,6 @@ class _Words(dict[str, str]):
 
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     """Of each event its pairs with those after it, a line each."""
-    from microcosm.cli.show.proofs import Style
-    from microcosm.cli.show.verdict import words_of
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
@@ -168,8 +167,6 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
 
 
 def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
-    from microcosm.cli.show.proofs import Style
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
@@ -186,8 +183,6 @@ def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
 
 
 def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[str]:
-    from microcosm.cli.show.proofs import Style
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     found: Counter[Shown] = Counter(_table(known).counts())
@@ -214,7 +209,6 @@ NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-    from microcosm.cli.show.offline import say_inconsistent, too_wide
 
     events = known.events
     found = known.possible_table(stop)
@@ -238,9 +232,6 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
 
 def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
-    from microcosm.cli.show.offline import INCONSISTENT
-    from microcosm.cli.show.verdict import show_proof
-    from microcosm.logic.derivation import proof_object
     from microcosm.queries.offline import Inconsistent
 
     try:
@@ -280,8 +271,6 @@ def _left(
 
 
 def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
-    from microcosm.cli.show.offline import joined
-    from microcosm.worlds.propagation import MEMBERS
 
     cell = {}
     for a, b, left in pairs:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +14,8 @@ from microcosm.cli import exits, options, output
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
+from microcosm.cli.replica.network import network_of
+from microcosm.errors import KeyFileError
 
 if TYPE_CHECKING:
     from microcosm.replica.journal.examine import FsckReport
@@ -128,7 +134,6 @@ def restore(
     Example:
       microcosm replica restore phone.backup phone.journal
     """
-    from microcosm.cli.replica.network import network_of
     from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
     from microcosm.replica.network.status import lost
@@ -161,9 +166,7 @@ def new(file: Keys) -> int:
     Example:
       microcosm replica key new album.keys
     """
-    from pathlib import Path
 
-    from microcosm.errors import KeyFileError
     from microcosm.replica.network.keys import new_ring, write_keys
 
     if Path(file).exists():
@@ -193,9 +196,6 @@ def rotate(
     Example:
       microcosm replica key rotate album.keys --overlap 24
     """
-    import os
-    import time
-    from datetime import UTC, datetime
 
     from microcosm.replica.network.keys import SECRET_BYTES, read_keys, write_keys
 

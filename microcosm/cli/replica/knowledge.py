@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from os.path import realpath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, Undefined
+from microcosm.givens.givens import Givens
+from microcosm.replica.core import open_store
+from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.ledger.chain import can_sign
+from microcosm.replica.replica import Replica, level
+from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
     from microcosm.replica.conflicts import Conflict
-    from microcosm.replica.replica import Replica
 
 app = typer.Typer()
 
@@ -38,10 +45,6 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-    from pathlib import Path
-
-    from microcosm.replica.ledger.chain import can_sign
-    from microcosm.text.statement import unfit
 
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:
@@ -84,7 +87,6 @@ def query(
     Example:
       microcosm replica query phone.journal unshare view --offline
     """
-    from microcosm.cli import reading
     from microcosm.cli.commands.offline import decided, may_be
     from microcosm.cli.commands.online import told
 
@@ -111,7 +113,6 @@ def import_(path: options.Journal, file: options.File) -> int:
     Example:
       microcosm replica import phone.journal album.mc
     """
-    from microcosm.cli import reading
 
     givens = reading.load([file]).givens
     left_out = [
@@ -166,7 +167,6 @@ def exchange(
       microcosm replica exchange phone.journal laptop.journal
     """
     from microcosm.replica.network.status import divergences
-    from microcosm.replica.replica import level
 
     if realpath(one) == realpath(other):
         raise Undefined(f"{one} and {other} are one journal: name those of two replicas")
@@ -213,9 +213,6 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
-    from microcosm.cli.reading import rulebook
-    from microcosm.replica.core import open_store
-    from microcosm.replica.replica import Replica
 
     with closing(open_store(path, create=name is not None)) as store:
         yield Replica(store, name, rules=rulebook(), **options_)
@@ -224,9 +221,6 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    from microcosm.cli.reading import rulebook
-    from microcosm.replica.journal.reader import ReadOnlyStore
-    from microcosm.replica.replica import Replica
 
     with closing(ReadOnlyStore(path)) as store:
         yield Replica(store, rules=rulebook())
@@ -245,9 +239,6 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
 
 def show_conflict(conflict: Conflict) -> None:
     """Both sides of what is set aside."""
-    import sys
-
-    from microcosm.givens.givens import Givens
 
     givens = Givens()
     for fact in (*conflict.facts, *conflict.orders):

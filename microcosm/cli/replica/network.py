@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.errors import ReplicaError
+from microcosm.cli.replica.knowledge import opened
+from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.replica.admission import Quota
+from microcosm.replica.ledger.forgetting import Forgetting
+from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
-    from microcosm.replica.admission import Quota
     from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.process import DeliveredMessage
     from microcosm.replica.replica import Replica
@@ -159,7 +163,6 @@ def renew(path: options.Journal, author: Author = None) -> int:
     Example:
       microcosm replica renew laptop.journal
     """
-    from microcosm.cli.replica.knowledge import opened
 
     with opened(path) as replica:
         if author is not None:
@@ -182,7 +185,6 @@ def compact(path: options.Journal) -> int:
     Example:
       microcosm replica compact phone.journal
     """
-    from pathlib import Path
 
     from microcosm.replica.network.write_ahead import STATE
 
@@ -200,11 +202,9 @@ def compact(path: options.Journal) -> int:
 @contextmanager
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
-    from microcosm.cli.replica.knowledge import opened
     from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.status import LettingGo
     from microcosm.replica.network.write_ahead import STATE
-    from microcosm.replica.store import NetworkStore
 
     with opened(path) as replica:
         store = NetworkStore(replica.store, lambda: replica.network)
@@ -305,8 +305,6 @@ def serve(
     from microcosm.cli.replica.lines import endpoint_of
     from microcosm.cli.replica.monitor import Doors, Log
     from microcosm.cli.replica.serving import Serving
-    from microcosm.errors import MicrocosmError
-    from microcosm.replica.ledger.forgetting import Forgetting
 
     members = {}
     for each in member or ():
@@ -335,7 +333,6 @@ def serve(
 
 def _quota(stated: Sequence[str]) -> Quota | None:
     """What `--quota` states. Raises `UsageError`."""
-    from microcosm.replica.admission import Quota
 
     found: dict[str, int] = {}
     for each in stated:

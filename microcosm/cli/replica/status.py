@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.replica.knowledge import looked_into, show_conflict
+from microcosm.errors import Malformed
+from microcosm.files import display_name, read_text
+from microcosm.logic.derivation import proof_object
+from microcosm.replica.ledger.chain import imported
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.store import LogRecord
 
 if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
@@ -45,7 +54,6 @@ def status(
     Example:
       microcosm replica status phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into, show_conflict
 
     if watch:
         if output.for_machines():
@@ -75,7 +83,6 @@ def metrics(path: options.Journal) -> int:
     Example:
       microcosm replica metrics phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
     from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
@@ -87,7 +94,6 @@ def metrics(path: options.Journal) -> int:
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
     from microcosm.replica.network.write_ahead import STATE, remembered
-    from microcosm.replica.store import LogRecord
 
     records = (LogRecord(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
     return remembered(records, replica.noted(STATE))
@@ -95,7 +101,6 @@ def network_in(replica: Replica) -> Process | None:
 
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.logic.derivation import proof_object
     from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     return {
@@ -176,8 +181,6 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 def _watch(path: str, every: float) -> int:
     """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
-    import sys
-    from time import sleep
 
     if output.is_terminal(sys.stdout):
         return _watch_live(path, every)
@@ -190,7 +193,6 @@ def _watch(path: str, every: float) -> int:
 
 
 def _watch_live(path: str, every: float) -> int:
-    from time import sleep
 
     from rich.live import Live
     from rich.text import Text
@@ -205,7 +207,6 @@ def _watch_live(path: str, every: float) -> int:
 
 
 def _view(path: str) -> list[str]:
-    from microcosm.cli.replica.knowledge import looked_into
 
     with looked_into(path) as replica:
         found = [*lines(replica, network_in(replica))]
@@ -224,7 +225,6 @@ def authors(path: options.Journal) -> int:
     Example:
       microcosm replica authors phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
 
     with looked_into(path) as replica:
         keys, own = replica.author_keys, replica.name
@@ -251,11 +251,6 @@ def proof(
     Example:
       microcosm replica proof phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
-    from microcosm.errors import Malformed
-    from microcosm.files import display_name, read_text
-    from microcosm.replica.ledger.chain import imported
-    from microcosm.replica.ledger.dots import Dot
 
     if not check:
         with looked_into(path) as replica:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from microcosm.cli import exits, output
+from microcosm.cli import exits, output, reading
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
 from microcosm.cli.show.offline import (
@@ -22,11 +22,12 @@ from microcosm.cli.show.offline import (
 )
 from microcosm.cli.show.verdict import proof_tree, statement, verdict_line, words_of
 from microcosm.errors import TextError
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.derivation import proof_object
+from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.givens.relation import Correspondence
     from microcosm.questions.language import Questions
     from microcosm.text.sentences import Sentence
 
@@ -69,7 +70,6 @@ def offline(session: Session, sentence: Sentence) -> Answer:
 
 def assume(session: Session, sentence: Sentence) -> Answer:
     """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
-    from microcosm.givens.relation import Correspondence
     from microcosm.queries.offline import REFUTED, Inconsistent
 
     left, relation, right = triple(session, sentence)
@@ -93,7 +93,6 @@ def assume(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.derivation import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
@@ -117,7 +116,6 @@ def check(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.derivation import proof_object
 
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)
@@ -135,7 +133,6 @@ def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
 
 def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
     """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
-    from microcosm.state.microcosm import Microcosm
 
     known = session.known
     supposed = Microcosm(known.givens, rules=known.rules)
@@ -222,7 +219,6 @@ def find(session: Session, sentence: Sentence) -> Answer:
 
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
-    from microcosm.cli import reading
     from microcosm.cli.commands.questions import settled
     from microcosm.questions.reader import read_questions
 

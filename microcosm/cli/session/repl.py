@@ -9,7 +9,11 @@ from typing import Annotated
 import typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.session.session import PROMPT, Session
+from microcosm.cli.reading import rulebook
+from microcosm.cli.session.commands import COMMANDS
+from microcosm.cli.session.session import PROMPT, How, Session, opened
+from microcosm.files import STDIN, read_bytes
+from microcosm.tuning import kept
 
 app = typer.Typer()
 
@@ -48,11 +52,6 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
-    from microcosm.cli.reading import rulebook
-    from microcosm.cli.session.commands import COMMANDS
-    from microcosm.cli.session.session import How, Session, opened
-    from microcosm.files import STDIN, read_bytes
-    from microcosm.tuning import kept
 
     paths = file or []
     how = How(rulebook(), strict, edit)

@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
-from microcosm.cli.show.verdict import Words, show_proof, show_prose, show_verdict, words_of
+from microcosm.cli.show.proofs import given_from
+from microcosm.cli.show.verdict import (
+    IN_WORDS,
+    Words,
+    show_proof,
+    show_prose,
+    show_verdict,
+    statement,
+    words_of,
+)
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.derivation import proof_object
+from microcosm.order.order import lacking
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Inconsistent, Offline
@@ -26,7 +37,6 @@ INCONSISTENT = "no world fits all that is given, so there is no verdict on any p
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
-    from microcosm.logic.derivation import proof_object
 
     return {
         "pair": [left, right],
@@ -40,7 +50,6 @@ def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
 
 def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
     """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-    from microcosm.logic.derivation import proof_object
 
     if fields is not None:
         empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
@@ -63,8 +72,6 @@ def show_offline(known: Microcosm, left: str, right: str, found: Offline) -> Non
 
 def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
-    from microcosm.cli.show.verdict import IN_WORDS, statement
-    from microcosm.givens.relation import Relation
 
     told = []
     if found.relation is None or found.relation is Relation.RELATED:
@@ -83,7 +90,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
 
 def proofs_shown(found: Offline) -> list[Derivation]:
     """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-    from microcosm.givens.relation import Relation
 
     proofs = found.derivations
     if found.relation is not None and found.relation is not Relation.RELATED:
@@ -115,7 +121,6 @@ def possible_fields(left: str, right: str, found: Possibility) -> dict[str, obje
 
 def possible_lines(left: str, right: str, found: Possibility, words: Words = quote) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
-    from microcosm.cli.show.verdict import statement
     from microcosm.worlds.propagation import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right, words) for relation in found.relations)
@@ -136,7 +141,6 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
-    from microcosm.cli.show.verdict import statement
 
     if len(world) > MOST_DRAWN:
         return [f"  (a world of {len(world):,} events; --json has it)"]
@@ -215,7 +219,6 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-    from microcosm.order.order import lacking
 
     said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
@@ -231,8 +234,6 @@ def statements(conflict: Sequence[OneGiven] | None) -> list[str] | None:
 
 def conflict_lines(conflict: Sequence[OneGiven]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
-    from microcosm.cli.show.proofs import given_from
-    from microcosm.givens.relation import Correspondence
     from microcosm.queries.conflict import statement
 
     return [

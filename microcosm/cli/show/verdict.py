@@ -13,10 +13,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.show.proofs import Provenance
+from microcosm.cli.reading import may_be_complete
+from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links
+from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links, proof_object
 from microcosm.logic.rule import ABSENT
+from microcosm.queries.events import caption
 from microcosm.text.names import quote
 
 Words = Callable[[str], str]
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    from microcosm.logic.derivation import proof_object
 
     return {
         "pair": [left, right],
@@ -81,7 +82,6 @@ def concluded_field(offline: bool) -> dict[str, object]:
 
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
     """What would settle a verdict that says nothing of two events of a log."""
-    from microcosm.cli.reading import may_be_complete
 
     table = known.givens.events
     if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None or not may_be_complete(known):
@@ -112,7 +112,6 @@ def show_proof(known: Microcosm, proof: Derivation, provenance: Provenance | Non
 
 def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> Iterator[str]:
     """The lines of the tree of a derivation, as standard output wants them."""
-    from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 
     if provenance is None:
         provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
@@ -132,7 +131,6 @@ def prose(text: str) -> list[str]:
 
 def explained(known: Microcosm, left: str, verdict: Relation, right: str, proof: Derivation) -> Iterator[str]:
     """Why a verdict is what it is: in sentences, each a paragraph, and as a tree."""
-    from microcosm.cli.show.proofs import Provenance, Style
 
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     for sentence in sentences(left, verdict, right, proof, provenance):
@@ -148,7 +146,6 @@ def premise_fields(premises: Sequence[PremiseLine]) -> list[dict[str, object]]:
 
 def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
     """Each rule with its premises under it, ticked or crossed; `or` between two ways to apply it."""
-    from microcosm.cli.show.proofs import Style
 
     style = Style.of(sys.stdout)
     heading, first = "", ""
@@ -225,7 +222,6 @@ def statement(left: str, sign: str, right: str, words: Words = quote) -> str:
 
 def words_of(*known: Microcosm) -> Words:
     """How the events of microcosms are shown: by name, and with the words of the first log that has some."""
-    from microcosm.queries.events import caption
 
     tables = [each.givens.events for each in known if each.givens.events is not None]
     if len(tables) < 2:
