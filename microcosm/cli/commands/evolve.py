@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option, Typer
 from typer.core import TyperCommand
 
 from microcosm.cli import exits, options, output, reading
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
-app = typer.Typer()
+app = Typer()
 
 Step = tuple[str, str]
 """An option and its value, e.g. ("add", "a < b")."""
@@ -42,20 +43,15 @@ def evolve(
     ctx: typer.Context,
     files: options.Files,
     internal: Annotated[
-        list[str] | None, typer.Option("--internal", metavar="E", help="E becomes the last internal event.")
+        list[str] | None, Option(metavar="E", help="E becomes the last internal event.")
     ] = None,
-    add: Annotated[
-        list[str] | None, typer.Option("--add", metavar="'A < B'", help="Add a correspondence.")
-    ] = None,
+    add: Annotated[list[str] | None, Option(metavar="'A < B'", help="Add a correspondence.")] = None,
     update: Annotated[
-        list[str] | None, typer.Option("--update", metavar="'A < B'", help="Strengthen the given A <> B.")
+        list[str] | None, Option(metavar="'A < B'", help="Strengthen the given A <> B.")
     ] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option("--remove", metavar="'A < B'", help="Take back what is given.")
-    ] = None,
+    remove: Annotated[list[str] | None, Option(metavar="'A < B'", help="Take back what is given.")] = None,
     forget: Annotated[
-        list[str] | None,
-        typer.Option("--forget", metavar="E", help="Forget an event, keeping what follows of the others."),
+        list[str] | None, Option(metavar="E", help="Forget an event, keeping what follows of the others.")
     ] = None,
     out: options.Out = None,
     strict: options.Strict = False,
@@ -154,8 +150,8 @@ def merge(
     return exits.HOLDS
 
 
-One = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
-Other = Annotated[str, typer.Argument(metavar="FILE", help="Another one.")]
+One = Annotated[str, Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
+Other = Annotated[str, Argument(metavar="FILE", help="Another one.")]
 
 MOST_TOLD = 20
 """So many facts of a kind are told unless all are asked for."""
@@ -166,7 +162,7 @@ def bisim(
     one: One,
     other: Other,
     backward: Annotated[
-        bool, typer.Option("--backward", help="Under removals, in place of additions and updates.")
+        bool, Option("--backward", help="Under removals, in place of additions and updates.")
     ] = False,
     strict: options.Strict = False,
 ) -> int:
@@ -210,7 +206,7 @@ def bisim(
 def diff(
     one: One,
     other: Other,
-    every: Annotated[bool, typer.Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
+    every: Annotated[bool, Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
     strict: options.Strict = False,
 ) -> int:
     """What each of two microcosms knows that the other does not.

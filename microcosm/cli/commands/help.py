@@ -9,6 +9,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, output
@@ -24,17 +25,16 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
     from microcosm.traces.event import TraceEvent
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("help")
 def explain(
     command: Annotated[
-        list[str],
-        typer.Argument(metavar="[COMMAND]...", help="A command, and one of its own, such as rules show."),
+        list[str], Argument(metavar="[COMMAND]...", help="A command, and one of its own, such as rules show.")
     ] = [],  # noqa: B006
     man: Annotated[
-        bool, typer.Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
+        bool, Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
     ] = False,
 ) -> int:
     """What a command does, and its options; without one, the overview.

@@ -12,7 +12,7 @@ from subprocess import DEVNULL, Popen
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from microcosm.collect.serving import Listening
     from microcosm.state.microcosm import Microcosm
 
-app = typer.Typer()
+app = Typer()
 
 
 OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
@@ -37,7 +37,7 @@ OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
 def extract(
     traces: options.Traces,
     without_clocks: Annotated[
-        bool, typer.Option("--without-clocks", help="Use process order and messages only.")
+        bool, Option("--without-clocks", help="Use process order and messages only.")
     ] = False,
     strict: StrictLog = False,
     out: options.Out = None,
@@ -77,9 +77,7 @@ def extract(
 @app.command("trace")
 def trace(
     traces: options.Traces,
-    to: Annotated[
-        str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
-    ],
+    to: Annotated[str, Option(metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")],
     strict: StrictLog = False,
 ) -> int:
     """Convert a log to the own format, JSON lines or Parquet.
@@ -112,15 +110,14 @@ def trace(
 def events(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... [FIELD=VALUE]...",
             help=f"What to read: {options.WHAT} Then what the events have: process=alice, kind=send, "
             "http.status=500, ...",
         ),
     ],
     grep: Annotated[
-        str | None,
-        typer.Option("--grep", metavar="REGEX", help="Only events in whose name or label this is found."),
+        str | None, Option(metavar="REGEX", help="Only events in whose name or label this is found.")
     ] = None,
     strict: options.Strict = False,
 ) -> int:
@@ -200,36 +197,30 @@ AGAIN = 0.2
 @app.command("collect")
 def collect(
     out: Annotated[
-        str, typer.Option("-o", "--out", metavar="DIR", help="The folder of the logs; it is made if need be.")
+        str, Option("-o", "--out", metavar="DIR", help="The folder of the logs; it is made if need be.")
     ],
     otlp: Annotated[
-        int, typer.Option("--otlp", metavar="PORT", min=0, max=65535, help="OTLP over HTTP; 0: any port.")
+        int, Option(metavar="PORT", min=0, max=65535, help="OTLP over HTTP; 0: any port.")
     ] = 4318,
     grpc: Annotated[
-        int | None,
-        typer.Option("--grpc", metavar="PORT", min=0, max=65535, help="OTLP over gRPC too (usually 4317)."),
+        int | None, Option(metavar="PORT", min=0, max=65535, help="OTLP over gRPC too (usually 4317).")
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; only this machine unless said.")
+        str, Option(metavar="ADDRESS", help="Where to listen; only this machine unless said.")
     ] = LOOPBACK[0],
     rotate_size: Annotated[
-        float, typer.Option("--rotate-size", metavar="MB", min=0.001, help="Begin a new file after so much.")
+        float, Option(metavar="MB", min=0.001, help="Begin a new file after so much.")
     ] = 64.0,
     rotate_after: Annotated[
-        float,
-        typer.Option("--rotate-after", metavar="SECONDS", min=0.1, help="Begin a new file after so long."),
+        float, Option(metavar="SECONDS", min=0.1, help="Begin a new file after so long.")
     ] = 3600.0,
     max_body: Annotated[
-        float, typer.Option("--max-body", metavar="MB", min=0.001, help="The largest request, also unpacked.")
+        float, Option(metavar="MB", min=0.001, help="The largest request, also unpacked.")
     ] = 16.0,
-    rate: Annotated[
-        float, typer.Option("--rate", metavar="N", min=0, help="Spans a second at most; 0: as they come.")
-    ] = 0.0,
-    at_once: Annotated[
-        int, typer.Option("--at-once", metavar="N", min=1, help="Requests under way at most.")
-    ] = 64,
+    rate: Annotated[float, Option(metavar="N", min=0, help="Spans a second at most; 0: as they come.")] = 0.0,
+    at_once: Annotated[int, Option(metavar="N", min=1, help="Requests under way at most.")] = 64,
     view: Annotated[
-        bool, typer.Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
+        bool, Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
     ] = False,
 ) -> int:
     """Receive OpenTelemetry's spans, and keep them in a folder that every command reads.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-app = typer.Typer()
+app = Typer()
 
 PROFILES = ("full", "paper")
 
@@ -60,18 +60,14 @@ PROFILE_HELP = (
 @app.command("offline")
 def offline(
     asked: options.Pair,
-    profile: Annotated[str, typer.Option("--profile", metavar="full|paper", help=PROFILE_HELP)] = "full",
+    profile: Annotated[str, Option(metavar="full|paper", help=PROFILE_HELP)] = "full",
     depth: Annotated[
-        str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
+        str, Option(metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
     ] = "exact",
     limit: options.Limit = None,
     certificate: Annotated[
         str | None,
-        typer.Option(
-            "--certificate",
-            metavar="OUT",
-            help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat.",
-        ),
+        Option(metavar="OUT", help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat."),
     ] = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,

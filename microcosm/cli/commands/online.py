@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
 
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("online")
@@ -103,15 +103,14 @@ def why(
     asked: options.Pair,
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since",
+        Option(
             metavar="'C < D'",
             help="Explain through what this given brought (Strng, Weak); 'c <> d := c < d' for an update "
             "(Up-S, Up-W).",
         ),
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
+        bool, Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
     ] = False,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
@@ -158,7 +157,7 @@ def why(
 def why_not(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... 'A < B'",
             help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?; A B "
             "asks of A < B.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Report
 
 
-app = typer.Typer()
+app = Typer()
 
 LONGEST = 10_000
 """Executions of more events than this are not printed."""
@@ -40,19 +40,16 @@ def order(
     traces: options.Traces,
     level: Annotated[
         str,
-        typer.Option(
-            "--level",
-            metavar="LEVEL",
-            help="application (causal_send and deliver, where there are any) or network.",
+        Option(
+            metavar="LEVEL", help="application (causal_send and deliver, where there are any) or network."
         ),
     ] = "application",
     incomplete: Annotated[
-        bool,
-        typer.Option("--incomplete", help="Events may be missing: say only what more events cannot change."),
+        bool, Option("--incomplete", help="Events may be missing: say only what more events cannot change.")
     ] = False,
     complete: Annotated[
         str | None,
-        typer.Option(
+        Option(
             options.COMPLETE,
             metavar="[=P,Q]",
             help="Refuse a log in which something speaks against its being complete; of P and Q only: as "
@@ -60,22 +57,20 @@ def order(
         ),
     ] = None,
     explain: Annotated[
-        str | None,
-        typer.Option("--explain", metavar="ORDERING", help="The witnesses of one ordering, drawn."),
+        str | None, Option(metavar="ORDERING", help="The witnesses of one ordering, drawn.")
     ] = None,
     svg: Annotated[
-        str | None, typer.Option("--svg", metavar="OUT", help="With --explain: draw the witnesses there.")
+        str | None, Option(metavar="OUT", help="With --explain: draw the witnesses there.")
     ] = None,
     stream: Annotated[
-        bool,
-        typer.Option("--stream", help="Read events as they come; tell the first violation of each ordering."),
+        bool, Option("--stream", help="Read events as they come; tell the first violation of each ordering.")
     ] = False,
     transit: Annotated[
-        int, typer.Option("--transit", metavar="N", min=1, help="With --stream: remember N messages at most.")
+        int, Option(metavar="N", min=1, help="With --stream: remember N messages at most.")
     ] = 65_536,
     together: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
         ),
     ] = None,

@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files
 from microcosm import files as door
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from microcosm.state.opening import Source
     from microcosm.traces.report import Report
 
-app = typer.Typer()
+app = Typer()
 
 PROOFS = ("all", "pairs", "none")
 """Of which pairs a page may have proofs."""
@@ -39,28 +39,17 @@ ADVICE = "cut the log down (--process, --trace), or look at it with `microcosm v
 def page(
     files: options.Files,
     out: options.Out = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="T", help="What the page is called; else its files.")
-    ] = None,
+    title: Annotated[str | None, Option(metavar="T", help="What the page is called; else its files.")] = None,
     pair: Annotated[
         list[str],  # of pairs, by the two words of its metavar
-        typer.Option("--pair", metavar="A B", help="Two events to begin with, their proof in the page."),
+        Option(metavar="A B", help="Two events to begin with, their proof in the page."),
     ] = [],  # noqa: B006
     proofs: Annotated[
-        str,
-        typer.Option(
-            "--proofs",
-            metavar="WHICH",
-            help="all (of up to 60 events; else pairs), pairs (of --pair) or none.",
-        ),
+        str, Option(metavar="WHICH", help="all (of up to 60 events; else pairs), pairs (of --pair) or none.")
     ] = "all",
-    ask: Annotated[
-        list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
-    ] = [],  # noqa: B006
+    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
     other: Annotated[
-        str | None,
-        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
     ] = None,
     strict: options.Strict = False,
 ) -> int:
@@ -160,34 +149,24 @@ def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcos
 def view(
     file: Annotated[
         list[str],
-        typer.Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
+        Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
     ],
     other: Annotated[
-        str | None,
-        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
     ] = None,
-    ask: Annotated[
-        list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
-    ] = [],  # noqa: B006
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; else any free one.")
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser; the address is printed.")
-    ] = False,
+    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
+    port: Annotated[int, Option(metavar="N", min=0, max=65535, help="The port; else any free one.")] = 0,
+    browser: Annotated[bool, Option("--no-browser", help="Open no browser; the address is printed.")] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Refuse what changes anything, and files to load and to save.")
+        bool, Option("--read-only", help="Refuse what changes anything, and files to load and to save.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
+        bool, Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
     ] = False,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
+        bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")
     ] = False,
-    limit: Annotated[
-        float, typer.Option("--limit", metavar="SECONDS", min=0, help="For one question; 0 is none.")
-    ] = 10.0,
+    limit: Annotated[float, Option(metavar="SECONDS", min=0, help="For one question; 0 is none.")] = 10.0,
     strict: options.Strict = False,
 ) -> int:
     """Show a log or a microcosm in a browser, with a session behind the page that answers what it is asked.
@@ -294,21 +273,18 @@ def draw(
     file: options.Files,
     around: Annotated[
         list[str] | None,
-        typer.Option(
-            "--around",
+        Option(
             metavar="EVENT",
             help="Draw what is near this event (again: near that one too, with a way between them): its "
             "name, FILE:LINE of a log, or /regex/ that one event matches.",
         ),
     ] = None,
-    most: Annotated[
-        int, typer.Option("--most", metavar="N", min=1, max=400, help="Draw at most so many events.")
-    ] = 40,
-    svg: Annotated[bool, typer.Option("--svg", help="SVG; so it is where nothing is said.")] = False,
-    dot: Annotated[bool, typer.Option("--dot", help="DOT, the language of Graphviz.")] = False,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
+    most: Annotated[int, Option(metavar="N", min=1, max=400, help="Draw at most so many events.")] = 40,
+    svg: Annotated[bool, Option("--svg", help="SVG; so it is where nothing is said.")] = False,
+    dot: Annotated[bool, Option("--dot", help="DOT, the language of Graphviz.")] = False,
+    mermaid: Annotated[bool, Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
     hasse: Annotated[
-        bool, typer.Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
+        bool, Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
     ] = False,
     out: options.Out = None,
     strict: options.Strict = False,

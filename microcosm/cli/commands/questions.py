@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files as door
 from microcosm.cli import exits, options, output, reading
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
 
-app = typer.Typer()
+app = Typer()
 
 ENDING = ".ask"
 """How the name of a file of questions ends."""
@@ -34,12 +34,10 @@ SETTLED_UP_TO = 20_000
 
 Logs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."
-    ),
+    Argument(metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."),
 ]
 Text = Annotated[
-    list[str], typer.Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
+    list[str], Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
 ]
 
 
@@ -47,22 +45,16 @@ Text = Annotated[
 def assert_that(
     files: Logs,
     text: Text = [],  # noqa: B006
-    exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Search worlds for what stays open.")] = False,
     limit: options.Limit = None,
-    proof: Annotated[
-        str, typer.Option("--proof", metavar="N", help="So many witnesses are proved, each atom of them.")
-    ] = "1",
-    witnesses: Annotated[
-        str, typer.Option("--witnesses", metavar="N", help="So many witnesses of each kind are shown.")
-    ] = "5",
-    proofs: Annotated[
-        str | None, typer.Option("--proofs", metavar="DIR", help="Write each proof into a file there.")
-    ] = None,
+    proof: Annotated[str, Option(metavar="N", help="So many witnesses are proved, each atom of them.")] = "1",
+    witnesses: Annotated[str, Option(metavar="N", help="So many witnesses of each kind are shown.")] = "5",
+    proofs: Annotated[str | None, Option(metavar="DIR", help="Write each proof into a file there.")] = None,
     junit: Annotated[
-        str | None, typer.Option("--junit", metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
+        str | None, Option(metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
     ] = None,
     no_vacuous: Annotated[
-        bool, typer.Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
+        bool, Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
     ] = False,
 ) -> int:
     """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
@@ -110,15 +102,13 @@ def assert_that(
 def find(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
+        Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
     ],
     definitions: Annotated[
-        str | None, typer.Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
+        str | None, Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
     ] = None,
-    limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help="Show at most so many, of each kind.")
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
+    limit: Annotated[str | None, Option(metavar="N", help="Show at most so many, of each kind.")] = None,
+    csv: Annotated[bool, Option("--csv", help="Comma-separated values, a line for each.")] = False,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
 
@@ -155,7 +145,7 @@ def find(
 def settle(
     files: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... (A B | QUESTIONS.ask)",
             help=f"What to read: {options.WHAT} Then two events, or questions.",
         ),

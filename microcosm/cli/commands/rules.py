@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Typer
 
 from microcosm import files
 from microcosm.cli import exits, output
@@ -17,7 +17,7 @@ from microcosm.errors import RuleError
 if TYPE_CHECKING:
     from microcosm.logic.rule import Rule
 
-app = typer.Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
+app = Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
 
 _PLACE = r"(?:Definition|Figure|Section|Theorem|Lemma|Example)s?"
 _PAPER = r"(?:Worlds\s+of\s+Events|Orderings\s+Beyond\s+Causality)"
@@ -54,7 +54,7 @@ def list_rules() -> int:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
+    name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
 ) -> int:
     """One rule, as its file has it.
 

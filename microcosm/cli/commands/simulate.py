@@ -7,7 +7,7 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from microcosm.simulation.explore_state import ExploreScope
     from microcosm.simulation.simulate import SimulationResult, SimulationSetting
 
-app = typer.Typer()
+app = Typer()
 
 MOST_PROCESSES = 100_000
 
@@ -33,35 +33,25 @@ SHOWN = 5
 
 @app.command("simulate")
 def simulate(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
-    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "5",
-    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends in all.")] = "100",
-    seed: Annotated[str, typer.Option("--seed", metavar="S", help="Same seed, same run.")] = "0",
-    loss: Annotated[str, typer.Option("--loss", metavar="P", help="Share of packets lost.")] = "0",
-    duplicate: Annotated[str, typer.Option("--duplicate", metavar="P", help="Share doubled.")] = "0",
-    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
-    rtt: Annotated[
-        str, typer.Option("--rtt", metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")
-    ] = "1",
+    protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
+    processes: Annotated[str, Option(metavar="N", help="How many.")] = "5",
+    messages: Annotated[str, Option(metavar="M", help="Causal sends in all.")] = "100",
+    seed: Annotated[str, Option(metavar="S", help="Same seed, same run.")] = "0",
+    loss: Annotated[str, Option(metavar="P", help="Share of packets lost.")] = "0",
+    duplicate: Annotated[str, Option(metavar="P", help="Share doubled.")] = "0",
+    reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
+    rtt: Annotated[str, Option(metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")] = "1",
     topology: Annotated[
-        str | None,
-        typer.Option(
-            "--topology", metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3."
-        ),
+        str | None, Option(metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3.")
     ] = None,
     budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="N", help="Of hybrid-dependencies: so many a message, at most."),
+        str | None, Option(metavar="N", help="Of hybrid-dependencies: so many a message, at most.")
     ] = None,
-    trace: Annotated[
-        str | None, typer.Option("--trace", metavar="OUT", help="Write all events there, as JSON lines.")
-    ] = None,
+    trace: Annotated[str | None, Option(metavar="OUT", help="Write all events there, as JSON lines.")] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Measure all protocols: Table 1 of the literature.")
+        bool, Option("--compare", help="Measure all protocols: Table 1 of the literature.")
     ] = False,
-    plots: Annotated[
-        str | None, typer.Option("--plots", metavar="DIR", help="With --compare: SVG files go there.")
-    ] = None,
+    plots: Annotated[str | None, Option(metavar="DIR", help="With --compare: SVG files go there.")] = None,
 ) -> int:
     """Run a delivery protocol on a simulated network, and check what it delivers.
 
@@ -229,26 +219,20 @@ EVERY = 10.0
 
 @app.command("explore")
 def explore(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
-    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "3",
-    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends, at most.")] = "2",
-    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
-    losses: Annotated[str, typer.Option("--losses", metavar="N", help="So many packets are lost.")] = "0",
-    doubles: Annotated[str, typer.Option("--doubles", metavar="N", help="So many come twice.")] = "0",
+    protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
+    processes: Annotated[str, Option(metavar="N", help="How many.")] = "3",
+    messages: Annotated[str, Option(metavar="M", help="Causal sends, at most.")] = "2",
+    reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
+    losses: Annotated[str, Option(metavar="N", help="So many packets are lost.")] = "0",
+    doubles: Annotated[str, Option(metavar="N", help="So many come twice.")] = "0",
     multicasts: Annotated[
-        str | None,
-        typer.Option("--multicasts", metavar="N", help="So many messages have several receivers, at most."),
+        str | None, Option(metavar="N", help="So many messages have several receivers, at most.")
     ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Processes also send from within a delivery.")
-    ] = False,
+    answers: Annotated[bool, Option("--answers", help="Processes also send from within a delivery.")] = False,
     workloads: Annotated[
-        bool,
-        typer.Option("--workloads", help="Each workload by itself, without what makes no difference."),
+        bool, Option("--workloads", help="Each workload by itself, without what makes no difference.")
     ] = False,
-    most: Annotated[
-        str, typer.Option("--most", metavar="N", help="Give up after so many states (a workload).")
-    ] = "2000000",
+    most: Annotated[str, Option(metavar="N", help="Give up after so many states (a workload).")] = "2000000",
 ) -> int:
     """Follow every interleaving of a few messages between a few processes, and check all of them.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option, Typer
 
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.offline import INCONSISTENT, joined, say_inconsistent, too_wide, warn_if_inconsistent
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-app = typer.Typer()
+app = Typer()
 
 
 MODES = ("online", "offline", "possible")
@@ -48,12 +48,10 @@ MODES = ("online", "offline", "possible")
 def table(
     files: options.Files,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="online|offline|possible", help="Verdicts, or what may be.")
+        str, Option(metavar="online|offline|possible", help="Verdicts, or what may be.")
     ] = "online",
-    every: Annotated[bool, typer.Option("--all", help="Every pair, on a line of its own.")] = False,
-    depth: Annotated[
-        int, typer.Option("--depth", metavar="N", min=0, help="For offline: how deep assumptions nest.")
-    ] = 0,
+    every: Annotated[bool, Option("--all", help="Every pair, on a line of its own.")] = False,
+    depth: Annotated[int, Option(metavar="N", min=0, help="For offline: how deep assumptions nest.")] = 0,
     limit: options.Limit = None,
     strict: options.Strict = False,
 ) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-import typer
+from typer import Argument, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.worlds.search import Stop
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("verify")
 def verify(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... PROOF",
             help=f"What to read: {options.WHAT} Then a derivation, or a whole answer of online, offline, "
             "check, possible or assert.",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.replica import knowledge as replica_knowledge
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from microcosm.replica.journal.examine import FsckReport
 
 
-keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
-app = typer.Typer(
+keys = Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
+app = Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
 for part in (replica_knowledge, replica_status, replica_members):
@@ -35,8 +35,7 @@ app.add_typer(keys, name="key")
 def fsck(
     path: options.Journal,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was."),
+        bool, Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was.")
     ] = False,
 ) -> int:
     """Whether a journal is what was written to it.
@@ -97,7 +96,7 @@ def _lines(found: FsckReport) -> list[str]:
 @app.command("backup")
 def backup(
     path: options.Journal,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
+    out: Annotated[str, Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
 ) -> int:
     """Copy a journal as it is at this moment, while it is in use or not.
 
@@ -116,13 +115,13 @@ def backup(
     return exits.HOLDS
 
 
-Keys = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+Keys = Annotated[str, Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 
 
 @app.command("restore")
 def restore(
-    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
-    path: Annotated[str, typer.Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
+    backup: Annotated[str, Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
+    path: Annotated[str, Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
 ) -> int:
     """Put a backup in the place of a journal that is lost, as a new incarnation of its replica.
 
@@ -183,8 +182,7 @@ def new(file: Keys) -> int:
 def rotate(
     file: Keys,
     overlap: Annotated[
-        float,
-        typer.Option("--overlap", metavar="HOURS", min=0.01, help="How long the old key is still accepted."),
+        float, Option(metavar="HOURS", min=0.01, help="How long the old key is still accepted.")
     ] = 168.0,
 ) -> int:
     """Add a new key, and state when the old one ends.

@@ -9,7 +9,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.reading import rulebook
@@ -24,16 +24,15 @@ from microcosm.text.statement import unfit
 if TYPE_CHECKING:
     from microcosm.replica.conflicts import Conflict
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("init")
 def init(
     path: options.Journal,
-    name: Annotated[str, typer.Option("--name", metavar="N", help="What the others call this replica.")],
+    name: Annotated[str, Option(metavar="N", help="What the others call this replica.")],
     member: Annotated[
-        list[str] | None,
-        typer.Option("--member", metavar="N", help="A replica that takes part; once for each, this one too."),
+        list[str] | None, Option(metavar="N", help="A replica that takes part; once for each, this one too.")
     ] = None,
 ) -> int:
     """Make a new, empty replica.
@@ -72,10 +71,10 @@ def query(
     left: options.First,
     right: options.Second,
     offline: Annotated[
-        bool, typer.Option("--offline", help="What cannot be and what must be, as `microcosm offline`.")
+        bool, Option("--offline", help="What cannot be and what must be, as `microcosm offline`.")
     ] = False,
     possible: Annotated[
-        bool, typer.Option("--possible", help="What some world has, as `microcosm possible`.")
+        bool, Option("--possible", help="What some world has, as `microcosm possible`.")
     ] = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -153,8 +152,8 @@ def export(path: options.Journal, out: options.Out = None) -> int:
 
 @app.command("exchange")
 def exchange(
-    one: Annotated[str, typer.Argument(metavar="A", help="The journal of a replica.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="The journal of another.")],
+    one: Annotated[str, Argument(metavar="A", help="The journal of a replica.")],
+    other: Annotated[str, Argument(metavar="B", help="The journal of another.")],
 ) -> int:
     """Let two replicas on this machine tell each other what one of them lacks.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.replica.knowledge import opened
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from microcosm.replica.replica import Replica
 
 
-app = typer.Typer()
-member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
+app = Typer()
+member = Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
+Name = Annotated[str, Argument(metavar="NAME", help="What the other replica is called.")]
 
 
 Author = Annotated[
     str | None,
-    typer.Option("--author", metavar="KEY", help="The key that it signs with; `replica authors` shows it."),
+    Option("--author", metavar="KEY", help="The key that it signs with; `replica authors` shows it."),
 ]
 
 
@@ -38,7 +38,7 @@ Author = Annotated[
 def add(
     path: options.Journal,
     name: Name,
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
+    address: Annotated[str, Argument(metavar="HOST:PORT", help="Where it listens.")],
     author: Author = None,
 ) -> int:
     """Add a member, or change the address of one.
@@ -89,12 +89,11 @@ def replace(
     path: options.Journal,
     name: Name,
     address: Annotated[
-        str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
+        str | None, Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
     ] = None,
     author: Author = None,
     incarnation: Annotated[
-        int | None,
-        typer.Option("--incarnation", metavar="N", help="The new one: if it is known already, it stays."),
+        int | None, Option(metavar="N", help="The new one: if it is known already, it stays.")
     ] = None,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
@@ -238,56 +237,42 @@ def _show(path: str, durable: Durable, lost: Sequence[str] = ()) -> None:
 
 @app.command("serve")
 def serve(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The journal; a new one needs --name.")],
-    keys: Annotated[
-        str, typer.Option("--keys", metavar="KEYS", help="The key file of the group; see `replica key new`.")
-    ],
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="N", help="What the others call this replica.")
-    ] = None,
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen; port 0: any.")
-    ] = "127.0.0.1:0",
+    path: Annotated[str, Argument(metavar="PATH", help="The journal; a new one needs --name.")],
+    keys: Annotated[str, Option(metavar="KEYS", help="The key file of the group; see `replica key new`.")],
+    name: Annotated[str | None, Option(metavar="N", help="What the others call this replica.")] = None,
+    listen: Annotated[str, Option(metavar="HOST:PORT", help="Where to listen; port 0: any.")] = "127.0.0.1:0",
     member: Annotated[
-        list[str] | None,
-        typer.Option("--member", metavar="N=HOST:PORT", help="Another replica; once for each new one."),
+        list[str] | None, Option(metavar="N=HOST:PORT", help="Another replica; once for each new one.")
     ] = None,
     every: Annotated[
-        float,
-        typer.Option("--every", metavar="SECONDS", min=0.05, help="How often to exchange with each member."),
+        float, Option(metavar="SECONDS", min=0.05, help="How often to exchange with each member.")
     ] = 1.0,
     metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
+        str | None, Option(metavar="FILE", help="Keep metrics there, in the OpenMetrics text format.")
     ] = None,
     http: Annotated[
-        str | None,
-        typer.Option("--http", metavar="HOST:PORT", help="Answer GET /metrics, /healthz and /readyz there."),
+        str | None, Option(metavar="HOST:PORT", help="Answer GET /metrics, /healthz and /readyz there.")
     ] = None,
     socket: Annotated[
-        str | None,
-        typer.Option("--socket", metavar="FILE", help="Take the same lines over a Unix socket, mode 0600."),
+        str | None, Option(metavar="FILE", help="Take the same lines over a Unix socket, mode 0600.")
     ] = None,
     log: Annotated[
-        str, typer.Option("--log", metavar="text|json", help="How warnings are written on standard error.")
+        str, Option(metavar="text|json", help="How warnings are written on standard error.")
     ] = "text",
     window: Annotated[
-        int | None,
-        typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
+        int | None, Option(metavar="N", min=1, help="Keep about so many events of each process.")
     ] = None,
     size: Annotated[
-        int | None,
-        typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
+        int | None, Option(metavar="N", min=1, help="Keep about so many evolutions in all.")
     ] = None,
     quota: Annotated[
         list[str] | None,
-        typer.Option(
-            "--quota",
+        Option(
             metavar="WHAT=N",
             help="Of each other author take at most: rate=N a second, held=N evolutions, bytes=N.",
         ),
     ] = None,
-    stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
+    stay: Annotated[bool, Option("--stay", help="Go on after the end of standard input.")] = False,
 ) -> int:
     """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
 

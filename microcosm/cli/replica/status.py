@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.replica.knowledge import looked_into, show_conflict
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
     from microcosm.replica.replica import Replica
 
-app = typer.Typer()
+app = Typer()
 
 MOST = 20
 """So many messages that wait are named at most, for people."""
@@ -35,14 +35,12 @@ def status(
     path: options.Journal,
     watch: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--watch",
             help="Go on showing it, until Ctrl-C (in a pipe: view after view); it may be served meanwhile.",
         ),
     ] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="With --watch: how often.")
-    ] = 1.0,
+    every: Annotated[float, Option(metavar="SECONDS", min=0.1, help="With --watch: how often.")] = 1.0,
 ) -> int:
     """What a replica holds, what each message that waits is waiting for, and what is set aside.
 
@@ -238,8 +236,8 @@ def authors(path: options.Journal) -> int:
 
 @app.command("proof")
 def proof(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A journal; with --check a proof.")],
-    check: Annotated[bool, typer.Option("--check", help="Check a proof that somebody else wrote.")] = False,
+    path: Annotated[str, Argument(metavar="PATH", help="A journal; with --check a proof.")],
+    check: Annotated[bool, Option("--check", help="Check a proof that somebody else wrote.")] = False,
 ) -> int:
     """The proofs that a replica has signed two things: two heads of one stream that cannot be of one chain.
 
