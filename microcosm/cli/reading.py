@@ -42,7 +42,6 @@ _QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 def rulebook() -> RuleBook:
     """The rules of `--rules`, or the shipped ones."""
-
     return read_rules(options.rules())
 
 
@@ -51,7 +50,6 @@ def sources(paths: Sequence[str]) -> list[Source]:
 
     Raises `UsageError` for a format that there is not; what cannot be read says so when it is.
     """
-
     standard_input_once(paths)
     how = options.of_logs()
     known_format(how.get("format"))
@@ -112,7 +110,6 @@ _whole = [False]
 
 def note_gaps(found: Extraction, report: Report) -> None:
     """Remember of a log that was read whether anything speaks against its being complete."""
-
     _whole[0] = not signs_of_gaps(found, report)
 
 
@@ -141,7 +138,6 @@ def extraction_of(
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
     """The microcosm of `givens`; raises `InconsistentGivens` where they contradict each other."""
-
     try:
         return Microcosm(givens, strict=strict, rules=rules)
     except Contradiction as error:

@@ -251,14 +251,12 @@ def _look_beside(
 
 def _events(stated: dict[str, Any], givens: Givens) -> object:
     """What the log says of the events that an answer lists, where it lists any."""
-
     listed = stated.get("events")
     return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
 def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
     """Find a world for each of the relations. Raises `NotSo`."""
-
     _require_heeded(givens)
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)
@@ -404,7 +402,6 @@ def _together(given: Iterable[OneGiven], givens: Givens) -> Givens:
 
 def _has_world(givens: Givens, stop: Stop | None) -> bool:
     """Whether some world, checked against every given, fits."""
-
     world = Worlds(givens).one(stop)
     if world is None:
         return False

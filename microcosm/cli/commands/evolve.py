@@ -66,7 +66,6 @@ def evolve(
     Example:
       microcosm evolve album.mc --add 'upload < view' --update 'view < like' -o album.mc
     """
-
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
     steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
@@ -127,7 +126,6 @@ def merge(
     Example:
       microcosm merge phone.mc laptop.mc -o both.mc
     """
-
     reading.standard_input_once(files)
     first, *others = [reading.load([file], strict=strict) for file in files]
     union = first.copy()
@@ -186,20 +184,15 @@ def bisim(
 
     left, right = _load(one, other, strict)
     found = bisimilar(left, right, backward)
-    if output.for_machines():
-        witness = None if found.witness is None else _witness_fields(found.witness)
-        pair = () if found.witness is None or found.witness.pair is None else found.witness.pair
+    witness = found.witness
+
+    def fields() -> dict[str, object]:
+        pair = () if witness is None or witness.pair is None else witness.pair
         named = events_field(right, *pair) | events_field(left, *pair)
-        output.emit({"bisimilar": found.holds, "witness": witness, **named})
-    elif found.witness is None:
-        files = _both(one, other)
-        if backward:
-            output.say(f"{files} are backward bisimilar: they are given the same")
-        else:
-            output.say(f"{files} are bisimilar: every pair of events has the same verdict in both")
-    else:
-        output.say_all(_told(found.witness, (one, other), backward, words_of(left, right)))
-    return exits.HOLDS if found.holds else exits.REFUTED
+        return {"bisimilar": found.holds, "witness": witness and _witness_fields(witness), **named}
+
+    lines = _told(witness, (one, other), backward, words_of(left, right))
+    return output.answer(fields, lines, exits.holding(found.holds))
 
 
 @app.command("diff")
@@ -226,15 +219,11 @@ def diff(
 
     left, right = _load(one, other, strict)
     found = difference(left, right)
-    if output.for_machines():
-        output.emit(_difference_fields(found))
-    else:
-        output.say_all(_compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right)))
-    return exits.HOLDS if found.same else exits.REFUTED
+    lines = _compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right))
+    return output.answer(lambda: _difference_fields(found), lines, exits.holding(found.same))
 
 
 def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
-
     reading.standard_input_once([one, other])
     return reading.load([one], strict=strict), reading.load([other], strict=strict)
 
@@ -273,10 +262,15 @@ def _members(fact: Correspondence) -> list[str]:
     return [fact.left, str(fact.relation), fact.right]
 
 
-def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
-    """Why two microcosms are not bisimilar."""
+def _told(witness: Difference | None, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
+    """That two microcosms are bisimilar, or why they are not."""
+    how = "backward bisimilar" if backward else "bisimilar"
+    if witness is None:
+        same = "they are given the same" if backward else "every pair of events has the same verdict in both"
+        yield f"{_both(*files)} are {how}: {same}"
+        return
 
-    yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
+    yield f"{_both(*files)} are not {how}"
     given = witness.given
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
@@ -295,7 +289,6 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Wo
 def _verdicts(
     pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
 ) -> Iterator[str]:
-
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
         yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1], words))}"
@@ -315,7 +308,6 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
 
 
 def _news_line(item: News, words: Words) -> str:
-
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
     notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
@@ -324,7 +316,6 @@ def _news_line(item: News, words: Words) -> str:
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:
-
     sides = (output.printable(statement(each.left, str(v), each.right, words)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))
 

@@ -53,7 +53,6 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-
     found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
@@ -102,8 +101,7 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
-    return exits.HOLDS
+    return output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
 
 
 @app.command("events")
@@ -159,7 +157,6 @@ def fields(row: EventRow) -> dict[str, object]:
 
 def lines(rows: Iterable[EventRow]) -> Iterator[str]:
     """Events for people, a line each: name, words, what is sent or received, where it was read."""
-
     for row in rows:
         words = [] if not row.label or row.label == row.name else [string(row.label)]
         message = [f"{row.kind} {quote(row.message)}"] if row.message else []
@@ -247,24 +244,19 @@ def collect(
         intake = Intake(folder, limits)
         with _shown(folder, out) if view else nullcontext():
             asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out)))
-    output.answer({"event": "stopped", **intake.counts.fields(folder)}, *_ended(intake, folder))
-    return exits.HOLDS
+    return output.answer({"event": "stopped", **intake.counts.fields(folder)}, _ended(intake, folder))
 
 
 def _begun(listening: Listening, out: str) -> None:
-    if output.for_machines():
-        output.emit({"event": "listening", "out": out, **listening._asdict()})
-    else:
-        output.say(f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}")
-        if listening.grpc is not None:
-            output.say(f"listening on {listening.grpc} for gRPC")
+    lines = [f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}"]
+    lines += [f"listening on {listening.grpc} for gRPC"] if listening.grpc is not None else []
+    output.answer({"event": "listening", "out": out, **listening._asdict()}, lines)
     output.finish()
 
 
 @contextmanager
 def _shown(folder: Folder, out: str) -> Iterator[None]:
     """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
-
     over = Event()
 
     def show() -> None:

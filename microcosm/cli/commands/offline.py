@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,18 +16,19 @@ from microcosm.cli.show.offline import (
     NO_WORLD,
     beyond,
     conflict_lines,
+    inconsistent_fields,
+    inconsistent_lines,
     offline_exit,
     offline_fields,
     possible_fields,
     possible_lines,
-    report_inconsistent,
     say_inconsistent,
-    show_offline,
+    shown_offline,
     statements,
     too_wide,
 )
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import note_unknown_events, show_proof, unknown_events, words_of
+from microcosm.cli.show.verdict import note_unknown_events, proof_tree, unknown_events, words_of
 from microcosm.engine.ground import Universe
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import MissingLibrary
@@ -83,7 +84,6 @@ def offline(
       microcosm offline album.mc view "log in"
       microcosm offline album.mc view "log in" --depth 0 --json
     """
-
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     files, pair = reading.pair_asked(asked)
@@ -97,6 +97,16 @@ def offline(
         depth=None if depth == "exact" else number(depth),
         must_exist=must_exist,
     )
+
+
+NOTHING: dict[str, object] = {
+    "verdict": None,
+    "refuted": [],
+    "possible": [],
+    "exact": True,
+    "derivations": {},
+}
+"""What is said of a pair where no world fits."""
 
 
 def decided(
@@ -118,19 +128,17 @@ def decided(
         with output.progress("deciding", units="steps") as steps:
             found = known.offline(left, right, stop=steps.stopping(options.stop_after(limit)), **how)
     except Inconsistent as problem:
-        report_inconsistent(
-            known, problem, {"pair": [left, right], "verdict": None} if output.for_machines() else None
-        )
-        return exits.REFUTED
+        told = {"pair": [left, right], **NOTHING, **inconsistent_fields(problem)}
+        return output.answer(told, inconsistent_lines(known, problem), exits.REFUTED)
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
-    if output.for_machines():
+
+    def fields() -> dict[str, object]:
         proofs = found.derivations.values()
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
-        output.emit({**offline_fields(left, right, found), **written, **named})
-    else:
-        show_offline(known, left, right, found)
-    return offline_exit(found)
+        return {**offline_fields(left, right, found), **written, **named}
+
+    return output.answer(fields, shown_offline(known, left, right, found), offline_exit(found))
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
@@ -189,7 +197,6 @@ def possible(
     Example:
       microcosm possible album.mc notify like
     """
-
     files, pair = reading.pair_asked(asked)
     known = reading.load(files, strict=strict)
     return may_be(known, files, *reading.pair_of(known, *pair), limit=limit, must_exist=must_exist)
@@ -205,7 +212,6 @@ def may_be(
     must_exist: bool = False,
 ) -> int:
     """Answer with what is possible of two events of what some files give; the exit code."""
-
     stop = options.stop_after(limit)
     with output.progress("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
@@ -243,7 +249,6 @@ def check(
     Example:
       microcosm check phone.mc laptop.mc
     """
-
     book = reading.rulebook()
     codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
     worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
@@ -272,25 +277,28 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
     except Undecided:
-        output.answer({"consistent": None, "derivation": None, "conflict": None}, f"{file}: {UNDECIDED}")
-        return exits.UNDECIDED
+        nothing = {"consistent": None, "derivation": None, "conflict": None}
+        return output.answer(nothing, f"{file}: {UNDECIDED}", exits.UNDECIDED)
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
-    if output.for_machines():
+
+    def fields() -> dict[str, object]:
         derivation = None if proof is None else proof_object(proof)
-        named = events_field(givens, proofs=[proof])
         answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(found)}
-        output.emit({**answer, **named})
-    elif shown is not None:
-        output.say(f"{file}: {shown}")
-        exits.show_sides(shown, sys.stdout, givens)
-    else:
-        output.say(f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}")
-        output.say(*conflict_lines(found or ()))
+        return {**answer, **events_field(givens, proofs=[proof])}
+
+    def lines() -> Iterator[str]:
+        if shown is not None:
+            yield f"{file}: {shown}"
+            yield from exits.side_lines(shown, sys.stdout, givens)
+            return
+        yield f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}"
+        yield from conflict_lines(found or ())
         if proof is not None:
-            output.say("")
-            show_proof(reading.microcosm_of(givens, book), proof)
-    return exits.HOLDS if consistent else exits.REFUTED
+            yield ""
+            yield from proof_tree(reading.microcosm_of(givens, book), proof)
+
+    return output.answer(fields, lines(), exits.holding(consistent))
 
 
 def _proof(

@@ -97,7 +97,6 @@ def order(
       microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
       tail -f run.jsonl | microcosm order - --stream
     """
-
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
     names = [one.value for one in Ordering]
@@ -170,7 +169,6 @@ def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str
 
     Cost: the log is extracted.
     """
-
     if files.STDIN in traces:
         raise exits.UsageError("--complete reads a log twice, and standard input can be read only once")
     whole = True

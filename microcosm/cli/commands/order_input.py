@@ -65,7 +65,6 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
 
     Nothing can be odd about it but that a message is not received, and its lines are an execution.
     """
-
     odd: list[Irregularity] = []
     found = plain_extraction(path, Report(each=odd.append))
     told = None if found is None or found.incomplete else found.givens.told
@@ -220,7 +219,6 @@ def logs_of(
     `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
-
     have_lines = {file: sources([file])[0].content is None for file in traces}
 
     def log(files: list[str]) -> Log:
@@ -267,7 +265,6 @@ def logs_of(
 
 def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, transit: int) -> int:
     """Watch one log after the other, each as an execution of its own."""
-
     for file in traces:
         report = report_of(strict)
         watch = Watch(transit)
@@ -298,7 +295,6 @@ def _violations(
     file: str, level: str, trace: str | None, watch: Watch, report: Report
 ) -> Iterator[tuple[TraceEvent, list[str]]]:
     """The events at which an ordering is violated for the first time."""
-
     application = None if level == "application" else False
     last: dict[str, int] = {}
     execution: tuple[str | None] | None = None
@@ -334,7 +330,6 @@ def _violations(
 
 def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
-
     name = display_name(file)
     for number, text in _lines(file, name, report):
         if not text.strip():
@@ -348,7 +343,6 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
 
 def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
     """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
-
     if file != STDIN and os.path.isfile(file):
         with open_lines(file, report) as lines:
             yield from lines

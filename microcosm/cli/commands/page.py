@@ -121,7 +121,6 @@ def page(
 
 def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
     """What the page is of, and what it is compared with, if anything. Raises `UsageError`."""
-
     if other is not None:
         reading.standard_input_once([*files, other])
         return reading.one_of(files), reading.one_of([other])
@@ -139,7 +138,6 @@ def questions_in(path: str) -> Questions:
 
 def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcosm, Report | None]:
     """A microcosm, and what was odd about the log that it was made of. Raises as `reading.load` does."""
-
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
     givens = reading.given_in(source, strict=strict, report=report)
     return reading.microcosm_of(givens, rules, strict=strict), report
@@ -321,10 +319,8 @@ def draw(
     counts = {"events": len(drawing.events), "more": drawing.more}
     if out is not None and out != files.STDIN:
         files.write_text(out, text)
-        output.answer(
-            {"path": out, **counts},
-            f"{out}: {counts['events']:,} events" + (f", {drawing.more:,} more" if drawing.more else ""),
-        )
+        more = f", {drawing.more:,} more" if drawing.more else ""
+        output.answer({"path": out, **counts}, f"{out}: {counts['events']:,} events{more}")
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:

@@ -68,7 +68,6 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
-
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
@@ -91,11 +90,8 @@ def assert_that(
         _write_proofs(answers, proofs)
     if junit is not None:
         _write_junit(junit, asked, answered)
-    if output.for_machines():
-        output.emit(fields(asked, answered, min(proved, shown)))
-    else:
-        output.say_all(report(known, answered))
-    return _exit(answers, no_vacuous or junit is not None)
+    code = verdict_exit(answers, no_vacuous or junit is not None)
+    return output.answer(lambda: fields(asked, answered, min(proved, shown)), report(known, answered), code)
 
 
 @app.command("find")
@@ -121,7 +117,6 @@ def find(
       microcosm find run.jsonl 'process = "lock" and label ~ "lease"'
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
-
     logs, (sought,) = reading.split(files, "SOUGHT")
     most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
     patterns = None
@@ -129,7 +124,7 @@ def find(
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
     known = reading.load(logs)
-    found = _found(known, sought, patterns, most)
+    found = known.find(sought, limit=most, known=patterns)
     for warning in found.warnings:
         output.warn(warning)
     if csv:
@@ -138,6 +133,11 @@ def find(
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
         output.say_all(found_lines(known, found))
+    return found_exit(found)
+
+
+def found_exit(found: Found) -> int:
+    """0 where something was found, 3 where it is open, 1 where there is nothing."""
     return exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
 
 
@@ -163,7 +163,6 @@ def settle(
       microcosm settle run.jsonl alice:6 bob:4
       microcosm settle run.jsonl -e 'event any; never any || any'
     """
-
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
         known = reading.load(logs)
@@ -175,23 +174,26 @@ def settle(
     stop = options.stop_after(limit)
     rows = [row for one in asked for row in settled(known, one, stop)]
     is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    if output.for_machines():
-        told = [
-            {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
-             "settle": [seen.to_json() for seen in observations]}
-            for answer, observations in rows
-        ]  # fmt: skip
-        output.emit({"questions": told})
-    else:
+    told = [
+        {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
+         "settle": [seen.to_json() for seen in observations]}
+        for answer, observations in rows
+    ]  # fmt: skip
+
+    def lines() -> Iterator[str]:
         for answer, observations in rows:
-            output.say(f"{answer}")
-            output.say_all(f"  {note}" for note in answer.notes)
-            output.say_all(f"  {seen}" for seen in observations)
+            yield from settled_lines(answer, observations)
             if (answer.verdict == "open" or answer.counts["open"]) and not observations:
-                output.say("  no observation that this program knows of decides it")
+                yield "  no observation that this program knows of decides it"
             if any(seen.kind == "clock" for seen in observations):
-                output.say("  (clocks and peers are chosen greedily: about as few as can be found fast)")
-    return exits.UNDECIDED if is_open else exits.HOLDS
+                yield "  (clocks and peers are chosen greedily: about as few as can be found fast)"
+
+    return output.answer({"questions": told}, lines(), exits.UNDECIDED if is_open else exits.HOLDS)
+
+
+def settled_lines(answer: Answer, observations: Sequence[Observation]) -> list[str]:
+    """An answer, and what would settle what is open of it."""
+    return [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
 
 
 def settled(
@@ -201,7 +203,6 @@ def settled(
 
     Of two events that are known to be related, the direction may still be open.
     """
-
     if not isinstance(asked, tuple):
         return [*known.settle(asked, stop=stop)]
     table = known.givens.events
@@ -218,7 +219,6 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
     they can be verified.
     """
-
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
         "proved": proved,
@@ -227,15 +227,10 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     }
 
 
-def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int | None) -> Found:
-    return known.find(sought, limit=most, known=patterns)
-
-
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
     """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
     `UsageError`.
     """
-
     asked = [name for name in names if name.endswith(ENDING)]
     if not asked and not text:
         raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
@@ -250,7 +245,8 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
     return read, [name for name in names if not name.endswith(ENDING)]
 
 
-def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
+def verdict_exit(answers: Sequence[Answer], no_vacuous: bool = False) -> int:
+    """1 where a question is violated, or is vacuous and must not be, 3 where one is open, else 0."""
     verdicts = {answer.verdict for answer in answers}
     if "violated" in verdicts or (no_vacuous and any(answer.vacuous for answer in answers)):
         return exits.REFUTED
@@ -259,7 +255,6 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-
     door.make_folder(folder)
 
     for answer in answers:
@@ -274,7 +269,6 @@ def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answer
     """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
     skipped.
     """
-
     cases, failures, skipped = list[str](), 0, 0
     for questions, one in zip(asked, answered, strict=True):
         place = readable(questions.file or "-e")

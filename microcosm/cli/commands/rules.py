@@ -62,7 +62,6 @@ def show(
     Example:
       microcosm rules show Un-2
     """
-
     book = rulebook()
     found = book.named(name)
     if not found:
@@ -101,12 +100,10 @@ def check() -> int:
     idle = never_fire(book)
     for rule, reason in idle:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
-    if output.for_machines():
-        never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
-        output.emit({"valid": True, "errors": [], "never_fire": never, "strata": len(found)})
-    else:
-        output.say(f"{len(book.rules)} rules, {len(found)} strata, negation is stratified")
-    return exits.REFUTED if idle else exits.HOLDS
+    never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
+    fields = {"valid": True, "errors": [], "never_fire": never, "strata": len(found)}
+    said = f"{len(book.rules)} rules, {len(found)} strata, negation is stratified"
+    return output.answer(fields, said, exits.holding(not idle))
 
 
 def citation(rule: Rule) -> str:
@@ -121,14 +118,12 @@ def citation(rule: Rule) -> str:
 
 def _head(rule: Rule) -> str:
     """The comments before the first rule of the rule's file."""
-
     if rule.file is None:
         return ""
     return files.read_text(rule.file).partition("\nrule ")[0]
 
 
 def _place(rule: Rule) -> str:
-
     name = Path(rule.file).name if rule.file else "?"
     return f"{name}:{rule.line}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Iterator
 from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -109,7 +110,7 @@ def simulate(
         output.warn(str(violation))
     if len(outcome.violations) > SHOWN:
         output.warn(f"and {len(outcome.violations) - SHOWN:,} violations more")
-    return exits.REFUTED if outcome.violations else exits.HOLDS
+    return exits.holding(not outcome.violations)
 
 
 def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
@@ -270,13 +271,11 @@ def explore(
     if outside:
         output.note(f"{protocol} is not made for a network with {' and '.join(outside)}")
     explored = _explored(found, scope, workloads)
-    if output.for_machines():
-        output.emit(_explored_fields(protocol, scope, explored))
-    else:
-        _show_explored(protocol, scope, explored)
-    if explored.fault is not None:
-        return exits.REFUTED
-    return exits.HOLDS if explored.complete else exits.UNDECIDED
+    code = exits.HOLDS if explored.complete else exits.UNDECIDED
+    code = code if explored.fault is None else exits.REFUTED
+    return output.answer(
+        _explored_fields(protocol, scope, explored), _explored_lines(protocol, scope, explored), code
+    )
 
 
 def _outside(protocol: Protocol, scope: ExploreScope) -> list[str]:
@@ -306,15 +305,10 @@ def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Exp
 
 
 def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
+    said = ("processes", "messages", "reorder", "losses", "doubles", "multicasts", "answers")
     return {
         "protocol": protocol,
-        "processes": scope.processes,
-        "messages": scope.messages,
-        "reorder": scope.reorder,
-        "losses": scope.losses,
-        "doubles": scope.doubles,
-        "multicasts": scope.multicasts,
-        "answers": scope.answers,
+        **{name: getattr(scope, name) for name in said},
         "workloads": getattr(explored, "workloads", None),
         "states": explored.states,
         "largest": getattr(explored, "largest", explored.states),
@@ -324,22 +318,22 @@ def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Su
     }
 
 
-def _show_explored(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> None:
+def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> Iterator[str]:
     network = [
         "reordering" if scope.reorder else "FIFO",
         *([f"{scope.losses} lost"] if scope.losses else []),
         *([f"{scope.doubles} doubled"] if scope.doubles else []),
     ]
-    output.say(f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})")
+    yield f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})"
     states = f"{explored.states:,} states"
     count = getattr(explored, "workloads", None)
     if count is not None:
         states += f" of {count:,} workloads"
     if explored.fault is not None:
-        output.say(f"{explored.fault}; the shortest scenario, after {states}:")
-        output.say("")
-        output.say((explored.scenario or "").rstrip("\n"))
+        yield f"{explored.fault}; the shortest scenario, after {states}:"
+        yield ""
+        yield (explored.scenario or "").rstrip("\n")
     elif explored.complete:
-        output.say(f"nothing is wrong in {states}")
+        yield f"nothing is wrong in {states}"
     else:
-        output.say(f"nothing is wrong so far, in {states}; --most allows more")
+        yield f"nothing is wrong so far, in {states}; --most allows more"

@@ -278,9 +278,5 @@ def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
 
 
 def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float]) -> int:
-    if output.for_machines():
-        output.emit({**summary, "stages": dict(stages)})
-    else:
-        counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
-        output.say(f"{out}: {counts}")
-    return exits.HOLDS
+    counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+    return output.answer({**summary, "stages": dict(stages)}, f"{out}: {counts}")

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option, Typer
 
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.show.offline import INCONSISTENT, joined, say_inconsistent, too_wide, warn_if_inconsistent
+from microcosm.cli.show.offline import (
+    inconsistent_fields,
+    inconsistent_lines,
+    joined,
+    say_inconsistent,
+    too_wide,
+    warn_if_inconsistent,
+)
 from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
@@ -22,9 +29,8 @@ from microcosm.cli.show.tables import (
     pair_texts,
     stream_pairs,
 )
-from microcosm.cli.show.verdict import by_complete, show_proof, words_of
+from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import proof_object
 from microcosm.tuning import kept
 from microcosm.worlds.propagation import MEMBERS
 
@@ -66,7 +72,6 @@ def table(
       microcosm table album.mc
       microcosm table --mode possible album.mc
     """
-
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
     if limit is not None and mode != "possible":
@@ -207,7 +212,6 @@ NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-
     events = known.events
     found = known.possible_table(stop)
     if found is None:
@@ -236,12 +240,9 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
         pairs = known.offline_table(depth=depth)
     except Inconsistent as problem:
         if output.for_machines():
-            stream_pairs(
-                file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
-            )
+            stream_pairs(file, known.events, (), inconsistent_fields(problem))
         else:
-            output.say(f"inconsistent: {INCONSISTENT}", "")
-            show_proof(known, problem.derivation)
+            output.say_all(inconsistent_lines(known, problem))
         return exits.REFUTED
     _left(file, known, pairs, every, {} if output.for_machines() else None)
     return exits.HOLDS
@@ -269,7 +270,6 @@ def _left(
 
 
 def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
-
     cell = {}
     for a, b, left in pairs:
         cell[a, b] = joined(left)

@@ -52,7 +52,6 @@ def verify(
       microcosm online album.mc unshare view --json > proof.json
       microcosm verify album.mc proof.json
     """
-
     reading.standard_input_once(asked)
     paths, (proof,) = reading.split(asked, "PROOF")
     givens, book = reading.givens_of(paths), reading.rulebook()
@@ -70,18 +69,10 @@ def verify(
         with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
-            output.answer(
-                {"valid": None, "fault": None},
-                "undecided: --limit came before all of the answer was worked out anew",
-            )
-            return exits.UNDECIDED
-    if output.for_machines():
-        output.emit({"valid": fault is None, "fault": fault})
-    elif fault is None:
-        output.say("valid: the kernel accepts every step")
-    else:
-        output.say(f"not valid: {fault}")
-    return exits.HOLDS if fault is None else exits.REFUTED
+            said = "undecided: --limit came before all of the answer was worked out anew"
+            return output.answer({"valid": None, "fault": None}, said, exits.UNDECIDED)
+    said = "valid: the kernel accepts every step" if fault is None else f"not valid: {fault}"
+    return output.answer({"valid": fault is None, "fault": fault}, said, exits.holding(fault is None))
 
 
 def _concludes_contradiction(stated: object) -> bool:

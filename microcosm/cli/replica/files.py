@@ -53,23 +53,21 @@ def fsck(
     found = check(path, repair=repair)
     for fault in found.faults:
         output.complain(f"damaged: {fault}")
-    output.answer(
-        {
-            "file": path,
-            "application": found.application,
-            "version": found.schema,
-            "snapshot": found.through,
-            "first": found.first,
-            "last": found.last,
-            "dropped": found.dropped,
-            "faults": list(found.faults),
-            "lost": found.lost,
-            "copy": found.copy,
-            "repaired": found.repaired,
-        },
-        *_lines(found),
-    )
-    return exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
+    fields = {
+        "file": path,
+        "application": found.application,
+        "version": found.schema,
+        "snapshot": found.through,
+        "first": found.first,
+        "last": found.last,
+        "dropped": found.dropped,
+        "faults": list(found.faults),
+        "lost": found.lost,
+        "copy": found.copy,
+        "repaired": found.repaired,
+    }
+    code = exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
+    return output.answer(fields, _lines(found), code)
 
 
 def _lines(found: FsckReport) -> list[str]:
@@ -111,8 +109,8 @@ def backup(
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
-    output.answer({"file": path, "copy": out, "last": last}, f"{output.printable(out)}: up to record {last}")
-    return exits.HOLDS
+    said = f"{output.printable(out)}: up to record {last}"
+    return output.answer({"file": path, "copy": out, "last": last}, said)
 
 
 Keys = Annotated[str, Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
@@ -144,17 +142,12 @@ def restore(
         members = [member.name for member in durable.process.members]
         gone = lost(replica)
         incarnation = replica.known_as
-        if output.for_machines():
-            found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
-            output.emit({**found, "lost": gone})
-            return exits.HOLDS
-        output.say(f"{output.printable(path)} is the replica {replica.name}, incarnation {incarnation}")
-        for name, messages in gone.items():
-            output.say(output.printable(f"not known to have reached {name}: {', '.join(messages)}"))
-        for name in members:
-            said = f"at {name}: microcosm replica member replace JOURNAL {replica.name}"
-            output.say(output.printable(f"{said} --incarnation {incarnation}"))
-    return exits.HOLDS
+    found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
+    lines = [f"{path} is the replica {replica.name}, incarnation {incarnation}"]
+    lines += [f"not known to have reached {name}: {', '.join(messages)}" for name, messages in gone.items()]
+    said = f"microcosm replica member replace JOURNAL {replica.name} --incarnation {incarnation}"
+    lines += [f"at {name}: {said}" for name in members]
+    return output.answer({**found, "lost": gone}, map(output.printable, lines))
 
 
 @keys.command("new")
@@ -165,17 +158,14 @@ def new(file: Keys) -> int:
     Example:
       microcosm replica key new album.keys
     """
-
     from microcosm.replica.network.keys import new_ring, write_keys
 
     if Path(file).exists():
         raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
     write_keys(file, new_ring())
-    output.answer(
-        {"file": file, "keys": [{"id": 1, "starts": 0.0, "ends": None}]},
-        f"{output.printable(file)}: key 1; only you can read it",
-    )
-    return exits.HOLDS
+    keys = [{"id": 1, "starts": 0.0, "ends": None}]
+    said = f"{output.printable(file)}: key 1; only you can read it"
+    return output.answer({"file": file, "keys": keys}, said)
 
 
 @keys.command("rotate")
@@ -194,20 +184,17 @@ def rotate(
     Example:
       microcosm replica key rotate album.keys --overlap 24
     """
-
     from microcosm.replica.network.keys import SECRET_BYTES, read_keys, write_keys
 
     ring = read_keys(file).rotated(os.urandom(SECRET_BYTES), time.time(), overlap * 3600)
     write_keys(file, ring)
-    if output.for_machines():
-        stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
-        output.emit({"file": file, "keys": stated})
-        return exits.HOLDS
+    stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
+    lines = []
     for key in ring.keys:
         starts, ends = (
             datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else None
             for at in (key.starts, key.ends)
         )
         spans = [f"sent with from {starts} on" if starts else "", f"accepted until {ends}" if ends else ""]
-        output.say(f"key {key.id}: {', '.join(filter(None, spans)) or 'in force'}")
-    return exits.HOLDS
+        lines.append(f"key {key.id}: {', '.join(filter(None, spans)) or 'in force'}")
+    return output.answer({"file": file, "keys": stated}, lines)

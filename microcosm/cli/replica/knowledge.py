@@ -44,7 +44,6 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:
         raise exits.UsageError(f"--name and --member: {fault}")
@@ -52,17 +51,8 @@ def init(
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
-        if output.for_machines():
-            fields = {
-                "file": path,
-                "name": name,
-                "incarnation": replica.stream[1],
-                "members": replica.members,
-            }
-            output.emit({**fields, "author": None if key is None else key.hex()})
-        else:
-            output.say(f"{path} is the replica {name}")
-    return exits.HOLDS
+        said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
+        return output.answer({**said, "author": key and key.hex()}, f"{path} is the replica {name}")
 
 
 @app.command("query")
@@ -112,7 +102,6 @@ def import_(path: options.Journal, file: options.File) -> int:
     Example:
       microcosm replica import phone.journal album.mc
     """
-
     givens = reading.load([file]).givens
     left_out = [
         what
@@ -128,11 +117,8 @@ def import_(path: options.Journal, file: options.File) -> int:
             return exits.REFUTED
         if left_out:
             output.warn(f"a replica takes over no {', '.join(left_out)}")
-        output.answer(
-            {"file": path, "events": events, "correspondences": facts, "left_out": left_out},
-            f"{events} events, {facts} correspondences are new",
-        )
-    return exits.HOLDS
+        fields = {"file": path, "events": events, "correspondences": facts, "left_out": left_out}
+        return output.answer(fields, f"{events} events, {facts} correspondences are new")
 
 
 @app.command("export")
@@ -212,7 +198,6 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
-
     with closing(open_store(path, create=name is not None)) as store:
         yield Replica(store, name, rules=rulebook(), **options_)
 
@@ -220,7 +205,6 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-
     with closing(ReadOnlyStore(path)) as store:
         yield Replica(store, rules=rulebook())
 
@@ -238,7 +222,6 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
 
 def show_conflict(conflict: Conflict) -> None:
     """Both sides of what is set aside."""
-
     givens = Givens()
     for fact in (*conflict.facts, *conflict.orders):
         givens.add(fact)

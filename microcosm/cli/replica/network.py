@@ -61,8 +61,7 @@ def add(
         durable.member(name, host, port)
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable)
-    return exits.HOLDS
+        return _show(path, durable)
 
 
 @member.command("evict")
@@ -75,13 +74,10 @@ def evict(path: options.Journal, name: Name) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
-
     with network_of(path) as (replica, durable):
         lost = _evicted(replica, durable, name, mine=True)
-        if not output.for_machines():
-            output.say(f"{name} is no member any more; the others follow when they hear of it")
-        _show(path, durable, lost)
-    return exits.HOLDS
+        said = f"{name} is no member any more; the others follow when they hear of it"
+        return _show(path, durable, lost, said)
 
 
 @member.command("replace")
@@ -129,8 +125,7 @@ def replace(
 
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable, lost)
-    return exits.HOLDS
+        return _show(path, durable, lost)
 
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
@@ -162,18 +157,14 @@ def renew(path: options.Journal, author: Author = None) -> int:
     Example:
       microcosm replica renew laptop.journal
     """
-
     with opened(path) as replica:
         if author is not None:
             replica.sign()
             replica.had_key(author)
         replica.renew()
         incarnation = replica.stream[1]
-        output.answer(
-            {"file": path, "name": replica.name, "incarnation": incarnation},
-            f"{replica.name} is incarnation {incarnation} now",
-        )
-    return exits.HOLDS
+        fields = {"file": path, "name": replica.name, "incarnation": incarnation}
+        return output.answer(fields, f"{replica.name} is incarnation {incarnation} now")
 
 
 @app.command("compact")
@@ -184,7 +175,6 @@ def compact(path: options.Journal) -> int:
     Example:
       microcosm replica compact phone.journal
     """
-
     from microcosm.replica.network.write_ahead import STATE
 
     before = Path(path).stat().st_size if Path(path).exists() else 0
@@ -192,10 +182,8 @@ def compact(path: options.Journal) -> int:
         replica.recorded(STATE, durable.export())
         replica.compact()
     after = Path(path).stat().st_size
-    output.answer(
-        {"file": path, "before": before, "after": after}, f"{before:,} bytes before, {after:,} after"
-    )
-    return exits.HOLDS
+    said = f"{before:,} bytes before, {after:,} after"
+    return output.answer({"file": path, "before": before, "after": after}, said)
 
 
 @contextmanager
@@ -224,15 +212,13 @@ def _refused(letter: DeliveredMessage) -> None:
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
 
-def _show(path: str, durable: Durable, lost: Sequence[str] = ()) -> None:
+def _show(path: str, durable: Durable, lost: Sequence[str] = (), *said: str) -> int:
+    """Answer with what is `said`, the messages that are lost and the members that there are; the code."""
     members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
-    if output.for_machines():
-        fields = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
-        output.emit({**fields, "lost": list(lost)} if lost else fields)
-    else:
-        for message in lost:
-            output.say(f"not acknowledged, and not sent again: {output.printable(message)}")
-        output.say(*(f"{name} at {address}" for name, address in members))
+    fields: dict[str, object] = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
+    lines = [*said, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
+    lines += [f"{name} at {address}" for name, address in members]
+    return output.answer({**fields, "lost": list(lost)} if lost else fields, lines)
 
 
 @app.command("serve")
@@ -318,7 +304,6 @@ def serve(
 
 def _quota(stated: Sequence[str]) -> Quota | None:
     """What `--quota` states. Raises `UsageError`."""
-
     found: dict[str, int] = {}
     for each in stated:
         what, _, number = each.partition("=")

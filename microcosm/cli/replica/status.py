@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
-from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
@@ -52,7 +52,6 @@ def status(
     Example:
       microcosm replica status phone.journal
     """
-
     if watch:
         if output.for_machines():
             raise exits.UsageError("--watch is for people; ask for --json again and again")
@@ -85,8 +84,7 @@ def metrics(path: options.Journal) -> int:
 
     with looked_into(path) as replica:
         text = exposition(replica)
-    output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
-    return exits.HOLDS
+    return output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
 
 
 def network_in(replica: Replica) -> Process | None:
@@ -179,33 +177,30 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 def _watch(path: str, every: float) -> int:
     """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
-
     if output.is_terminal(sys.stdout):
         return _watch_live(path, every)
     with suppress(KeyboardInterrupt):
         while True:
             output.say(*_view(path), "")
             output.finish()
-            sleep(every)
+            time.sleep(every)
     return exits.HOLDS
 
 
 def _watch_live(path: str, every: float) -> int:
-
     from rich.live import Live
     from rich.text import Text
 
     with Live(Text("\n".join(_view(path))), auto_refresh=False) as live:
         try:
             while True:
-                sleep(every)
+                time.sleep(every)
                 live.update(Text("\n".join(_view(path))), refresh=True)
         except KeyboardInterrupt:
             return exits.HOLDS
 
 
 def _view(path: str) -> list[str]:
-
     with looked_into(path) as replica:
         found = [*lines(replica, network_in(replica))]
         found += [f"set aside: {conflict}" for conflict in replica.conflicts]
@@ -223,15 +218,11 @@ def authors(path: options.Journal) -> int:
     Example:
       microcosm replica authors phone.journal
     """
-
     with looked_into(path) as replica:
         keys, own = replica.author_keys, replica.name
-    if output.for_machines():
-        output.emit({"file": path, "authors": keys})
-        return exits.HOLDS
-    for name in sorted(keys, key=lambda name: (name != own, name)):
-        output.say(*(f"{output.printable(name)} {key}" for key in keys[name]))
-    return exits.HOLDS
+    names = sorted(keys, key=lambda name: (name != own, name))
+    lines = (f"{output.printable(name)} {key}" for name in names for key in keys[name])
+    return output.answer({"file": path, "authors": keys}, lines)
 
 
 @app.command("proof")
@@ -249,12 +240,11 @@ def proof(
     Example:
       microcosm replica proof phone.journal
     """
-
     if not check:
         with looked_into(path) as replica:
             found = [json_text.loads(each.exported()) for each in replica.proofs]
-        output.answer({"file": path, "proofs": found}, *map(json_text.dumps, found))
-        return exits.REFUTED if found else exits.HOLDS
+        shown = map(json_text.dumps, found)
+        return output.answer({"file": path, "proofs": found}, shown, exits.holding(not found))
     told = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
@@ -267,12 +257,12 @@ def proof(
     if not told:
         raise Malformed(f"{path}: no proof in it")
     holds = all(good for _, good in told)
-    if output.for_machines():
-        output.emit({"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]})
-    else:
-        for each, good in told:
-            key = each.one.key.hex()
-            dot = output.printable(str(Dot(*each.stream, each.number)) if good else each.stream[0])
-            said = f"who has the key {key} has signed two things under {dot}" if good else "proves nothing"
-            output.say(said if good else f"{dot}: {said}")
-    return exits.HOLDS if holds else exits.REFUTED
+    lines = (
+        f"who has the key {each.one.key.hex()} has signed two things under"
+        f" {output.printable(str(Dot(*each.stream, each.number)))}"
+        if good
+        else f"{output.printable(each.stream[0])}: proves nothing"
+        for each, good in told
+    )
+    fields = {"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]}
+    return output.answer(fields, lines, exits.holding(holds))

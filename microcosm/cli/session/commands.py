@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
-
     asked = sentence.of("WORD")
     if not asked:
         wide = max(len(command.form) for command in session.commands.values())

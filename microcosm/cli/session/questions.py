@@ -209,7 +209,6 @@ def events(session: Session, sentence: Sentence) -> Answer:
 
     Text that is no `/regex/` is looked for as it is.
     """
-
     from microcosm.cli.commands.logs import fields, lines
 
     known, words = session.known, sentence.of("EVENT")

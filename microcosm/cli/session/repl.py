@@ -48,7 +48,6 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
-
     paths = file or []
     how = How(rulebook(), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)

@@ -109,7 +109,6 @@ def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, repo
 
 
 def _nothing() -> Givens:
-
     return Givens()
 
 
@@ -296,7 +295,6 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             yield from exits.side_lines(error, sys.stdout, givens)
 
     def fields() -> Fields:
-
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)
         column = {"column": error.column} if isinstance(error, TextError) and error.column else {}

@@ -11,10 +11,10 @@ from microcosm.cli.show.proofs import given_from
 from microcosm.cli.show.verdict import (
     IN_WORDS,
     Words,
-    show_proof,
-    show_prose,
-    show_verdict,
+    proof_tree,
+    prose,
     statement,
+    verdict_line,
     words_of,
 )
 from microcosm.givens.relation import Correspondence, Relation
@@ -37,7 +37,6 @@ INCONSISTENT = "no world fits all that is given, so there is no verdict on any p
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
-
     return {
         "pair": [left, right],
         "verdict": None if found.relation is None else found.relation.value,
@@ -48,31 +47,36 @@ def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     }
 
 
-def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
-    """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-
-    if fields is not None:
-        empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
-        output.emit({**fields, **empty, "consistent": False, "derivation": proof_object(problem.derivation)})
-    else:
-        output.say(f"inconsistent: {INCONSISTENT}", "")
-        show_proof(known, problem.derivation)
+def inconsistent_fields(problem: Inconsistent) -> dict[str, object]:
+    """The JSON fields that say that no world fits, and why."""
+    return {"consistent": False, "derivation": proof_object(problem.derivation)}
 
 
-def show_offline(known: Microcosm, left: str, right: str, found: Offline) -> None:
-    """The verdict for people: what is proved or refuted, what is left, and each proof."""
+def inconsistent_lines(known: Microcosm, problem: Inconsistent) -> Iterator[str]:
+    """That no world fits, and why."""
+    yield from (f"inconsistent: {INCONSISTENT}", "")
+    yield from proof_tree(known, problem.derivation)
+
+
+def shown_offline(
+    known: Microcosm, left: str, right: str, found: Offline, wrap: bool = True
+) -> Iterator[str]:
+    """The verdict for people: what is proved or refuted, what is left, and each proof.
+
+    What is a sentence is `wrap`ped to the width of the terminal.
+    """
+    words = words_of(known)
     if found.relation is not None:
-        show_verdict(left, found.relation, right, words_of(known))
-    for line in offline_lines(left, right, found, words_of(known)):
-        show_prose(line)
+        yield verdict_line(left, found.relation, right, words)
+    for line in offline_lines(left, right, found, words):
+        yield from prose(line) if wrap else (line,)
     for proof in proofs_shown(found):
-        output.say("")
-        show_proof(known, proof)
+        yield ""
+        yield from proof_tree(known, proof)
 
 
 def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
-
     told = []
     if found.relation is None or found.relation is Relation.RELATED:
         told += [
@@ -90,7 +94,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
 
 def proofs_shown(found: Offline) -> list[Derivation]:
     """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-
     proofs = found.derivations
     if found.relation is not None and found.relation is not Relation.RELATED:
         proofs = {str(found.relation): proofs[str(found.relation)]}
@@ -141,7 +144,6 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
-
     if len(world) > MOST_DRAWN:
         return [f"  (a world of {len(world):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}
@@ -219,7 +221,6 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-
     said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
     return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
