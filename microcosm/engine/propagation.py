@@ -19,7 +19,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Pointwise, RelationScope
 from microcosm.engine.relations import RowRelation, Union, all_rows, joined
 from microcosm.logic.rule import Pred
-from microcosm.order.bits import bits, lowest, transposed
+from microcosm.order.bits import bits, lister, lowest, transposed
 from microcosm.order.order import Closure
 
 
@@ -149,6 +149,7 @@ class Sweep:
         self._lacking = lacking
         self._gained = gained
         self._within = rules.within
+        self._each = lister(len(rows))
         # Of each event all that any rule leads it to within a row.
         self._following = joined(len(rows), [step.over for step in rules.within])
         self._between = [step for step in rules.between if step.closure is None]
@@ -229,9 +230,9 @@ class Sweep:
         fresh = row if a not in self._met else 0
         self._met.add(a)
         left = lacking ^ (lacking & gathered)
-        rows = self._rows
+        rows, each = self._rows, self._each
         for step in self._between:
-            for e in bits(step.over[a]) if left else ():
+            for e in each(step.over[a]) if left else ():
                 left ^= left & rows[e]
                 if not left:
                     break
@@ -261,7 +262,7 @@ class Sweep:
                 found |= step.reached(fresh, left ^ found)
             left ^= found
         following = self._following
-        for b in bits(left):
+        for b in self._each(left):
             if following[b] & row:
                 found |= 1 << b
         return found
@@ -311,10 +312,10 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
     beside = joined(width, [all_rows(r, width, forwards) for r, forwards in loose])
 
     def solved(targets: list[int]) -> list[int]:
-        gains = []
+        gains, each = [], lister(width)
         for target, row, seen in zip(targets, found, beside, strict=False):
             left = target ^ (target & row)
-            for e in bits(seen) if left else ():
+            for e in each(seen) if left else ():
                 left ^= left & beyond[e]
                 if not left:
                     break
