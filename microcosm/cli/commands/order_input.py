@@ -24,9 +24,7 @@ from microcosm.traces.execution import UNNAMED, Execution, executions, names_of
 from microcosm.traces.formats.jsonl import event_of
 from microcosm.traces.reading import nearest, parts_of_logs, picked
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.encoding import lenient
-from microcosm.traces.text.lines import open_lines
-from microcosm.traces.text.values import BadLine, json_object
+from microcosm.traces.text.lines import BadLine, json_object, lenient, open_lines
 
 
 def communication(
