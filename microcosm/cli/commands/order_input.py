@@ -340,7 +340,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
     from microcosm.files import display_name
     from microcosm.traces.formats.jsonl import event_of
-    from microcosm.traces.text.values import BadLine, json_object
+    from microcosm.traces.text.lines import BadLine, json_object
 
     name = display_name(file)
     for number, text in _lines(file, name, report):
@@ -356,8 +356,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
 def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
     """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
     from microcosm.files import explaining
-    from microcosm.traces.text.encoding import lenient
-    from microcosm.traces.text.lines import open_lines
+    from microcosm.traces.text.lines import lenient, open_lines
 
     if file != STDIN and os.path.isfile(file):
         with open_lines(file, report) as lines:
