@@ -216,7 +216,7 @@ class Scenario:
             case LamportClocked(clock, null, payload):
                 return f"null (clock {clock})" if null else f"{self._name(payload)} (clock {clock})"
             case _:
-                return self._name(packet.payload) if carries_message(packet) else "you can tell"  # type: ignore[union-attr]
+                return self._name(packet.payload) if carries_message(packet) else "you can tell"  # type: ignore[attr-defined]
 
     def _name(self, payload: object) -> str:
         return self._names[payload] if isinstance(payload, int) else "?"
