@@ -49,11 +49,11 @@ class Operated(World):
             self.adds[dot] = fact
 
     def remove(self, node: Node) -> None:
-        given = sorted(node.replica._state.ledger.facts)
+        given = sorted(node.replica.ledger.facts)
         some = [key for key in given if key[0].startswith("x")]
         if some:
             key = self.random.choice(some)
-            targets = tuple(node.replica._state.ledger.facts[key])
+            targets = tuple(node.replica.ledger.facts[key])
             for dot in node.replica.remove(f"{key[0]} < {key[2]}"):
                 self.removes[dot] = targets
 
@@ -139,7 +139,7 @@ class Operated(World):
         gone = {target for dot, targets in self.removes.items() if dot in seen for target in targets} | struck
         given = {fact for dot, fact in self.adds.items() if dot in seen and dot not in gone}
         for name, replica in replicas.items():
-            held = {f"{a} < {b}" for a, _, b in replica._state.ledger.facts if a.startswith("x")}
+            held = {f"{a} < {b}" for a, _, b in replica.ledger.facts if a.startswith("x")}
             found += [f"{name} has {fact}, which was removed" for fact in held - given]
             found += [f"{name} lacks {fact}" for fact in given - held]
         told = {

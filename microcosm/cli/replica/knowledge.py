@@ -225,10 +225,10 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
     from microcosm.cli.reading import rulebook
-    from microcosm.replica.journal.reader import ReadOnlyStore
+    from microcosm.replica.journal.reader import Reader
     from microcosm.replica.replica import Replica
 
-    with closing(ReadOnlyStore(path)) as store:
+    with closing(Reader(path)) as store:
         yield Replica(store, rules=rulebook())
 
 
