@@ -49,7 +49,7 @@ def read_clocked(opening: Opening) -> ClockedLog | None:
     unseen = Report()
     with opening(unseen) as stream:
         begins = _begins(stream.head)
-        if begins is None or detect(stream.head, stream.file) != shiviz.NAME:
+        if begins is None or detect(stream.head, stream.file).NAME != shiviz.NAME:
             return None
         log = ClockedLog(stream.file, *begins)
         held = ""

@@ -133,7 +133,7 @@ def names() -> list[str]:
 def format_of(name: str) -> Format:
     """The format `name`. Raises `TextError` when there is none, or when it cannot be loaded."""
     if name == jsonl.NAME:
-        return cast(Format, jsonl)  # most logs are; the others need not be loaded
+        return cast(Format, jsonl)
     if name in builtin():
         return builtin()[name]
     plugin = _plugins().get(name)
@@ -145,28 +145,29 @@ def format_of(name: str) -> Format:
         raise TextError(f"the trace format {name!r} cannot be loaded: {error}") from error
 
 
-def detect(head: str, path: str) -> str:
-    """The name of the format of a file that begins with `head`: JSON lines where it bears their mark.
+def detect(head: str, path: str) -> Format:
+    """The format of a file that begins with `head`: JSON lines where it bears their mark.
 
     Otherwise it is the surest one, formats of this package before those of others.
 
     Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format, but
     for what its name says to be Parquet: of that nothing is left.
     """
-    if not head.strip():
-        return "parquet" if path.endswith(".parquet") else jsonl.NAME
-    if jsonl.detects(head, path) == CERTAIN:
-        return jsonl.NAME
-    found = [(-form.detects(head, path), name) for name, form in builtin().items()]
-    sure = any(claim == -CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
-    for name, plugin in () if sure else sorted(_plugins().items()):
+    if not head.strip() and path.endswith(".parquet"):
+        return builtin()["parquet"]
+    if not head.strip() or jsonl.detects(head, path) == CERTAIN:
+        return cast(Format, jsonl)  # most logs are; the others need not be loaded
+    found = [(form.detects(head, path), form) for form in builtin().values()]
+    sure = any(claim == CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
+    for _, plugin in () if sure else sorted(_plugins().items()):
         try:
-            found.append((-cast(Format, plugin.load()).detects(head, path), name))
+            form = cast(Format, plugin.load())
+            found.append((form.detects(head, path), form))
         except Exception:  # a broken plugin must not stand in the way; `--format` tells why
             continue
-    surest, name = min(found, key=lambda one: one[0])
-    if surest < 0:
-        return name
+    surest, form = max(found, key=lambda one: one[0])
+    if surest > 0:
+        return form
     which = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
     raise TraceError("is in no trace format known here", file=path, hint=f"{which}\n{might_be(head)}")
 
@@ -198,19 +199,19 @@ def read(
             raise TextError(f"no execution {trace!r} in the trace", hint=nearest(trace, others, "Executions"))
         yield from chosen
         return
-    described = None
-    if pattern is not None:
-        described = "shiviz" if "<clock>" in pattern else "plain"
+    if format is None and pattern is not None:
+        format = "shiviz" if "<clock>" in pattern else "plain"
+    stated = None if format is None else format_of(format)
     empty: dict[str, str] = {}
     for path in paths:
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
-            name = format or described or detect(stream.head, stream.file)
+            form = stated or detect(stream.head, stream.file)
             event = None
-            for event in format_of(name).read(stream, stream.file, report, options):
+            for event in form.read(stream, stream.file, report, options):
                 yield event
             if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
-                empty[stream.file] = name
+                empty[stream.file] = form.NAME
     for event in options.rest():
         empty.pop(event.file, None)
         yield event

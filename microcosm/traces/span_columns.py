@@ -25,7 +25,7 @@ from microcosm.traces.event import in_trace
 from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
 from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
-from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
+from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 
 Records: TypeAlias = Sequence[Mapping[str, object]]
 Target: TypeAlias = tuple[str, str]
@@ -42,7 +42,7 @@ def read_spans(opening: Opening) -> SpanLog | None:
     """The columns of a log; None if it is not plain."""
     unseen = Report()
     with opening(unseen) as stream:
-        if detect(stream.head, stream.file) != "otlp":
+        if detect(stream.head, stream.file).NAME != "otlp":
             return None
         log = SpanLog(stream.file)
         for service, records in otlp_spans(stream, stream.file, unseen):
@@ -213,7 +213,7 @@ class SpanLog:
         givens.events = self._table()
         related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
         assumed = any(told.get("assumed") is True for told in spans.attributes if told)
-        reasons = (self._several, of_several(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
+        reasons = (self._several, OF_SEVERAL.format(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
         return Extraction(
             givens=givens,
             events=2 * many,

@@ -55,7 +55,7 @@ INVENTED = {
 
 @pytest.mark.parametrize("signs", [False, True])
 def test_a_run_of_all_numbers_costs_no_room(signs: bool) -> None:
-    """Who tells of 2⁴⁸ dots in one run, to be compared, wanted, gone or removed, is answered as others are."""
+    """Who tells of 2⁴⁸ dots in one run, to be compared, wanted, gone or removed, is answered as others."""
     one = Replica(Memory(), "a", incarnation=1)
     if signs:
         one.sign(bytes(32))

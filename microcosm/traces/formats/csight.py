@@ -32,11 +32,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from microcosm.traces.event import LARGEST, Counted, TraceEvent
-from microcosm.traces.options import Contents, Options
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.spool import Contents
+from microcosm.traces.text.lines import BadLine, Lines
 from microcosm.traces.text.records import between_executions
-from microcosm.traces.text.values import BadLine
 
 NAME = "csight"
 

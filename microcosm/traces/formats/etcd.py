@@ -31,10 +31,10 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.options import Contents, Options, Positions, Spool
+from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine, NotJson, json_object, json_text, why_bad
+from microcosm.traces.spool import Contents, Spool
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, json_text, why_bad
 
 NAME = "etcd"
 

@@ -26,8 +26,7 @@ from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
+from microcosm.traces.text.lines import BadLine, Lines
 
 if TYPE_CHECKING:
     import pyarrow

@@ -24,9 +24,8 @@ from heapq import heappop, heappush
 from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.lines import BadLine, Lines, json_object, json_text, why_bad
 from microcosm.traces.text.records import between_executions, clock_of
-from microcosm.traces.text.values import BadLine, json_object, json_text, why_bad
 
 NAME = "tlc"
 

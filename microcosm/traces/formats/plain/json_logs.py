@@ -15,8 +15,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.log import PlainLine, PlainLog, read_lines, with_message
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine, NotJson, json_object, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, why_bad
 
 Fields = dict[str, object]
 

@@ -17,10 +17,9 @@ from datetime import datetime
 from microcosm.errors import TraceError
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
 from microcosm.traces.formats.jsonl import in_execution
-from microcosm.traces.formats.left_out import LeftOut
-from microcosm.traces.options import Options
+from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.lines import BadLine, Lines
 from microcosm.traces.text.records import (
     Boundary,
     Delimiter,
@@ -33,7 +32,6 @@ from microcosm.traces.text.records import (
     plain_pattern,
     plain_record,
 )
-from microcosm.traces.text.values import BadLine
 
 PATTERN = "plain"
 """The format that a pattern without a clock describes."""

@@ -33,8 +33,7 @@ from microcosm.traces.formats.plain.log import (
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
+from microcosm.traces.text.lines import BadLine, Lines
 
 _LOOKED_AT = 20
 

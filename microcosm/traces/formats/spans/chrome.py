@@ -20,13 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from microcosm.traces.event import TraceEvent, writable
-from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.formats.spans.span import text_of
-from microcosm.traces.options import Options
+from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import marks_in, units
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import json_text
+from microcosm.traces.text.lines import Lines, json_text
 
 _KEYS = frozenset(("traceEvents",))
 _RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "runtime", "privateuse1_runtime")
