@@ -134,7 +134,7 @@ class Operated(World):
             found.append("they do not know the same")
         seen = Dots(run for replica in replicas.values() for run in replica.seen())
         removed = {target for targets in self.removes.values() for target in targets}
-        struck = {dot for replica in replicas.values() for dot in replica.struck().dots()}
+        struck = {dot for replica in replicas.values() for dot in replica.ledger.struck.dots()}
         found += [f"{dot} was never removed, and is struck" for dot in struck - removed]
         gone = {target for dot, targets in self.removes.items() if dot in seen for target in targets} | struck
         given = {fact for dot, fact in self.adds.items() if dot in seen and dot not in gone}
