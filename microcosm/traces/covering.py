@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 
 from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
@@ -120,18 +120,9 @@ class _Part:
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
         edges: dict[tuple[int, int], str] = {}
-        for process, chains in self._run.chains.items():
-            source = f"process {self._said.full(process)}"
-            edges.update((pair, source) for chain in chains for pair in pairwise(chain))
-        for sending, reception in self._said.before.pairs:
-            edges.setdefault((sending, reception), f"message {self._said.messages[reception]}")
-        for event, sources in self._said.covers.items():
-            for seen in sources:
-                edges.setdefault((seen, event), f"vector time of {self._names[event]}")
-        for pair in self._said.before.links:
-            edges.setdefault(pair, self._run.link(*pair))
-        for a, b in edges:
-            self._related.update((a, b))
+        for before, after, source in self._said.edges():
+            edges.setdefault((before, after), source)
+        self._related.update(chain.from_iterable(edges))
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
 
     def frontiers(self) -> list[Frontier]:
@@ -141,7 +132,7 @@ class _Part:
         for event in order:
             for source in self._said.before.into(event):
                 uses[source] += 1
-        ends = {chain[-1] for chains in run.chains.values() for chain in chains if chain}
+        ends = {members[-1] for chains in run.chains.values() for members in chains if members}
         for end in ends:
             uses[end] += 1  # what a process ends with is kept
         vectors: dict[int, dict[str, int] | None] = {}
@@ -168,7 +159,7 @@ class _Part:
             if uses[event]:
                 vectors[event] = known
         return [
-            self._frontier(process, [chain[-1] for chain in chains if chain], vectors)
+            self._frontier(process, [members[-1] for members in chains if members], vectors)
             for process, chains in run.chains.items()
             if any(chains)  # not where all of its events have names that are taken
         ]
