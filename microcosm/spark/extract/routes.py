@@ -1,8 +1,9 @@
 """Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
 
 A shuffle takes rows into Java and back to Python, in packets of columns; their order is made where those of a
-trace meet. Logs mostly have the events of a trace together, or near each other: then a task reads the files in
-which they were staged, has whole traces, and does without (benchmarks.spark_many tells of both). Those of other traces, or of which more is asked than what was staged, Spark gathers.
+trace meet. Logs mostly have the events of a trace together, or near each other: then a task reads the files
+in which they were staged, has whole traces, and does without (benchmarks.spark_many tells of both). Those of
+other traces, or of which more is asked than what was staged, Spark gathers.
 """
 
 from __future__ import annotations
