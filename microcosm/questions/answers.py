@@ -5,7 +5,7 @@ vacuous.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -196,30 +196,24 @@ class Answers:
                 kept[value] += counted.flagged[value]
             return exact
         for part in self.evaluation.tuples(formula, Scope()):
-            true, false = part.row
-            if self._exact and part.among & ~(true | false):
-                true, false, through = self._decided(formula, part)
+            if self._exact and part.open:
+                part, through = self._decided(formula, part)  # noqa: PLW2901
                 exact = exact and through
-            rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
-            for value, row in rows.items():
+            for value, row in part.rows().items():
                 counts[VALUES[value]] += row.bit_count()
-                if row and len(kept[value]) < self._shown:
-                    for scope in part.scopes(row):
-                        kept[value].append(scope)
-                        if len(kept[value]) == self._shown:
-                            break
+                kept[value] += islice(part.scopes(row), self._shown - len(kept[value]))
         return exact
 
-    def _decided(self, formula: Quantified, part: Part) -> tuple[int, int, bool]:
-        """The row of some tuples, with what a search of worlds says of those that are open."""
+    def _decided(self, formula: Quantified, part: Part) -> tuple[Part, bool]:
+        """Some tuples, with what a search of worlds says of those that are open."""
         (true, false), through = part.row, True
-        for at in bits(part.among & ~(true | false)):
+        for at in bits(part.open):
             (scope,) = part.scopes(1 << at)
             value, searched = decide(self.asked, formula.body, scope, self._stop)
             through = through and searched
             true |= (value == TRUE) << at
             false |= (value == FALSE) << at
-        return true, false, through
+        return replace(part, row=(true, false)), through
 
     def _matches_nothing(self, formula: Formula) -> bool:
         parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]

@@ -18,7 +18,7 @@ from typing import Any
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Candidates, Group, Scope
-from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.evaluate import Evaluation, only
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
 
 Array = Any
@@ -295,8 +295,7 @@ class _Counter:
 
     def _others(self, candidates: Candidates, number: int, group: Group) -> int:
         if candidates.states is not None:
-            own = [at for at, member in enumerate(group.members) if member == number]
-            return group.every & ~sum(1 << at for at in own)
+            return group.every & ~only(group, number)
         return group.every & ~group.frame.possible(candidates.events[number]).same
 
     # -- states --------------------------------------------------------------------------------------------

@@ -118,8 +118,7 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
         return
     alone = TRUE if formula.some else FALSE
     for part in evaluation.tuples(formula, scope):
-        true, false = part.row
-        rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
+        rows = part.rows()
         for found_value in (alone,) if value == alone else (OPEN,) if value == OPEN else (-alone,):
             for chosen in part.scopes(rows[found_value]):
                 yield from because(evaluation, formula.body, chosen, found_value)
