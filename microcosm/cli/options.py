@@ -184,10 +184,6 @@ def common(
     """What every command takes beside what is its own."""
 
 
-def _keep_full(value: bool) -> None:
-    output.show_whole(value)
-
-
 def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
     return Option(
         *names, metavar=metavar, help=help, callback=keep, expose_value=False, rich_help_panel="Logs"
@@ -253,7 +249,10 @@ def readers_of_microcosms(
     full: Annotated[
         bool,
         Option(
-            "--full", callback=_keep_full, expose_value=False, help="Proofs whole, however long their chains."
+            "--full",
+            callback=output.show_whole,
+            expose_value=False,
+            help="Proofs whole, however long their chains.",
         ),
     ] = False,
 ) -> None:

@@ -304,18 +304,15 @@ def _holes(givens: Givens, shown: dict[str, None], process: dict[str, str]) -> d
         return {}
     wanted = set(process.values())
     chains: dict[str, list[tuple[int, str]]] = {}
-    for name, where, seq in zip(
-        givens.events.names, givens.events.processes, givens.events.seqs, strict=True
-    ):
+    table = givens.events
+    for name, where, seq in zip(table.names, table.processes, table.seqs, strict=True):
         if where in wanted:
             chains.setdefault(where, []).append((seq, name))
     found: dict[str, Missing] = {}
     for chain in chains.values():
         chain.sort()
         own = [clock.own for _, name in chain if (clock := givens.clocks.get(name)) is not None]
-        believed = own == sorted(
-            own
-        )  # where clocks contradict positions, the log has not said what is missing
+        believed = own == sorted(own)  # else, as clocks contradict positions, nobody knows what is missing
         hidden = lost = before = 0
         for seq, name in chain:
             lost += max(0, seq - before - 1) if believed and seq else 0

@@ -368,8 +368,7 @@ class Worlds:
 
         Cost: linear without `<>`, with `<>` exponential at worst.
         """
-        self._possibilities.stop = stop
-        return self._possibilities.world() is not None
+        return self.one(stop) is not None
 
     def one(self, stop: Stop | None = None) -> WitnessWorld | None:
         """Some world that fits; None where there is none. Raises `worlds.possible.Undecided`.

@@ -37,9 +37,7 @@ SHOWN, PROVED = 5, 1
 
 @dataclass(frozen=True)
 class Said:
-    """An atom in names: `left R right`, its value, and its derivation if it was asked for and there is
-    one.
-    """
+    """An atom in names: `left R right`, its value, and its derivation if it was asked for and exists."""
 
     left: str
     relation: str
@@ -152,9 +150,7 @@ class Answers:
         return map(self.answer, self.asked.questions.questions)
 
     def answer(self, question: Question) -> Answer:
-        """The answer to one question. Cost: a row operation a tuple but its last variable, and of witnesses
-        proofs.
-        """
+        """The answer to one question. Cost: a row operation a tuple but its last variable, and proofs."""
         formula = question.formula
         counts = {"true": 0, "false": 0, "open": 0}
         kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
@@ -184,9 +180,7 @@ class Answers:
     def _tally(
         self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
     ) -> bool:
-        """Count the tuples by their value, and keep the first of each; whether all that are open are truly
-        so.
-        """
+        """Count the tuples by their value, and keep the first of each; whether all open ones are truly so."""
         exact = True
         with gc_paused():
             counted = None if self._exact else tally(self.evaluation, formula, self._shown)

@@ -37,9 +37,7 @@ from microcosm.worlds.search import Stop
 
 @dataclass(frozen=True)
 class Found:
-    """What a pattern or a formula is true of, and, apart from it, what that is open of; and how many there
-    are.
-    """
+    """What a pattern or a formula is true of; apart from it what that is open of; and how many there are."""
 
     true: tuple[Witness, ...]
     open: tuple[Witness, ...]
@@ -140,9 +138,7 @@ def settle(
 
 
 def pair_questions(a: str, b: str) -> str:
-    """The questions of how two events are related, for `settle`: whether they are, and if so in which
-    direction.
-    """
+    """The questions of how two events are related, for `settle`: whether they are, and in which direction."""
     one, other = (f"[name = {quoted(event)}]" for event in (a, b))
     return f"never {one} || {other}\nnever {one} < {other}"
 

@@ -69,9 +69,7 @@ class Candidates:
 
 
 class Group:
-    """Some candidates of one pattern, with frames of their events. What is over it is numbered as
-    `members`.
-    """
+    """Some candidates of one pattern, with frames of their events. Rows over it are numbered as `members`."""
 
     def __init__(self, candidates: Candidates, members: list[int], judged: Judgements) -> None:
         self.candidates, self._judged = candidates, judged

@@ -80,9 +80,7 @@ def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | No
 def _keyed(
     one: Reference, other: Reference, candidates: Candidates
 ) -> dict[tuple[str, ...], list[int]] | None:
-    """The candidates of a reference by what its parameters share with the other one, in the order of their
-    names.
-    """
+    """The candidates of a reference by the parameters that it shares with the other one, in order of name."""
     names = [a.name for a in one.arguments if isinstance(a, Parameter)]
     if len(set(names)) < len(names):
         return None

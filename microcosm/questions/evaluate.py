@@ -49,9 +49,7 @@ from microcosm.worlds.search import Stop
 
 
 class Evaluation:
-    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Undefined` is raised
-    then.
-    """
+    """Values of formulas over one log. Where `stop`, asked now and then, says so, `Undefined` is raised."""
 
     def __init__(self, asked: AskedLog, stop: Stop | None = None) -> None:
         self.asked = asked
@@ -260,9 +258,7 @@ class Evaluation:
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
     def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
-        """For each value of an operand those of a group that have it; under the empty text all that have
-        any.
-        """
+        """For each value of an operand those of a group that have it; under the empty text all with any."""
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
             return known[1]

@@ -127,9 +127,7 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
 
 
 class Deriver:
-    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens
-    change.
-    """
+    """Derivations of offline judgements about pairs, from as few events as do. Valid for these givens."""
 
     def __init__(self, judged: Judgements, stop: Stop | None = None) -> None:
         self._judged, self._stop = judged, stop
@@ -206,9 +204,7 @@ def _undecided(asked: AskedLog, atom: Atom) -> bool:
 
 
 def _spelled_out(asked: AskedLog) -> Givens:
-    """The givens, with all that a complete log says: what it does not order must stay concurrent in each
-    part.
-    """
+    """The givens, with all that a complete log says: what it does not order stays concurrent in each part."""
     givens, judged = asked.givens, asked.judged
     if not judged.told:
         return givens

@@ -39,9 +39,7 @@ MANY = 512
 
 
 class Possible(NamedTuple):
-    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is
-    itself.
-    """
+    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is it."""
 
     before: int
     after: int
@@ -192,9 +190,7 @@ class Judgements:
 
 
 class _Rows:
-    """The place of each event, below 0 where anything is possible; for each place rows of what is
-    possible.
-    """
+    """The place of each event, below 0 where anything is possible; for each place rows of what may be."""
 
     def __init__(self, place: list[int], before: list[int], beside: list[int]) -> None:
         self.place, self.before, self.beside = place, before, beside

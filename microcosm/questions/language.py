@@ -31,9 +31,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of an event, or an attribute; of the event `variable`, or where it is None of the one at
-    hand.
-    """
+    """A column of an event, or an attribute; of the event `variable`, or (None) of the one at hand."""
 
     name: str
     variable: str | None = None

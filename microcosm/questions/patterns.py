@@ -109,9 +109,7 @@ def _by_text(
 def bindings(
     parameters: Sequence[str], bound: dict[str, Field], table: Columns
 ) -> Callable[[int, Groups], Values | None]:
-    """What the parameters of an event are, by its fields and what groups found; None where one has no
-    value.
-    """
+    """What the parameters of an event are, by its fields and what groups found; None where one has none."""
     if not parameters:
         return lambda number, groups: ()
     getters = [(name, getter(bound[name], table) if name in bound else None) for name in parameters]
@@ -406,9 +404,7 @@ def remaining(
 
 
 def joined(chain: Sequence[Interval]) -> list[Interval]:
-    """A chain with those that follow without a moment between them, by an event that ends one and begins
-    another, as one.
-    """
+    """A chain with those as one that follow without a moment between: one event ends one, begins another."""
     found: list[Interval] = []
     for one in chain:
         if found and found[-1].end == one.begin:

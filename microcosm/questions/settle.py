@@ -209,9 +209,7 @@ def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | 
 
 
 def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
-    """Where the log lost one end of a message: in words, what follows if it lies in that gap, and of which
-    process that is.
-    """
+    """Where the log lost one end of a message: in words, what follows if it lies in a gap, whose that is."""
     sent: dict[str, list[Any]] = {}
     received: dict[str, list[Any]] = {}
     for message in asked.givens.messages:

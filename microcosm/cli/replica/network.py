@@ -189,22 +189,10 @@ def compact(path: options.Journal) -> int:
 @contextmanager
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
-    from microcosm.replica.network.durable import Durable
-    from microcosm.replica.network.status import LettingGo
-    from microcosm.replica.network.write_ahead import STATE
+    from microcosm.replica.network.status import network_kept
 
     with opened(path) as replica:
-        store = NetworkStore(replica.store, lambda: replica.network)
-        durable = Durable.opened(
-            *(store, replica.name, replica.known_as, _refused),
-            snapshot=replica.noted(STATE),
-            recorded=replica.recorded,
-        )
-        durable.letting_go = LettingGo(replica)
-        incarnation = replica.known_as
-        if durable.process.incarnation != incarnation:
-            durable = durable.renewed(incarnation)
-        yield replica, durable
+        yield replica, network_kept(replica, NetworkStore(replica.store, lambda: replica.network), _refused)
 
 
 def _refused(letter: DeliveredMessage) -> None:

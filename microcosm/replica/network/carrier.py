@@ -28,7 +28,7 @@ from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip, Suspects
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import DeliveredMessage
-from microcosm.replica.network.status import LettingGo
+from microcosm.replica.network.status import network_kept
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.write_ahead import STATE, run_in_thread
@@ -117,19 +117,10 @@ class Carrier:
         """What the network remembers of the replica; as another incarnation if the replica is one."""
         replica = self.replica
         replica.sign()
-        name, incarnation = replica.name, replica.known_as
-        durable = Durable.opened(
-            *(self._network, name, incarnation, self._deliver),
-            snapshot=replica.noted(STATE),
-            recorded=replica.recorded,
-        )
-        durable.letting_go = LettingGo(replica)
-        if durable.process.incarnation != incarnation:
-            durable = durable.renewed(incarnation)
+        durable = network_kept(replica, self._network, self._deliver)
         if durable.process.evicted:
-            raise ReplicaError(
-                f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
-            )
+            said = f"{replica.name!r} was evicted by the others"
+            raise ReplicaError(f"{said}; `replica renew` starts afresh, to be added again")
         return durable
 
     def ride(self, carriage: Carriage) -> None:

@@ -9,16 +9,17 @@ incarnation, whose messages that were under way nobody sends any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, DeliveredMessage, Process
+from microcosm.replica.network.write_ahead import STATE
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import BUCKETS, Commits
+from microcosm.replica.store import BUCKETS, Commits, Store
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:
@@ -288,6 +289,19 @@ class LettingGo:
         before = found.get(name, {}).get("messages", [])
         found[name] = {"address": [member.host, member.port], "messages": [*before, *messages][-MOST:]}
         _write(self._replica, durable, found)
+
+
+def network_kept(replica: Replica, store: Store, deliver: Callable[[DeliveredMessage], None]) -> Durable:
+    """What a store remembers of the network of a replica; as another incarnation if the replica is one."""
+    durable = Durable.opened(
+        *(store, replica.name, replica.known_as, deliver),
+        snapshot=replica.noted(STATE),
+        recorded=replica.recorded,
+    )
+    durable.letting_go = LettingGo(replica)
+    if durable.process.incarnation != replica.known_as:
+        durable = durable.renewed(replica.known_as)
+    return durable
 
 
 def lost(replica: Replica) -> dict[str, list[str]]:
