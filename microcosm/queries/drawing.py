@@ -220,14 +220,18 @@ PROCESS_SOURCE, MESSAGE_SOURCE = "process ", "message "
 """How the source of what comes out of a log begins."""
 
 
-def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
-    """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
+def processes_by_source(givens: Givens) -> dict[str, str]:
+    """The process of the events whose order is given from `process P`. Cost: linear."""
     found: dict[str, str] = {}
     for fact in givens.external.values():
         if fact.relation is Relation.BEFORE and (fact.source or "").startswith(PROCESS_SOURCE):
-            process = str(fact.source).removeprefix(PROCESS_SOURCE)
-            found |= {fact.left: process, fact.right: process}
-    found |= dict.fromkeys(givens.internal, givens.name or "internal")
+            found[fact.left] = found[fact.right] = str(fact.source).removeprefix(PROCESS_SOURCE)
+    return found
+
+
+def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
+    """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
+    found = processes_by_source(givens) | dict.fromkeys(givens.internal, givens.name or "internal")
     found |= {message.event: message.process for message in givens.messages}
     found |= {event: clock.process for event, clock in givens.clocks.items()}
     if givens.events is not None:

@@ -224,7 +224,7 @@ class Answers:
             notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
         if value == OPEN and some and not self.asked.complete:
-            lost = ", ".join(f"{n} of {p}" for p, n in sorted(self.asked.missing.items())[:5])
+            lost = self.asked.lost()
             why = f"events are missing ({lost})" if lost else "it is not stated to be complete"
             notes.append(f"what the log lacks may have happened: {why}")
         return tuple(notes)

@@ -225,8 +225,7 @@ def pairs(asked: AskedLog, known: Known) -> Iterator[tuple[int, int]]:
 def _expect_complete(asked: AskedLog, known: Givens, place: Place) -> None:
     """Refuse `complete` where something speaks against it."""
     if asked.missing:
-        lost = ", ".join(f"{count} of {process}" for process, count in sorted(asked.missing.items())[:5])
-        raise asked.questions.fault(f"the log is not complete: events are missing ({lost})", place)
+        raise asked.questions.fault(f"the log is not complete: events are missing ({asked.lost()})", place)
     if (lack := lacking(known)) is not None:
         raise asked.questions.fault(f"the log is not complete: {lack}", place)
 

@@ -144,6 +144,10 @@ class AskedLog:
         """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
         return missing(self.columns)
 
+    def lost(self) -> str:
+        """Where the log lacks the events that it lacks, in words: of the first processes."""
+        return ", ".join(f"{count} of {process}" for process, count in sorted(self.missing.items())[:5])
+
     @cached_property
     def complete(self) -> bool:
         """Whether what is not in the log did not happen."""

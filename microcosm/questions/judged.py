@@ -330,6 +330,4 @@ def _orders_alone(givens: Givens) -> bool:
     """Whether nothing but `<` is given, and perhaps that the log is complete."""
     if givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings:
         return False
-    if givens.links is not None:
-        return True
-    return all(fact.relation is Relation.BEFORE for fact in givens.external.values())
+    return givens.orders_alone
