@@ -16,7 +16,7 @@ from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.replica.core import open_store
-from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.chain import can_sign
 from microcosm.replica.replica import Replica, level
 from microcosm.text.statement import unfit
@@ -199,7 +199,7 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    with closing(ReadOnlyStore(path)) as store:
+    with closing(Reader(path)) as store:
         yield Replica(store, rules=rulebook())
 
 

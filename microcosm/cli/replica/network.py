@@ -188,10 +188,11 @@ def compact(path: options.Journal) -> int:
 @contextmanager
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
-    from microcosm.replica.network.status import network_kept
+    from microcosm.replica.network import status
 
     with opened(path) as replica:
-        yield replica, network_kept(replica, NetworkStore(replica.store, lambda: replica.network), _refused)
+        store = NetworkStore(replica.store, lambda: replica.network)
+        yield replica, status.network_of(replica, store, _refused)
 
 
 def _refused(letter: DeliveredMessage) -> None:
