@@ -192,8 +192,8 @@ class Before:
         if told in (None, Relation.BEFORE):  # within a process its order tells, below
             return False
         s, r = self._execution.events[sending], self._execution.events[reception]
-        message = f"{r.id}: its clock has not seen {s.id}, the sending of {r.message}"
-        self._report.add("message-against-clock", message, file=r.file, line=r.line)
+        said = f"its clock has not seen {s.id}, the sending of {r.message}"
+        _add(self._report, "message-against-clock", r, said)
         return True
 
     def _break_cycles(self) -> None:
@@ -204,16 +204,14 @@ class Before:
         for sending, reception in self.pairs:
             if part[sending] == part[reception]:
                 s, r = self._execution.events[sending], self._execution.events[reception]
-                message = f"{r.id}: receives {r.message} before {s.id} sends it"
-                self._report.add("message-cycle", message, file=r.file, line=r.line)
+                _add(self._report, "message-cycle", r, f"receives {r.message} before {s.id} sends it")
             else:
                 kept.append((sending, reception))
         self.pairs = kept
         for before, after in self.links:
             if part[before] == part[after]:
-                entry = self._execution.events[after]
-                message = f"{entry.id}: is after {self._execution.events[before].id} and before it"
-                self._report.add("link-cycle", message, file=entry.file, line=entry.line)
+                one, other = self._execution.events[before], self._execution.events[after]
+                _add(self._report, "link-cycle", other, f"is after {one.id} and before it")
         self.links = [(a, b) for a, b in self.links if part[a] != part[b]]
 
     def _stamps(self) -> dict[int, Stamp]:
@@ -231,9 +229,8 @@ class Before:
                 continue
             late = stamp <= lamport[event] if isinstance(stamp, int) else stamp[1] < earliest[event]
             if late:
-                entry = entries[event]
-                message = f"{entry.id}: its stamp is no later than that of an event before it"
-                self._report.add("stamp-inversion", message, file=entry.file, line=entry.line)
+                said = "its stamp is no later than that of an event before it"
+                _add(self._report, "stamp-inversion", entries[event], said)
                 continue
             kept[event] = stamp
             if isinstance(stamp, int):

@@ -195,9 +195,6 @@ class ClockedLog:
             events=len(clocks),
             processes=len(self._known),
             messages=self._merges,
-            correspondences=0,
-            isolated=0,
-            outside=0,
             reported=dict(report.counts),
         )
 

@@ -377,7 +377,6 @@ class LogColumns:
             messages=len(self._sending),
             correspondences=len(links),
             isolated=len(isolated),
-            outside=0,
             reported=dict(report.counts),
             incomplete=(OF_SEVERAL.format(len(self.traces)),) if self._several else (),
         )

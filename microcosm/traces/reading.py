@@ -24,6 +24,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
+from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
@@ -83,27 +84,28 @@ def builtin() -> dict[str, Format]:
     )
     from microcosm.traces.formats.plain import json_logs, log, text_logs
     from microcosm.traces.formats.spans import chrome, tracing
+    from microcosm.traces.text.json_units import of_json
 
     found = (
         _Format("concuerror", concuerror.detects, concuerror.read),
         _Format("chrome", chrome.detects, chrome.read),
-        _Format("console", tracing.detects_console, tracing.read_console),
+        _Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
         _Format("csight", csight.detects, csight.read),
         _Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
         _Format("csight_channels", csight.detects_channels, csight.read_channels),
         _Format("dag", dag.detects, dag.read),
         _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
+        _Format("jaeger", of_json("traceID", "spanID"), tracing.read_jaeger),
         _Format("jepsen", histories.detects, histories.read),
         _Format("jsonl", jsonl.detects, jsonl.read),
         _Format("mpi", mpi.detects, mpi.read),
         _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
-        _Format("otlp", tracing.detects_otlp, tracing.read_otlp),
+        _Format("otlp", of_json("resourceSpans"), tracing.read_otlp),
         _Format("parquet", parquet.detects, parquet.read),
-        _Format("porcupine", histories.detects_porcupine, histories.read_porcupine),
+        _Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         _Format("shiviz", shiviz.detects, shiviz.read),
         _Format("tlc", tlc.detects, tlc.read),
-        _Format("zipkin", tracing.detects_zipkin, tracing.read_zipkin),
+        _Format("zipkin", of_json("traceId", "id"), tracing.read_zipkin),
         # Plain logs come behind all others, which know more of what they read.
         *(
             _Format(said.__name__, json_logs.detects(marks), partial(json_logs.read, said))
@@ -115,10 +117,10 @@ def builtin() -> dict[str, Format]:
                 (json_logs.logging, json_logs.is_logging),
             )
         ),
-        _Format("cri", text_logs.detects_cri, text_logs.read_cri),
-        _Format("klog", text_logs.detects_klog, text_logs.read_klog),
-        _Format("syslog", text_logs.detects_syslog, text_logs.read_syslog),
-        _Format("logfmt", text_logs.detects_logfmt, text_logs.read_logfmt),
+        _Format("cri", *text_logs.cri),
+        _Format("klog", *text_logs.klog),
+        _Format("syslog", *text_logs.syslog),
+        _Format("logfmt", *text_logs.logfmt),
         _Format("csv", text_logs.detects_csv, text_logs.read_csv),
         _Format(log.PATTERN, log.detects_pattern, log.read_pattern),
     )
@@ -276,19 +278,14 @@ def parts_of_logs(
     `alone[i]` are the events of file i read by itself; `together` reads some files as one log, for the names
     that a reader gives to messages hold within one reading. Cost: a reading of what may belong together.
     """
-    first = [*range(len(files))]
-
-    def join(one: int, other: int) -> None:
-        low, high = sorted((first[one], first[other]))
-        first[:] = [low if at == high else at for at in first]
-
     number = {file: at for at, file in enumerate(files)}
+    beside: list[list[int]] = [[] for _ in files]
     for run in _runs(alone):
         if len(run) > 1:
-            events = together([files[at] for at in run])
-            for one, other in _links(events):
-                join(number[one], number[other])
-    return [[at for at, one in enumerate(first) if one == low] for low in dict.fromkeys(first)]
+            for one, other in _links(together([files[at] for at in run])):
+                beside[number[one]].append(number[other])
+                beside[number[other]].append(number[one])
+    return sorted(map(sorted, components(range(len(files)), beside.__getitem__)))
 
 
 def _runs(alone: Sequence[Events]) -> list[list[int]]:

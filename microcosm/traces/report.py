@@ -190,11 +190,11 @@ class Extraction:
     givens: Givens
     events: int
     processes: int
-    messages: int
-    correspondences: int
-    isolated: int
-    outside: int
     reported: dict[str, int]
+    messages: int = 0
+    correspondences: int = 0
+    isolated: int = 0
+    outside: int = 0
     incomplete: tuple[str, ...] = ()
     """Why the log cannot be called complete, whatever its author says: a line each."""
 

@@ -105,10 +105,6 @@ class Contents(Generic[Content]):
         """The name of the next reception of a content."""
         return self._next(content, 2)
 
-    def count(self, content: Content, *, sent: bool) -> None:
-        """Count one more sending or reception, the name of which nobody wants to know."""
-        self._counted(content, 1 if sent else 2)
-
     def ambiguous(self, content: Content) -> bool:
         """Whether a content has just been found to be sent more than once and received; true once."""
         counts = self._counts[content]
@@ -130,14 +126,10 @@ class Contents(Generic[Content]):
         """All contents."""
         return iter(self._counts)
 
-    def _counted(self, content: Content, side: int) -> list[int]:
+    def _next(self, content: Content, side: int) -> str:
         counts = self._counts.get(content)
         if counts is None:
             counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
         counts[side] += 1
-        return counts
-
-    def _next(self, content: Content, side: int) -> str:
-        counts = self._counted(content, side)
         name = f"{self._prefix}{counts[0]}"
         return Counted(name if counts[side] == 1 else f"{name}.{counts[side]}")

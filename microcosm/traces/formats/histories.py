@@ -352,11 +352,6 @@ def shown(value: object) -> str:
 # -- Porcupine -----------------------------------------------------------------------------------------------
 
 
-def detects_porcupine(head: str, path: str) -> int:
-    """2 where the text begins as JSON and has the fields of Porcupine's operations."""
-    return 2 * (head.lstrip()[:1] in ("[", "{") and all(f'"{name}"' in head for name in ("Call", "Return")))
-
-
 def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """An event for each operation, client by client; of clients that do two at once each operation is one.
 

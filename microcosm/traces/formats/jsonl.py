@@ -251,6 +251,11 @@ def line_of(event: TraceEvent) -> str:
     >>> line_of(TraceEvent("p", 1, "send", "m1", to=("q",))).rstrip()
     '{"process": "p", "seq": 1, "kind": "send", "message": "m1", "to": ["q"]}'
     """
+    return json_text(record_stating(event)) + "\n"
+
+
+def record_stating(event: TraceEvent) -> dict[str, object]:
+    """An event as an object of this format, without what is not known."""
     record: dict[str, object] = {} if event.trace is None else {"trace": event.trace}
     record.update(process=event.process, seq=event.seq, kind=event.kind)
     optional = (
@@ -267,7 +272,7 @@ def line_of(event: TraceEvent) -> str:
         ("origin", event.origin),
     )
     record.update((name, value) for name, value in optional if value is not None)
-    return json_text(record) + "\n"
+    return record
 
 
 def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:

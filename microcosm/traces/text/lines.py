@@ -95,6 +95,10 @@ class Lines:
                 self._number += 1
                 yield self._number, line
 
+    def filled(self) -> Iterator[tuple[int, str]]:
+        """The numbered lines that are not blank."""
+        return ((number, text) for number, text in self if text and not text.isspace())
+
     def pieces(self) -> Iterator[str]:
         """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
         begun = b""
