@@ -239,7 +239,7 @@ class ClockRows:
         return [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
 
     def _elsewhere(self, clock: Clock, value: int, *, above: bool) -> int:
-        """The events of other processes that have seen less of the clock's own than a value, or all others."""
+        """The events of other processes that have seen less of a clock's own than a value, or all others."""
         row, process = 0, clock.process
         for other in self._together[clock.execution]:
             if other != process:
