@@ -107,6 +107,13 @@ class Givens:
         return not (self.externals or any(getattr(self, kind) for kind in kinds))
 
     @property
+    def orders_alone(self) -> bool:
+        """Whether every external correspondence is `<`. Cost: linear; none where they are kept in columns."""
+        return self.links is not None or all(
+            fact.relation is Relation.BEFORE for fact in self.external.values()
+        )
+
+    @property
     def beyond_worlds(self) -> bool:
         """Whether the rules may refute what a world allows: an ordering is known, or a log complete."""
         return bool(self.orderings or self.complete)
