@@ -54,10 +54,10 @@ def _beside_the_floor(spark: object, into: Path, folder: Path, events: int, roun
         file = spark_many.made(folder, name, events)
         times: dict[str, list[float]] = {"found": [], "floor": [], "job": []}
         for number in range(-1, rounds):  # the first warms up
-            floor, job, part = spark_many.measured(spark, file, into / f"{name}-{events}-{number}", name)
+            costs = spark_many.measured(spark, file, into / f"{name}-{events}-{number}", name)
             if number >= 0:
-                for subject, seconds in zip(times, (part, floor, job), strict=True):
-                    times[subject].append(seconds)
+                for subject, of in times.items():
+                    of.append(costs[subject][0])
         middle = {subject: median(of) for subject, of in times.items()}
         found += [
             Line(

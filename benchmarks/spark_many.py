@@ -2,16 +2,19 @@
 
     python -m benchmarks.spark_many --events 200000
 
-*floor* groups the rows by trace and sorts them, and writes nothing. *job* is all of `spark extract`; *found*
+*floor* groups the rows by trace and sorts them, and writes nothing; *written* writes them as Parquet too,
+five columns of an event where a job writes its edges and frontiers. *job* is all of `spark extract`; *found*
 are its stages that do the same and find and write edges and frontiers. *together*: the rows of a trace follow
 each other in the log; *mixed*: they never do, and a trace is in what each of eight tasks reads. With
 `--gathered` Spark gathers them wherever they lie, as it does those that are spread too widely. Seconds are of
-the processor, Java and workers; the first round is dearer, as Java warms up.
+the processor, Java and workers, and by the clock in brackets; the first round is dearer, as Java warms up.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -62,21 +65,35 @@ def made(folder: Path, name: str, events: int) -> Path:
     return file
 
 
-def measured(spark: Any, file: Path, out: Path, name: str) -> tuple[float, float, float]:
-    """Seconds of the floor, of the whole job, and of its stages that do what the floor does and more."""
-    with (
-        patch.object(job, "Output", _Costing),
-        patch.object(
-            pieces,
-            "LARGEST",
-            1 << 10 if name == "mixed" else 8 << 20,  # one row group, or all of them
-        ),
-    ):
-        rows = spark.read.parquet(str(file)).repartition("trace").sortWithinPartitions("trace", "seq")
-        floor = costing(lambda: rows.write.format("noop").mode("overwrite").save())
-        _Costing.costs = {}
-        whole = costing(lambda: job.extract(spark, [str(file)], str(out)))
-        return floor, whole, sum(_Costing.costs.get(stage, 0) for stage in ("found", "shuffled"))
+class _ByRowGroups(job._Job):
+    """A job in which each row group of the log is read by a task of its own."""
+
+    def _read(self, inputs: pieces.Inputs) -> output.Staged:
+        with patch.object(pieces, "LARGEST", 1 << 10):
+            return super()._read(inputs)
+
+
+def measured(spark: Any, file: Path, out: Path, name: str) -> dict[str, tuple[float, float]]:
+    """Seconds of the two floors, of the whole job, and of its stages that do what the floors do and more."""
+
+    def both(run: Callable[[], object]) -> tuple[float, float]:
+        begin = time.monotonic()
+        return costing(run), time.monotonic() - begin
+
+    rows = spark.read.parquet(str(file)).repartition("trace").sortWithinPartitions("trace", "seq")
+    found = {
+        "floor": both(lambda: rows.write.format("noop").mode("overwrite").save()),
+        "written": both(lambda: rows.write.mode("overwrite").parquet(f"{out}-floor")),
+    }
+    reading = _ByRowGroups if name == "mixed" else job._Job
+    with patch.object(job, "Output", _Costing), patch.object(job, "_Job", reading):
+        _Costing.costs, made = {}, []
+        found["job"] = both(lambda: made.append(job.extract(spark, [str(file)], str(out))))
+    stages = ("found", "shuffled")
+    costs, seconds = (
+        sum(some.get(stage, 0) for stage in stages) for some in (_Costing.costs, made[0].stages)
+    )
+    return {**found, "found": (costs, seconds)}
 
 
 def main() -> None:
@@ -93,9 +110,12 @@ def main() -> None:
         files = {name: made(folder, name, asked.events) for name in ("together", "mixed")}
         for number in range(asked.rounds):
             for name, file in files.items():
-                floor, whole, found = measured(spark, file, folder / f"{name}-{number}", name)
-                print(f"{asked.events:,} events, {name}: floor {floor:.1f} s, job {whole:.1f} s", flush=True)
-                print(f"  found {found:.1f} s: {floor / found:.2f} of the speed of the floor")
+                found = measured(spark, file, folder / f"{name}-{number}", name)
+                told = ", ".join(f"{what} {cost:.2f} s [{by:.2f}]" for what, (cost, by) in found.items())
+                ours = found["found"][0]
+                floor, written = (found[what][0] / ours for what in ("floor", "written"))
+                print(f"{asked.events:,} events, {name}: {told}", flush=True)
+                print(f"  {floor:.2f} of the speed of the floor, {written:.2f} of that which is written")
                 print("  seconds:", {stage: round(cost, 1) for stage, cost in _Costing.costs.items()})
 
 

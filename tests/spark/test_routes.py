@@ -70,9 +70,8 @@ def test_each_trace_is_done_once_or_told_to_be_apart(
     every = [row for path in events.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
     done: list[str | None] = apart.to_pylist()
     for run in runs:
-        batches = routes.in_order(run, ["at", "trace"])
-        schema = pa.schema([EVENTS.field("at"), EVENTS.field("trace")])
-        found = pa.Table.from_batches(batches, schema).to_pylist()
+        batches = routes.rows_of(run, ["at", "trace"])
+        found = [row for batch in batches for row in batch.to_pylist()]
         changes = [
             row["trace"] for at, row in enumerate(found) if not at or found[at - 1]["trace"] != row["trace"]
         ]

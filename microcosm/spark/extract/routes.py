@@ -1,9 +1,9 @@
 """Which task does which trace: in slices or whole, and whole ones gathered without Spark where that can be.
 
-A shuffle takes rows into Java and back to Python, in packets, and they are put in order twice: what finds
-edges took 1.2 to 1.6 s with it instead of 0.8 to 1.1 (6·10⁵ events, benchmarks.spark_many). Logs mostly have
-the events of a trace together, or near each other: then a task reads the files in which they were staged,
-and has whole traces. Those of other traces, or of which more is asked than what was staged, Spark gathers.
+A shuffle takes rows into Java and back to Python, in packets of columns; their order is made where those of a
+trace meet. Logs mostly have the events of a trace together, or near each other: then a task reads the files
+in which they were staged, has whole traces, and does without (benchmarks.spark_many tells of both). Those of
+other traces, or of which more is asked than what was staged, Spark gathers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.spark.io import inputs, reading, staging
-from microcosm.spark.io.events import id_of
+from microcosm.spark.io.events import id_of, in_full
 from microcosm.spark.io.inputs import Piece
-from microcosm.spark.io.packets import gathered, merged, packed, spread, together
+from microcosm.spark.io.packets import gathered, joined, packed, spread, together, unpacked
 from microcosm.spark.io.sink import Kernel
 from microcosm.spark.session import worker_memory
 
@@ -46,7 +46,8 @@ TOGETHER = 250_000
 """So many events, more or less, are for one task."""
 
 
-KEY = ("trace", "at")
+WORDS = ("trace", "process", "kind", "file")
+"""Columns of few values, which go as dictionaries: to read, shuffle and sort rows then takes half as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def by_trace(
         runs, apart = where
         files = [[Piece(path, number=at) for path in [*run.own, *run.more]] for at, run in enumerate(runs)]
         work = inputs.work(
-            output.spark, files, lambda some: kernel(in_order(runs[next(some).number], columns))
+            output.spark, files, lambda some: kernel(rows_of(runs[next(some).number], columns))
         )
         made["found"] = output.tables("found", tables, *work)
         if not len(apart):
@@ -94,8 +95,8 @@ def by_trace(
     if marked is not None:
         work = marked.select(*columns), send
     else:
-        work = inputs.over(output.spark, read / "events", columns, send)
-    packets = gathered(work, parts, lambda some: kernel(merged(some, KEY)))
+        work = inputs.over(output.spark, read / "events", columns, send, WORDS)
+    packets = gathered(work, parts, lambda some: kernel(in_order(unpacked(some))), keyed=False)
     made["shuffled"] = output.tables("shuffled", tables, *packets)
     return made
 
@@ -109,7 +110,7 @@ def sent(
         own = pc.invert(pc.is_in(trace, sliced)) if apart is None else pc.is_in(trace, apart)
         rows = batch.filter(own)
         if rows.num_rows:
-            yield packed(rows, spread(rows.column("trace"), parts), KEY)
+            yield packed(rows, spread(rows.column("trace"), parts))
 
 
 def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[FileRun], pa.Array] | None:
@@ -168,29 +169,37 @@ def _starts(rows: Sequence[int]) -> list[int]:
     return found
 
 
-def in_order(run: FileRun, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of the traces of a run, those of a trace together and in the order of `at`.
+def rows_of(run: FileRun, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of the traces of a run, as `in_order` has them.
 
     Memory: its own files, and their traces in the others.
     """
 
     def rows(path: str) -> pa.Table:
-        return pq.read_table(path, columns=[*columns], partitioning=None).select([*columns])
+        with pq.ParquetFile(path, read_dictionary=WORDS) as table:
+            return table.read(columns=[*columns], use_threads=False).select([*columns])
 
     table = pa.concat_tables(map(rows, run.own))
     if len(run.without):
         table = table.filter(pc.invert(pc.is_in(table.column("trace"), run.without)))
     if run.more:
-        own = table.column("trace").unique()
+        own = in_full(table.column("trace").unique())
         more = (every.filter(pc.is_in(every.column("trace"), own)) for every in map(rows, run.more))
         table = pa.concat_tables([table, *more])
-    trace = table.column("trace").combine_chunks().dictionary_encode()
-    code = pc.fill_null(trace.indices, -1).to_numpy(zero_copy_only=False)
+    return in_order(iter(table.to_batches()))
+
+
+def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows with those of a trace together and in the order of `at`, as one batch; none of none."""
+    some = [batch for batch in batches if batch.num_rows]
+    if not some:
+        return
+    table = joined(some)
+    trace = table.column("trace").dictionary_encode()
+    code = pc.fill_null(trace.indices, -1).to_numpy()
     at = table.column("at").to_numpy()
     again = len(np.flatnonzero(np.diff(code))) >= max(1, len(np.unique(code)))
-    if again or (np.diff(at) < 0).any():
-        table = table.take(pa.array(np.lexsort((at, code))))
-    return iter(table.combine_chunks().to_batches())
+    yield table.take(pa.array(np.lexsort((at, code)))) if again or (np.diff(at) < 0).any() else table
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:

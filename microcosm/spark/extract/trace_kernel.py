@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microcosm.spark.io import events as rows
-from microcosm.spark.io.events import in_traces, report_rows
+from microcosm.spark.io.events import in_full, in_traces, report_rows
 from microcosm.traces.covering import covering
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.report import Irregularity, Report
@@ -82,6 +82,7 @@ def _found(
     table: pa.Table, several: bool, token: str | None, complete: bool
 ) -> Iterator[tuple[str, rows.Row]]:
     """What is found of one trace; to the code for it an event's line is its row, which is told in the end."""
+    table = pa.table({name: in_full(one_array(table.column(name))) for name in table.column_names})
     files, lines, places = (table.column(name).to_pylist() for name in ("file", "line", "at"))
     at = table.schema.get_field_index("line")
     table = table.set_column(at, "line", pa.array(range(1, 1 + table.num_rows)))
@@ -278,7 +279,18 @@ class PlainEvents:
 
     def column(self, name: str, events: Any) -> pa.Array:
         """What a column has of some events."""
-        return one_array(self._table.column(name)).take(pa.array(self._at[events]))
+        return in_full(one_array(self._table.column(name)).take(pa.array(self._at[events])))
+
+    def kinds(self) -> Any:
+        """By event the place of its kind among `MESSAGE_KINDS`, or -1."""
+        words = one_array(self._table.column("kind")).dictionary_encode()
+        places = pc.fill_null(pc.index_in(words.dictionary, pa.array(MESSAGE_KINDS)), -1)
+        return places.to_numpy()[words.indices.to_numpy()][self._at]
+
+    def named_messages(self) -> Any:
+        """Which events name a message."""
+        named = pc.is_valid(one_array(self._table.column("message")))
+        return named.to_numpy(zero_copy_only=False)[self._at]
 
     def has(self, name: str) -> bool:
         """Whether there is a column of this name."""
@@ -327,9 +339,8 @@ def bounds(table: pa.Table) -> Any:
     """Where traces begin in a table, and at last its length."""
     if not table.num_rows:
         return np.zeros(1, dtype=np.int64)
-    trace = pc.fill_null(one_array(table.column("trace")), "\0none")
-    changes = pc.not_equal(trace[1:], trace[:-1]) if len(trace) > 1 else pa.array([], pa.bool_())
-    ends = np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1
+    codes = one_array(table.column("trace")).dictionary_encode().indices
+    ends = np.flatnonzero(np.diff(pc.fill_null(codes, -1).to_numpy())) + 1
     return np.concatenate(([0], ends, [table.num_rows]))
 
 
@@ -363,14 +374,11 @@ def messages(events: PlainEvents) -> Messages:
     Each is sent by one event and received by the processes that it was meant for, or not at all.
     Cost: some sorting of the ends of messages.
     """
-    kinds = pc.fill_null(pc.index_in(events.column("kind", slice(None)), pa.array(MESSAGE_KINDS)), -1)
-    kind = kinds.to_numpy(zero_copy_only=False)
-    named = events.column("message", slice(None))
-    has = pc.is_valid(named).to_numpy(zero_copy_only=False)
+    kind, has = events.kinds(), events.named_messages()
     meets = (kind >= 0) & has
     events.refuse(np.flatnonzero((kind >= 0) & ~has))
     ends = np.flatnonzero(meets)
-    words = named.take(pa.array(ends)).dictionary_encode()
+    words = events.column("message", ends).dictionary_encode()
     width = max(1, len(words.dictionary))
     kind = kind[ends]
     level = kind % _HALF

@@ -111,7 +111,7 @@ def put_in_order(
         return in_order(batches, several, columns)
 
     tables = {"chains": columns, "ends": LASTS}
-    return output.tables(stage, tables, *gathered(work, parts, order))
+    return output.tables(stage, tables, *gathered(work, parts, order, keyed=True))
 
 
 def read_ends(folder: Path) -> list[LastEvent]:
@@ -394,4 +394,4 @@ def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Map
                     yield kind, some
 
     tables = {"pairs": PAIR, "odd": ODD_ROWS}
-    return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match))
+    return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match, keyed=False))

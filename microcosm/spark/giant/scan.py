@@ -408,7 +408,7 @@ def scanned_by_tasks(
 
     work = inputs.over(output.spark, folder, FOUR, slice_)
     done = f"bases-{name}"
-    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel))
+    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel, keyed=False))
     bases = str(output.staged(done) / "bases")
     circular = output.spark.read.schema(_CYCLIC).parquet(str(output.staged(done) / "cyclic"))
 

@@ -213,6 +213,11 @@ def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
     return pc.coalesce(pc.binary_join_element_wise(trace, name, "/"), name)
 
 
+def in_full(column: pa.Array) -> pa.Array:
+    """A column with its values in the place of a dictionary of them."""
+    return column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+
+
 def id_of(several: bool) -> Column:
     """The name of an event as a column of a table of Spark's."""
     from pyspark.sql import functions as F

@@ -401,13 +401,15 @@ def over(
     folder: Path,
     columns: Sequence[str],
     kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[Made]],
+    words: Sequence[str] = (),
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
     """As `work`, of the tasks over the files of a folder.
 
-    `kernel` is given the columns of some row groups, and called once in each task.
+    `kernel` is given the columns of some row groups, `words` as dictionaries, and called once in each task.
     """
     names = list(columns)
-    return work(spark, [[piece] for piece in row_groups(folder)], lambda some: kernel(_read(some, names)))
+    tasks = [[piece] for piece in row_groups(folder)]
+    return work(spark, tasks, lambda some: kernel(_read(some, names, words)))
 
 
 def row_groups(folder: Path) -> list[Piece]:
@@ -425,9 +427,9 @@ def first() -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
-def _read(asked: Iterable[Piece], columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _read(asked: Iterable[Piece], columns: list[str], words: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for piece in asked:
-        with pq.ParquetFile(piece.path) as table:
+        with pq.ParquetFile(piece.path, read_dictionary=words) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(_BATCH, row_groups=groups, columns=columns):
                 yield batch.select(columns)

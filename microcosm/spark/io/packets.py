@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Batches = Iterator[pa.RecordBatch]
 
 ROWS = 1 << 12
-"""Rows of a packet, at most. Measured: a packet costs as much as some 100 rows to make and to open."""
+"""Rows of a packet that has a key, at most: a packet costs as much as some 100 rows to make and to open."""
 
 TASK = 1 << 18
 """So many rows of a task are put into packets together, that each part has many of them."""
@@ -46,8 +46,8 @@ Key = tuple[str, str]
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Some batches, not all of them empty, as one."""
-    [found] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    """Some batches, not all of them empty, as one; dictionaries may differ."""
+    [found] = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
     return found
 
 
@@ -68,15 +68,17 @@ def together(batches: Batches) -> Batches:
 def packed(rows: pa.RecordBatch, part: Any, key: Key | None = None) -> pa.RecordBatch:
     """Packets of the rows of each part, in the order in which they stand, given the part of each row.
 
-    With a `key` rows are put into the order of it, and each packet has that of its first row.
+    A part has one packet. With a `key` rows are put into the order of it, and each packet, of some `ROWS`,
+    has that of its first row.
     """
     order = np.argsort(part, kind="stable") if key is None else _order(rows, key, part)
     rows, part = rows.take(pa.array(order)), part[order]
     begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
+    most = len(part) if key is None else ROWS
     cuts = [
-        (at, min(at + ROWS, end))
+        (at, min(at + most, end))
         for begin, end in zip(begins, [*begins[1:], len(part)], strict=True)
-        for at in range(begin, end, ROWS)
+        for at in range(begin, end, most)
     ]
     firsts = pa.array([begin for begin, _ in cuts], pa.int64())
     keys = [pa.nulls(len(cuts), kind) for kind in (pa.string(), pa.int64())]
@@ -101,6 +103,14 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def _written(rows: pa.RecordBatch) -> bytes:
+    columns = [
+        # of a dictionary that other packets use too, what is used here
+        each.cast(each.type.value_type).dictionary_encode()
+        if isinstance(each, pa.DictionaryArray) and len(each.dictionary) > len(each)
+        else each
+        for each in rows.columns
+    ]
+    rows = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_WRITTEN) as writer:
         writer.write_batch(rows)
@@ -155,13 +165,16 @@ def gathered(
     work: tuple[DataFrame | None, Callable[[Batches], Batches]],
     parts: int,
     kernel: Callable[[Batches], Iterator[Made]],
+    *,
+    keyed: bool,
 ) -> tuple[DataFrame | None, Callable[[Batches], Iterator[Made]]]:
-    """A table of the packets that tasks make, and the kernel, which has those of each part in the order of
-    their keys. No table: the one task is so small that this process does all (`inputs.work`)."""
+    """A table of the packets that tasks make, and the kernel, which has those of each part: in the order of
+    their keys where they are `keyed`. No table: the one task is so small that this process does all
+    (`inputs.work`)."""
     table, run = work
     if table is not None:
         made = map_in_arrow(table, run, _PACKET).repartitionById(parts, "part")
-        return made.sortWithinPartitions("text", "number"), kernel
+        return made.sortWithinPartitions("text", "number") if keyed else made, kernel
 
     def here(batches: Batches) -> Iterator[Made]:
         packets = pa.Table.from_batches(run(batches), _SCHEMA)
@@ -179,9 +192,12 @@ def spread(texts: pa.Array, parts: int) -> Any:
     >>> bool((first[[1, 2, 0]] == second).all())
     True
     """
-    texts = _texts(texts)
     if parts == 1:
         return np.zeros(len(texts), dtype=np.int64)
+    if isinstance(texts, pa.DictionaryArray):
+        of = spread(pa.concat_arrays([texts.dictionary, pa.nulls(1, pa.string())]), parts)
+        return of[pc.fill_null(texts.indices, len(of) - 1).to_numpy()]
+    texts = _texts(texts)
     _, ends, content = texts.buffers()
     bounds = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     first, last = int(bounds[0]), int(bounds[-1])

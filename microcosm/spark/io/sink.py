@@ -35,6 +35,13 @@ WHOLE = "_SUCCESS"
 LARGE = 128 << 20
 """A file ends after so many bytes."""
 
+_WORDS = 1 << 16
+"""Bytes of different values after which a column is written without a dictionary.
+
+Names of events differ from row to row: with a megabyte, as is usual, writing edges takes 1.15 times as long,
+and they are 1.3 times as large.
+"""
+
 _GROUP = 8 << 20
 """Bytes of columns that are written together, before they are compressed."""
 
@@ -170,7 +177,9 @@ class _Writing:
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = (self._folder / f"part-{uuid4().hex}.parquet").open("wb")
-            self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+            self._writer = pq.ParquetWriter(
+                self._file, self._schema, compression="zstd", dictionary_pagesize_limit=_WORDS
+            )
         self._writer.write_table(table)
         self._rows += table.num_rows
         for name, column in zip(table.schema.names, table.columns, strict=True):
