@@ -53,6 +53,9 @@ def test_closure_and_links_together_are_a_search_over_all(seed: int) -> None:
             for b in rng.sample(range(SIZE), 8):
                 led = pending.before(a, b)
                 assert (led or closure.before(a, b)) is (b in futures[a])
+                met = any(v == a or closure.before(v, a) for _, v in pending.links)
+                met |= any(u == b or closure.before(b, u) for u, _ in pending.links)
+                assert pending.apart(a, b) is not met
 
 
 def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,10 +86,12 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
     rng.shuffle(chain)
     rows = Rows(120, chain[:40])
     rows.saturate()
-    waited = []
+    waited, beside = [], 0
     for number, (a, b) in enumerate(chain[40:], 41):
+        waiting = rows._pending and len(rows._pending)
         rows.add(a, b)
         waited.append(rows.all_rows(forwards=False) is None)
+        beside += waiting is not None and rows._pending is not None and len(rows._pending) == waiting
         fresh, v = Rows(120, chain[:number]), rng.randrange(120)
         assert (rows.past(v), rows.future(v)) == (fresh.past(v), fresh.future(v))
         if number % 10 == 0:
@@ -94,6 +99,7 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
     assert sum(waited[:30]) < sum(waited[-30:])
     assert not waited[0]
     assert any(waited)
+    assert beside, "none was put into the rows while others waited"
 
 
 @pytest.mark.parametrize("seed", range(6))
