@@ -36,13 +36,18 @@ def explaining(name: str) -> Iterator[None]:
     """What keeps the file `name` from being opened or read, as one `TextError`."""
     try:
         yield
-    except IsADirectoryError:
-        raise TextError("is a directory, not a file", file=name) from None
-    except FileNotFoundError:
-        raise TextError("no such file", file=name, hint="Check the path; `-` reads standard input.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TextError(f"cannot be read: {reason}", file=name) from None
+        raise unreadable(name, error) from None
+
+
+def unreadable(name: str, error: OSError | ValueError) -> TextError:
+    """What keeps the file `name` from being opened or read, in words."""
+    if isinstance(error, IsADirectoryError):
+        return TextError("is a directory, not a file", file=name)
+    if isinstance(error, FileNotFoundError):
+        return TextError("no such file", file=name, hint="Check the path; `-` reads standard input.")
+    reason = getattr(error, "strerror", None) or str(error)
+    return TextError(f"cannot be read: {reason}", file=name)
 
 
 def read_bytes(path: AnyPath) -> bytes:

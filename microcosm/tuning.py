@@ -74,6 +74,9 @@ BITS_LISTED = 16
 """So few members of a row are listed at once, also for those who may want the first only. Benchmark:
 `closure`."""
 
+BITS_NARROW = 128
+"""Rows of so few bits are listed downwards where no order is asked for. Benchmark: `online-table`."""
+
 GMP_WANTED = os.environ.get("MICROCOSM_GMP") != "off"
 """Whether GMP is used where gmpy2 is installed. Benchmark: `online-table`."""
 
@@ -193,10 +196,6 @@ ANSWERS_KEPT = 1 << 18
 ROWS_HEAVY = 64
 """Where rows lack so many times n · log n pairs, what one gains within itself is read off the others; that
 takes 20,000 events of 1,000 processes (4 s; 81 s without). Benchmark: `online-table`."""
-
-LOOKS_FOR_A_ROW = 8
-"""A look at what an event leads to costs so many looks at whether an event leads to any of some. Benchmark:
-`online-table`."""
 
 FOLLOWED = 64
 """A set of so many related events is followed through a relation event by event, a larger one is not.

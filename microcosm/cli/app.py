@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from microcosm import tuning
 from microcosm.cli import exits, options, output
-from microcosm.cli.parsing import COMPLAINT, SETTINGS, VARIABLE, answered, as_written, complaint
+from microcosm.cli.parsing import ASKED, COMPLAINT, SETTINGS, VARIABLE, answered, as_written, complaint
 from microcosm.errors import DISTRIBUTION
 from microcosm.files import other_project
 
@@ -134,7 +134,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, COMPLAINT):
             raise
         except Exception as error:
-            return exits.failure(error, " ".join(filter(None, (NAME, ctx.invoked_subcommand))))
+            return exits.failure(error, ctx.meta[ASKED])
 
 
 def loaded(name: str) -> Any:

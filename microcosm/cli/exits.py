@@ -35,6 +35,11 @@ class UsageError(MicrocosmError):
     """The command line asks for what this program does not do; exit 2."""
 
 
+def holding(holds: bool) -> int:
+    """The code of what holds, or does not."""
+    return HOLDS if holds else REFUTED
+
+
 EXPECTED = (MicrocosmError, OSError)
 """What goes wrong with one file of several; the others are still answered."""
 

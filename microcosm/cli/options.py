@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from microcosm.cli import exits, output
 
@@ -21,53 +22,49 @@ WHAT = (
     ".mc text, its JSON form, or a log of any format (several files, a folder: one log); - is standard input."
 )
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", help=f"What to read: {WHAT}")]
-File = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {WHAT}")]
+Files = Annotated[list[str], Argument(metavar="FILE", help=f"What to read: {WHAT}")]
+File = Annotated[str, Argument(metavar="FILE", help=f"What to read: {WHAT}")]
 Pair = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="FILE... A B",
         help=f"What to read: {WHAT} Then two events: a name as it is (no quotes needed), FILE:LINE of a log, "
         "or /regex/ that one event matches. Also as one word: 'A < B'.",
     ),
 ]
-First = Annotated[str, typer.Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]
-Second = Annotated[str, typer.Argument(metavar="B", help="Another event.")]
+First = Annotated[str, Argument(metavar="A", help="An event, its name as it is (no quotes needed).")]
+Second = Annotated[str, Argument(metavar="B", help="Another event.")]
 Traces = Annotated[
     list[str],
-    typer.Argument(metavar="TRACE", help="Logs of executions, or folders of them; - is standard input."),
+    Argument(metavar="TRACE", help="Logs of executions, or folders of them; - is standard input."),
 ]
-Journal = Annotated[str, typer.Argument(metavar="PATH", help="The journal of a replica.")]
+Journal = Annotated[str, Argument(metavar="PATH", help="The journal of a replica.")]
 Strict = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--strict",
         help="Refuse a <> on a pair that < orders (condition 4 of Worlds of Events), and an odd log.",
     ),
 ]
-MustExist = Annotated[
-    bool, typer.Option("--must-exist", help="An event that nothing names is an error (exit 4).")
-]
+MustExist = Annotated[bool, Option("--must-exist", help="An event that nothing names is an error (exit 4).")]
 Out = Annotated[
     str | None,
-    typer.Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),
+    Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),
 ]
 Limit = Annotated[
     float | None,
-    typer.Option(
-        "--limit", metavar="SECONDS", min=0, help="Stop searching after so long; exit 3 if undecided."
-    ),
+    Option("--limit", metavar="SECONDS", min=0, help="Stop searching after so long; exit 3 if undecided."),
 ]
 
 
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="F", help="The format, where the log does not tell.")
+    str | None, Option("--format", metavar="F", help="The format, where the log does not tell.")
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
+    Option("--pattern", metavar="REGEX", help="Records of a text log: groups event, host and clock."),
 ]
-StrictLog = Annotated[bool, typer.Option("--strict", help="An irregularity of the log is an error.")]
+StrictLog = Annotated[bool, Option("--strict", help="An irregularity of the log is an error.")]
 
 
 def natural(option: str, text: str, least: int = 0, most: int = 10**9) -> int:
@@ -157,7 +154,7 @@ def _keep_rules(value: str | None) -> None:
 def common(
     quiet: Annotated[
         bool,
-        typer.Option(
+        Option(
             "-q",
             "--quiet",
             callback=output.hush,
@@ -167,7 +164,7 @@ def common(
     ] = False,
     json: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--json",
             callback=output.answer_machines,
             expose_value=False,
@@ -176,8 +173,7 @@ def common(
     ] = False,
     rules: Annotated[
         str | None,
-        typer.Option(
-            "--rules",
+        Option(
             metavar="DIR",
             callback=_keep_rules,
             expose_value=False,
@@ -193,7 +189,7 @@ def _keep_full(value: bool) -> None:
 
 
 def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
-    return typer.Option(
+    return Option(
         *names, metavar=metavar, help=help, callback=keep, expose_value=False, rich_help_panel="Logs"
     )
 
@@ -256,7 +252,7 @@ def readers_of_microcosms(
     ] = None,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full", callback=_keep_full, expose_value=False, help="Proofs whole, however long their chains."
         ),
     ] = False,

@@ -78,9 +78,10 @@ def say_all(lines: Iterable[str], wrote: Callable[[int], None] | None = None) ->
 
 
 def write_lines(stream: TextIO, lines: Iterable[str], wrote: Callable[[int], None] | None = None) -> None:
-    """Lines to a stream, nothing but a batch of them being held at a time."""
-    rest = iter(lines)
-    while batch := list(islice(rest, _BATCH)):
+    """Lines to a stream, the first at once, of the others nothing but a batch being held at a time."""
+    rest, many = iter(lines), 1
+    while batch := list(islice(rest, many)):
+        many = _BATCH
         stream.write("\n".join(batch) + "\n")
         if wrote is not None:
             wrote(len(batch))
@@ -173,12 +174,16 @@ def for_machines() -> bool:
     return _machine
 
 
-def answer(fields: Mapping[str, object], *lines: str) -> None:
-    """The answer: an object of `fields` for machines, `lines` for people."""
+Fields = Mapping[str, object]
+
+
+def answer(fields: Fields | Callable[[], Fields], lines: str | Iterable[str], code: int = 0) -> int:
+    """The answer: an object of `fields` for machines, or `lines` for people, made when wanted; the code."""
     if _machine:
-        emit(fields)
+        emit(fields() if callable(fields) else fields)
     else:
-        say(*lines)
+        say_all((lines,) if isinstance(lines, str) else lines)
+    return code
 
 
 def hush(quiet: bool) -> None:
@@ -249,9 +254,8 @@ def plain(text: str, stream: TextIO) -> str:
     return text if can_show("…", stream) else text.replace("…", "...")
 
 
-def printable(text: str) -> str:
-    """`text` with escapes for what a terminal would not show, or would obey."""
-    return errors.printable(text)
+printable = errors.printable
+"""Text with escapes for what a terminal would not show, or would obey."""
 
 
 def counted(number: int, what: str) -> str:

@@ -75,8 +75,21 @@ class AsNumber:
         raise misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx, param)
 
 
+ASKED = f"{__name__}.asked"
+"""In the `meta` that all contexts of a command line share: the words of the command, as far as it is read."""
+
+
+class Named(typer.Context):
+    """A context that says which command it is of to the contexts around it; the innermost comes last."""
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self.meta[ASKED] = self.command_path
+
+
 def as_written(command: Any) -> None:
     """Let a command, and those of a group, take what is typed as their parameters are written."""
+    command.context_class = Named
     for parameter in command.get_params(typer.Context(command, **SETTINGS)):
         if hasattr(parameter, "_runtime_param"):
             kind = parameter.type_descriptor.annotation

@@ -13,6 +13,10 @@ from microcosm.cli.exits import InconsistentGivens, UsageError
 from microcosm.errors import Contradiction
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
+from microcosm.logic.rulebook import read_rules
+from microcosm.state import opening
+from microcosm.state.microcosm import Microcosm
+from microcosm.state.opening import signs_of_gaps
 from microcosm.text.names import NAME, quote
 from microcosm.text.statement import STRING, unquote
 from microcosm.tuning import kept
@@ -20,7 +24,6 @@ from microcosm.tuning import kept
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
-    from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.traces.event import TraceEvent
     from microcosm.traces.report import Extraction, Irregularity, Report
@@ -39,8 +42,6 @@ _QUESTION = rf"\s*{_EVENT}\s*({_SIGN})\s*{_EVENT}\s*"
 
 def rulebook() -> RuleBook:
     """The rules of `--rules`, or the shipped ones."""
-    from microcosm.logic.rulebook import read_rules
-
     return read_rules(options.rules())
 
 
@@ -49,8 +50,6 @@ def sources(paths: Sequence[str]) -> list[Source]:
 
     Raises `UsageError` for a format that there is not; what cannot be read says so when it is.
     """
-    from microcosm.state import opening
-
     standard_input_once(paths)
     how = options.of_logs()
     known_format(how.get("format"))
@@ -111,8 +110,6 @@ _whole = [False]
 
 def note_gaps(found: Extraction, report: Report) -> None:
     """Remember of a log that was read whether anything speaks against its being complete."""
-    from microcosm.state.opening import signs_of_gaps
-
     _whole[0] = not signs_of_gaps(found, report)
 
 
@@ -141,8 +138,6 @@ def extraction_of(
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
     """The microcosm of `givens`; raises `InconsistentGivens` where they contradict each other."""
-    from microcosm.state.microcosm import Microcosm
-
     try:
         return Microcosm(givens, strict=strict, rules=rules)
     except Contradiction as error:

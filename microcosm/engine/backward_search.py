@@ -86,6 +86,10 @@ class BackwardSearch:
         """Whether the pair surely does not hold, by what is before both. Cost: two rows, or some look-ups."""
         return self._reach.surely_vain(a, b)
 
+    def nothing(self) -> bool:
+        """Whether surely no pair holds at all. Cost: some row operations a rule."""
+        return self._reach.nothing()
+
     def vain(self, b: int) -> int:
         """Events that were found not to hold with b. Cost: a bit test a set."""
         return self._reach.vain(b)

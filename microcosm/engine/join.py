@@ -16,7 +16,7 @@ from typing import Protocol
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
 from microcosm.engine.relations import RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits, lowest
+from microcosm.order.bits import bits, lister, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
@@ -238,10 +238,10 @@ class Join:
         far = self._scope.domain
         for _, source, _ in self._ones:
             far &= self._scope.subset(source)
-        found = []
+        found, each = [], lister(len(targets))
         for a, target in enumerate(targets):
             got = 0
-            for e in bits(rows(a) & far) if target else ():
+            for e in each(rows(a) & far) if target else ():
                 got |= outward[e] & target
                 if got == target:
                     break

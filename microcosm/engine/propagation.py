@@ -2,16 +2,13 @@
 
 Every recursive rule says `P(a, b) <- bound(a, b), Q(b, e), P(a, e)`, so that the row of a gains along Q what
 it holds itself (*within* the row), or `P(a, b) <- bound(a, b), Q(a, e), P(e, b)`, so that it gains what the
-rows of other events hold (*between* rows). Where Q is an order, neither asks all the thousands of later
-events: within a row the last of them stand for those before them, and between rows what all later events
-hold is gathered link by link.
+rows of other events hold (*between* rows). Where Q is an order, the latter do not ask all the thousands of
+later events: what these hold is gathered link by link.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, reduce
-from operator import or_
 from typing import NamedTuple
 
 from microcosm import tuning
@@ -19,7 +16,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Pointwise, RelationScope
 from microcosm.engine.relations import RowRelation, Union, all_rows, joined
 from microcosm.logic.rule import Pred
-from microcosm.order.bits import bits, lowest, transposed
+from microcosm.order.bits import bits, lister, transposed
 from microcosm.order.order import Closure
 
 
@@ -33,65 +30,15 @@ class TableRule(NamedTuple):
     reads: tuple[PairLiteral, ...]
 
 
-class PassingStep:
-    """What the Q of a rule leads over: an order, read as it is (`forwards`) or turned, or other relations.
-
-    Cost: none before its rows are asked for, then those of what it leads over.
-    """
-
-    def __init__(self, relations: list[tuple[RowRelation, bool]], width: int) -> None:
-        (relation, self.forwards), *_ = relations
-        self.closure = relation if isinstance(relation, Closure) else None
-        self._relations, self._width = relations, width
-
-    @cached_property
-    def over(self) -> list[int]:
-        """For each b every e with Q(b, e)."""
-        return self._rows(along=True)
-
-    @cached_property
-    def _onto(self) -> list[int]:
-        """For each e every b with Q(b, e)."""
-        return self._rows(along=False)
-
-    def _rows(self, along: bool) -> list[int]:
-        width = self._width
-        return joined(width, [all_rows(r, width, along is forwards) for r, forwards in self._relations])
-
-    @cached_property
-    def _ends(self) -> tuple[int, int]:
-        """Sets that contain every b, and every e, with Q(b, e)."""
-        ends = [r.support()[:: 1 if forwards else -1] for r, forwards in self._relations]
-        sources, targets = (reduce(or_, sets) for sets in zip(*ends, strict=True))
-        return sources, targets
-
-    def reached(self, fresh: int, lacking: int) -> int:
-        """Some of what of `lacking` the rule concludes from `fresh`: what the last ones of it lead to.
-
-        Cost: a row operation for every `LOOKS_FOR_A_ROW` events of `lacking`.
-        """
-        sources, targets = self._ends
-        fresh &= targets
-        lacking &= sources
-        onto, found = self._onto, 0
-        for _ in range(lacking.bit_count() // tuning.LOOKS_FOR_A_ROW):
-            if not fresh or not lacking:
-                break
-            e = fresh.bit_length() - 1 if self.forwards else lowest(fresh)
-            fresh ^= 1 << e
-            led = onto[e]
-            if self.closure is not None:
-                fresh &= ~led
-            found |= led & lacking
-            lacking &= ~led
-        return found
+Link = tuple[RowRelation, bool]
+"""What the Q of a rule leads over: a relation, read as it is (True) or turned round."""
 
 
 class PassingRules(NamedTuple):
     """The recursive rules of a predicate, all with one bound, by what they read: P(a, e), or P(e, b)."""
 
-    within: list[PassingStep]
-    between: list[PassingStep]
+    within: list[Link]
+    between: list[Link]
     bound: Pointwise
 
 
@@ -100,7 +47,7 @@ def rules_of(recursive: Iterable[TableRule], scope: RelationScope) -> PassingRul
 
     Cost: linear in the rules.
     """
-    within, between = list[tuple[RowRelation, bool]](), list[tuple[RowRelation, bool]]()
+    within, between = list[Link](), list[Link]()
     bounds = set[Pointwise]()
     for rule in recursive:
         if rule.rest is None or len(rule.reads) != 1 or rule.reads[0].source.kind == "any":
@@ -118,17 +65,7 @@ def rules_of(recursive: Iterable[TableRule], scope: RelationScope) -> PassingRul
         links += parts(scope.relation(link.source), link.left in (LEFT, RIGHT))
     if len(bounds) != 1:
         return None
-    width = scope.domain.bit_length()
-    steps = _steps(between, width)
-    # Of a rule and its mirror image the steps are the same.
-    return PassingRules(steps if within == between else _steps(within, width), steps, *bounds)
-
-
-def _steps(links: list[tuple[RowRelation, bool]], width: int) -> list[PassingStep]:
-    """A step for each order among some relations, and one for all others."""
-    loose = [link for link in links if not isinstance(link[0], Closure)]
-    orders = [[link] for link in links if isinstance(link[0], Closure)]
-    return [PassingStep(relations, width) for relations in (*orders, loose) if relations]
+    return PassingRules(within, between, *bounds)
 
 
 class Sweep:
@@ -148,22 +85,20 @@ class Sweep:
         self._rows = rows
         self._lacking = lacking
         self._gained = gained
-        self._within = rules.within
+        orders, loose = _apart(rules.between)
+        rows.extend([0] * (max([closure.order.size for closure, _ in orders], default=0) - len(rows)))
+        self._tours = [closure.tour(len(rows)).along(forwards) for closure, forwards in orders]
+        self._beside = _rows_over(loose, len(rows))
         # Of each event all that any rule leads it to within a row.
-        self._following = joined(len(rows), [step.over for step in rules.within])
-        self._between = [step for step in rules.between if step.closure is None]
-        self._tours = []
-        for step in rules.between:
-            if step.closure is not None:
-                rows.extend([0] * (step.closure.order.size - len(rows)))
-                self._tours.append(step.closure.tour(len(rows)).along(step.forwards))
+        self._following = _rows_over(rules.within, len(rows))
+        self._each = lister(len(rows))
         self._met: set[int] = set()  # whose rows were gone through once
 
     def run(self) -> None:
         """To the least fixpoint.
 
-        Cost of a sweep: a row operation a link, and for each row that lacks something one for each last
-        event that it holds, or for each event that it lacks, whichever are fewer. Few sweeps are common.
+        Cost of a sweep: a row operation a link, and for each row that lacks something one for each event
+        that it lacks. Few sweeps are common.
         """
         while self._lacking and self._sweep():
             pass
@@ -194,16 +129,15 @@ class Sweep:
             if a in lacking and (gained := gathered & lacking[a]):
                 gains[a] |= gained
                 self._put(a, gained)
-        for step in self._between:
-            for a in tuple(lacking):
-                gained = 0
-                for e in bits(step.over[a]):
-                    gained |= rows[e] & lacking[a]
-                    if gained == lacking[a]:
-                        break
-                if gained:
-                    gains[a] |= gained
-                    self._put(a, gained)
+        for a in tuple(lacking):
+            gained = 0
+            for e in bits(self._beside[a]):
+                gained |= rows[e] & lacking[a]
+                if gained == lacking[a]:
+                    break
+            if gained:
+                gains[a] |= gained
+                self._put(a, gained)
         if not any(gains):
             return False
         for a, mirror in enumerate(transposed(gains)):
@@ -226,22 +160,23 @@ class Sweep:
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
         row, lacking, gained = self._rows[a], self._lacking[a], self._gained
-        fresh = row if a not in self._met else 0
-        self._met.add(a)
         left = lacking ^ (lacking & gathered)
-        rows = self._rows
-        for step in self._between:
-            for e in bits(step.over[a]) if left else ():
-                left ^= left & rows[e]
-                if not left:
-                    break
+        rows, each, following = self._rows, self._each, self._following
+        for e in each(self._beside[a]) if left else ():
+            left ^= left & rows[e]
+            if not left:
+                break
         found = lacking ^ left
-        fresh |= found
-        while found or (fresh and left):
+        fresh = found or a not in self._met
+        self._met.add(a)
+        while fresh:
             row |= found
             if found and gained is not None:
                 gained(a, found)
-            found = self._reached(fresh, left, row) if left else 0
+            found = 0
+            for b in each(left):
+                if following[b] & row:
+                    found |= 1 << b
             left ^= found
             fresh = found
         if left == lacking:
@@ -252,19 +187,6 @@ class Sweep:
         else:
             del self._lacking[a]
         return True
-
-    def _reached(self, fresh: int, left: int, row: int) -> int:
-        """What of `left` the rules within a row conclude from it, where only `fresh` of it is new."""
-        found = 0
-        if left.bit_count() >= tuning.LOOKS_FOR_A_ROW:
-            for step in self._within:
-                found |= step.reached(fresh, left ^ found)
-            left ^= found
-        following = self._following
-        for b in bits(left):
-            if following[b] & row:
-                found |= 1 << b
-        return found
 
     def _put(self, a: int, row: int) -> None:
         self._rows[a] |= row
@@ -297,24 +219,22 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
     inside = scope.domain
     for one in none.ones:
         inside &= scope.subset(one.source) if one.positive else ~scope.subset(one.source)
-    near = list(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
-    if not any(isinstance(relation, Closure) for relation, _ in near):
+    orders, loose = _apart(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
+    if not orders:
         return None
-    orders = [(relation, forwards) for relation, forwards in near if isinstance(relation, Closure)]
     width = scope.domain.bit_length()
     beyond = all_rows(scope.relation(ends[RIGHT].source), width, ends[RIGHT].left == middle)
     if inside != scope.domain:
         beyond = [row if inside >> e & 1 else 0 for e, row in enumerate(beyond)]
     beyond = beyond + [0] * (max(order.order.size for order, _ in orders) - width)
     found = joined(len(beyond), [_along(order, beyond, forwards) for order, forwards in orders])
-    loose = [link for link in near if not isinstance(link[0], Closure)]
-    beside = joined(width, [all_rows(r, width, forwards) for r, forwards in loose])
+    beside = _rows_over(loose, width)
 
     def solved(targets: list[int]) -> list[int]:
-        gains = []
+        gains, each = [], lister(width)
         for target, row, seen in zip(targets, found, beside, strict=False):
             left = target ^ (target & row)
-            for e in bits(seen) if left else ():
+            for e in each(seen) if left else ():
                 left ^= left & beyond[e]
                 if not left:
                     break
@@ -324,11 +244,22 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
     return solved
 
 
-def parts(relation: RowRelation, forwards: bool) -> list[tuple[RowRelation, bool]]:
+def parts(relation: RowRelation, forwards: bool) -> list[Link]:
     """A union as its members, each with the direction in which it is read. Cost: linear in the members."""
     if isinstance(relation, Union):
         return [part for member, way in relation.parts for part in parts(member, way is forwards)]
     return [(relation, forwards)]
+
+
+def _apart(links: list[Link]) -> tuple[list[tuple[Closure, bool]], list[Link]]:
+    """The orders among some links, and the others."""
+    orders = [(closure, forwards) for closure, forwards in links if isinstance(closure, Closure)]
+    return orders, [link for link in links if not isinstance(link[0], Closure)]
+
+
+def _rows_over(links: list[Link], width: int) -> list[int]:
+    """For each position all that some links lead it to. Cost: a row operation a position and link."""
+    return joined(width, [all_rows(relation, width, forwards) for relation, forwards in links])
 
 
 def _along(closure: Closure, values: list[int], forwards: bool) -> list[int]:

@@ -63,10 +63,15 @@ class Reachability:
         if len(self._leads) > tuning.LEADS_KEPT:
             self.forget()
         left, right = self._lead(a), self._lead(b)
-        if left is None or right is None or not all(r.barred(a, b, left, right) for r in self._base):
+        if left is None or right is None or not all(r.barred(left, right, (a, b)) for r in self._base):
             return 0
         self._vain.append((left, right))
         return left
+
+    def nothing(self) -> bool:
+        """Whether surely no pair at all holds. Cost: as `hopeless`, of all events."""
+        domain = self._scope.domain
+        return all(rule.barred(domain, domain) for rule in self._base)
 
     def surely_vain(self, a: int, b: int) -> bool:
         """Whether an event that barred other goals says that no goal that these ends lead to holds.
@@ -143,7 +148,7 @@ class Reachability:
         """Where a and b lead to, or more, and which rules without recursion may conclude something there."""
         linked = (self.linked(a), self.linked(b)) if self._bounded else (None, None)
         left, right = (self._scope.domain if found is None else found for found in linked)
-        return left, right, [at for at, rule in enumerate(self._base) if not rule.barred(a, b, left, right)]
+        return left, right, [at for at, rule in enumerate(self._base) if not rule.barred(left, right, (a, b))]
 
     def before(self, event: int) -> int:
         """Every event that leads to one along orders alone, and itself."""
@@ -227,20 +232,25 @@ class _Base:
                 return common
         for none, own, _ in self._nones:
             relations = [(self._scope.relation(p.source), before is (p.left == own)) for p in none.pairs]
-            if all(_has(relation, order, straight) for relation, straight in relations):
-                met = common & domain
-                for one in none.ones:
-                    met = _masked(met, subset(one.source), one.positive)
-                if met:
-                    return met
+            has = all(_has(relation, order, straight) for relation, straight in relations)
+            if has and (met := self._allowed(none, common & domain)):
+                return met
         return 0
 
-    def barred(self, a: int, b: int, left: int, right: int) -> bool:
-        """Whether the rule surely concludes no pair of `left` and `right`, to which a and b belong.
+    def _allowed(self, none: Body, events: int) -> int:
+        """Those of some events that may make a pattern true, by its premises about one event."""
+        for one in none.ones:
+            events = _masked(events, self._scope.subset(one.source), one.positive)
+        return events
 
-        `right` is always the same for one b.
+    def barred(self, left: int, right: int, goal: tuple[int, int] | None = None) -> bool:
+        """Whether the rule surely concludes no pair of `left` and `right`.
+
+        To these the ends of a goal belong, and what bars it is tried first; `right` is always the same for
+        one right end. Without a goal any events are tried.
         """
-        if any(not left & ~served for served in self._served.get(b, ())):
+        served = self._served.setdefault(goal[1], []) if goal else []
+        if any(not left & ~one for one in served):
             return True
         if any(0 in self._scope.relation(p.source).support() for p in self._body.pairs if p.positive):
             return True
@@ -253,12 +263,19 @@ class _Base:
             return True
         if any(not self._between(middle, ends) for middle in self._middles):
             return True
-        return any(
-            self._met_by_all(none, own, join.solve({LEFT: a, RIGHT: b}, self._scope.domain), ends, b)
-            for none, own, join in self._nones
-        )
+        domain = self._scope.domain
+        for none, own, join in self._nones:
+            if goal is None:
+                found = self._allowed(none, domain)
+            else:
+                found = join.solve(dict(zip((LEFT, RIGHT), goal, strict=True)), domain)
+            if self._met_by_all(none, own, found, ends, served):
+                return True
+        return False
 
-    def _met_by_all(self, none: Body, own: int, found: int, ends: dict[int, int], b: int) -> bool:
+    def _met_by_all(
+        self, none: Body, own: int, found: int, ends: dict[int, int], remembered: list[int]
+    ) -> bool:
         """Whether of every pair of the ends some event of `found` makes the pattern true, which must not be.
 
         A few events of `found` are tried, far from each other. Each leaves over the left ends that it does
@@ -272,7 +289,7 @@ class _Base:
             for p in none.pairs:
                 served[p.left if p.right == own else p.right] &= self._towards(p, own, event)
             if not ends[RIGHT] & ~served[RIGHT] and served[LEFT] != -1:
-                self._served.setdefault(b, []).append(served[LEFT])
+                remembered.append(served[LEFT])
             halves = [
                 half
                 for left, right in left_over

@@ -145,6 +145,9 @@ class Table:
             if search.surely_vain(a, b):
                 return False
             events = self.tables.scope.domain.bit_length()
+            if search.searches == 1 and search.nothing():  # looked at when a second search is due
+                self._settled.append([0] * events)
+                return False
             limit = self._worth(events)
             if search.searches <= events or limit is inf:
                 answer = search.decide(a, b, limit - search.steps)

@@ -13,7 +13,15 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from microcosm.tuning import BITS_KEPT, BITS_LISTED, BITS_WIDE, GMP_WANTED, LISTED_WITHOUT_GMP, TURNED_AS_TEXT
+from microcosm.tuning import (
+    BITS_KEPT,
+    BITS_LISTED,
+    BITS_NARROW,
+    BITS_WIDE,
+    GMP_WANTED,
+    LISTED_WITHOUT_GMP,
+    TURNED_AS_TEXT,
+)
 
 _MEMBERS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _MARK = bytes.maketrans(b"01", b"\0\1")
@@ -88,6 +96,24 @@ def _from_above(row: int) -> list[int]:
         found.append(at)
         row ^= 1 << at
     return found
+
+
+def lister(width: int) -> Callable[[int], Iterable[int]]:
+    """How to list the members of rows of so many bits for whoever minds no order and may not need them all.
+
+    Cost: a function that takes half the time of `bits` for the first few members of a narrow row.
+
+    >>> list(lister(6)(0b101001))
+    [5, 3, 0]
+    """
+    return bits if width > BITS_NARROW else _falling
+
+
+def _falling(row: int) -> Iterator[int]:
+    while row:
+        at = row.bit_length() - 1
+        yield at
+        row ^= 1 << at
 
 
 def lowest(row: int) -> int:

@@ -74,8 +74,11 @@ class Labels:
         number, other, one, two = chain[a], chain[b], index[a], index[b]
         if number == other:
             return BEFORE if one < two else AFTER if two < one else None
-        if one < self._vector[b] >> number * FIELD & COMPONENT:
+        ascending = self.cover.ascending  # then the lower position alone may be before the other
+        if not (ascending and b < a) and one < self._vector[b] >> number * FIELD & COMPONENT:
             return BEFORE
+        if ascending and a < b:
+            return None
         return AFTER if two < self._vector[a] >> other * FIELD & COMPONENT else None
 
     def past(self, b: int) -> int:

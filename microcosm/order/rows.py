@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import count
+from operator import le
 
 from microcosm import tuning
 from microcosm.givens.relation import Relation
@@ -47,6 +49,7 @@ class Rows:
         self._successors, self._predecessors = edge_sets(size, edges)
         self._order = cycle_or_order(size, self._successors, self._predecessors)
         self._past: list[int] | None = None
+        self._rising = False  # whether each position is known to come after its past: then one test will do
         self._future: list[int] | None = None
         self._doubt: LateEvents | None = None
         self._pending: Pending | None = None
@@ -66,21 +69,21 @@ class Rows:
         return self._pending is not None and self._pending.before(a, b)
 
     def ordered(self, a: int, b: int) -> Relation | None:
-        past = self._past
-        if past is None:
-            return BEFORE if self.before(a, b) else AFTER if self.before(b, a) else None
-        if self._pending is not None:  # where neither is before the other, rows are likely to be asked for
+        past, rising = self._past, self._rising
+        if past is None or self._pending is not None:  # rows of both are likely to be asked for soon
             return BEFORE if self.past(b) >> a & 1 else AFTER if self.past(a) >> b & 1 else None
+        if b < a and rising:
+            return AFTER if past[a] >> b & 1 else None
         if past[b] >> a & 1:
             return BEFORE
-        return AFTER if past[a] >> b & 1 else None
+        return None if rising else AFTER if past[a] >> b & 1 else None
 
     def past(self, b: int) -> int:
         if self._past is None:
             row = self._search(0, b, self._predecessors)
             if row is not None:
                 return row
-            self._past = self._close(self._causal_order(), self._predecessors)
+            self._past = self._closed_past()
             self._found[0].clear()
         if self._pending is None:
             return self._past[b]
@@ -135,9 +138,15 @@ class Rows:
         """Compute every row of both directions now. Cost: O((n + edges) · n / 64)."""
         self._take_in()
         if self._past is None:
-            self._past = self._close(self._causal_order(), self._predecessors)
+            self._past = self._closed_past()
         if self._future is None or self._doubt is not None:
             self._settle()
+
+    def _closed_past(self) -> list[int]:
+        """All rows of the past."""
+        rows = self._close(self._causal_order(), self._predecessors)
+        self._rising = all(map(le, map(int.bit_length, rows), count()))
+        return rows
 
     def _settle(self) -> None:
         """Compute all rows of the future."""
@@ -167,12 +176,13 @@ class Rows:
         if b in self._successors[a]:
             return
         if self._past is None and self.size <= self.SATURATE:
-            self._past = self._close(self._causal_order(), self._predecessors)
+            self._past = self._closed_past()
         if self._past is not None and not self._past[b] >> a & 1:
             if self._waits(a, b):
                 self._wait(a, b)
             else:
                 self._link(a, b)
+        self._rising = self._rising and a < b
         self._successors[a].add(b)
         self._predecessors[b].add(a)
         self._since.append((a, b))
@@ -413,6 +423,7 @@ class Rows:
         fresh = Rows(self.size, self.edges())
         fresh.saturate()
         assert self._past is None or [self.past(v) for v in range(self.size)] == fresh._past
+        assert fresh._rising or not self._rising
         assert self._future is None or [self.future(v) for v in range(self.size)] == fresh._future
         found = self._found[1] if self._pending is None else self._waiting
         for remembered, theirs in ((self._found[0], fresh._past), (found, fresh._future)):

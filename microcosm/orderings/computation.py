@@ -52,8 +52,8 @@ class Computation:
 
     def next(self, event: int) -> int:
         """The event after this one on its peer, or -1. Cost: constant."""
-        chain, at = self.chains[self.peer[event]], self.index[event] + 1
-        return chain[at] if at < len(chain) else -1
+        after = event + 1
+        return after if after < len(self.index) and self.index[after] else -1
 
     def successors(self, event: int) -> list[int]:
         """The next event of the peer and, of a send, its receptions: what generates the causal order.
@@ -223,7 +223,7 @@ def sort(
     waiting = predecessors(computation, extra, beyond)
     order: list[int] = []
     message, send, receptions_of = computation.message, computation.send, computation.receptions
-    following = _following(computation)
+    index = [*computation.index, 0]
     ready = [node for node in range(count + beyond - 1, -1, -1) if not waiting[node]]
     nothing: tuple[int, ...] = ()
     placed = 0
@@ -237,8 +237,8 @@ def sort(
                     waiting[target] -= 1
                     if not waiting[target]:
                         ready.append(target)
-            target = following[node]
-            if target >= 0:
+            target = node + 1
+            if index[target]:
                 waiting[target] -= 1
                 if not waiting[target]:
                     ready.append(target)
@@ -247,11 +247,3 @@ def sort(
             if not waiting[target]:
                 ready.append(target)
     return (order if placed == count + beyond else None), waiting
-
-
-def _following(computation: Computation) -> list[int]:
-    following = [-1] * len(computation)
-    for chain in computation.chains:
-        for at in range(1, len(chain)):
-            following[chain[at - 1]] = chain[at]
-    return following

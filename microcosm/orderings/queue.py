@@ -104,13 +104,7 @@ class DerivedOrder:
         m = of.message[event]
         p = of.peer[event]
         later = self._later[after] or [0] * len(of.chains)
-        if of.send[m] != event:
-            later = later.copy()
-            later[p] = self._from_end[event]
-            self._later[event] = later
-            self._finish(event)
-            return True
-        if of.receptions[m]:
+        if of.send[m] == event and of.receptions[m]:
             found = self._received(event, m, later)
             if found is None:
                 return False
@@ -119,14 +113,10 @@ class DerivedOrder:
             later = later.copy()
         later[p] = self._from_end[event]
         self._later[event] = later
-        self._finish(event)
-        return True
-
-    def _finish(self, event: int) -> None:
         self._done[event] = 1
         self.blocked.pop(event, None)
-        if event in self._awaited:
-            self._waiting += self._awaited.pop(event)
+        self._waiting += self._awaited.pop(event, ())
+        return True
 
     def _received(self, event: int, m: int, later: list[int]) -> list[int] | None:
         """What is ⊲-after the send of a received message; None, and a wake-up, if not known yet."""

@@ -7,7 +7,7 @@ before they send, or before a receiver may act: MF and Cykas.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container
+from collections.abc import Callable, Container
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
@@ -64,7 +64,7 @@ class RST(Receiving[MatrixStamped]):
         return self._clock
 
     def _on_stamped(self, sender: int, packet: MatrixStamped) -> str | None:
-        matrix = packet.matrix
+        matrix = packet.vectors
         if len(matrix) != self.size or any(len(row) != self.size for row in matrix):
             return UNSOUND
         if self.me not in packet.to or any(j >= self.size for j in packet.to):
@@ -74,13 +74,13 @@ class RST(Receiving[MatrixStamped]):
 
     def _is_next(self, packet: MatrixStamped) -> bool:
         self.operations += self.size
-        return all(row[self.me] <= done for row, done in zip(packet.matrix, self._delivered, strict=True))
+        return all(row[self.me] <= done for row, done in zip(packet.vectors, self._delivered, strict=True))
 
     def _accept(self, sender: int, packet: MatrixStamped) -> None:
         self._delivered[sender] += 1
         self.operations += self.size**2
-        self._sent = [tuple(map(max, a, b)) for a, b in zip(self._sent, packet.matrix, strict=True)]
-        counted = self._raised(packet.matrix[sender], packet.to)
+        self._sent = [tuple(map(max, a, b)) for a, b in zip(self._sent, packet.vectors, strict=True)]
+        counted = self._raised(packet.vectors[sender], packet.to)
         self._sent[sender] = tuple(map(max, self._sent[sender], counted))
         self._deliver(Delivery(sender, packet.payload, packet))
 
@@ -226,16 +226,18 @@ class Newtop(FixedGroup):
         self._held: list[tuple[int, int, Any, LamportClocked]] = []
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
+        self._announce(lambda j, clock: LamportClocked(clock, *((0, payload) if j in to else (1,))))
+        self._wanted = self.clock
+        return self.clock
+
+    def _announce(self, packet: Callable[[int, int], LamportClocked]) -> None:
+        """Send everybody what is made for each process of the next clock."""
         self.clock += 1
         self._announced = self.clock
         for j in range(self.size):
             if j != self.me:
                 self.operations += 1
-                self._emit(
-                    j, LamportClocked(self.clock, 0, payload) if j in to else LamportClocked(self.clock, 1)
-                )
-        self._wanted = self.clock
-        return self.clock
+                self._emit(j, packet(j, self.clock))
 
     def _on_clocked(self, sender: int, packet: LamportClocked) -> str | None:
         self.operations += 1
@@ -267,12 +269,7 @@ class Newtop(FixedGroup):
         Cost: a null to each other process, and what can be delivered then.
         """
         if self._announced < self._wanted:
-            self.clock += 1
-            self._announced = self.clock
-            for j in range(self.size):
-                if j != self.me:
-                    self.operations += 1
-                    self._emit(j, LamportClocked(self.clock, 2))
+            self._announce(lambda _, clock: LamportClocked(clock, 2))
             self._deliver_up_to()
 
     def idle(self) -> bool:
@@ -321,13 +318,12 @@ class MF(Machine):
 
     def _on_plain(self, sender: int, packet: Serial) -> str | None:
         self.operations += 1
-        if packet.mid <= self._delivered.get(sender, 0):
-            self._emit(sender, Ack(packet.mid))
-            return DUPLICATE
-        self._delivered[sender] = packet.mid
-        self._deliver(Delivery(sender, packet.payload, packet))
+        fresh = packet.mid > self._delivered.get(sender, 0)
+        if fresh:
+            self._delivered[sender] = packet.mid
+            self._deliver(Delivery(sender, packet.payload, packet))
         self._emit(sender, Ack(packet.mid))
-        return None
+        return None if fresh else DUPLICATE
 
     def _on_ack(self, sender: int, ack: Ack) -> str | None:
         self.operations += 1
@@ -358,10 +354,7 @@ class MF(Machine):
     def unsent(self) -> int:
         return len(self._queue)
 
-    HANDLERS: ClassVar[dict[type, str]] = {
-        Serial: "_on_plain",
-        Ack: "_on_ack",
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Serial: "_on_plain", Ack: "_on_ack"}
 
 
 class Cykas(Machine):

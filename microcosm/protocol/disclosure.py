@@ -157,7 +157,7 @@ class Disclosure:
     def _column(self, packet: Packet) -> Counts:
         """How many messages of each process to this one happened before the packet's message."""
         if isinstance(packet, MatrixStamped):
-            return tuple(row[self._machine.me] for row in packet.matrix)
+            return tuple(row[self._machine.me] for row in packet.vectors)
         assert isinstance(packet, Vectored)
         assert isinstance(self._machine, Monitored)
         return packet.vectors[self._machine.monitors.index(self._machine.me)]

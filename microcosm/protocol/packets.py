@@ -10,9 +10,8 @@ raises nothing: what is no packet of this version is None, with the reason count
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 LARGEST = 2**63 - 1
 """Ids and clocks are 64-bit."""
@@ -38,12 +37,11 @@ def _addressed(to: object) -> bool:
     return type(to) is tuple and bool(to) and naturals(to) and len(set(to)) == len(to)
 
 
-class PacketShape:
-    """What packets have in common."""
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """What packets of all shapes have in common."""
 
-    __slots__ = ()
-
-    integers = 0
+    integers: ClassVar[int] = 0
     """How many integers it carries about causality."""
 
     def sound(self) -> bool:
@@ -52,7 +50,7 @@ class PacketShape:
 
 
 @dataclass(frozen=True, slots=True)
-class HybridMessage(PacketShape):
+class HybridMessage(Packet):
     """Hybrid protocols: message `mid`, its predecessor to the same receiver, whether a permit follows."""
 
     mid: int
@@ -94,7 +92,7 @@ class Dependent(HybridMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class _Identified(PacketShape):
+class _Identified(Packet):
     mid: int
 
     integers = 1
@@ -121,46 +119,26 @@ class Serial(_Identified):
 
 
 @dataclass(frozen=True, slots=True)
-class Secret(PacketShape):
+class Secret(_Identified):
     """Cykas: a message; an eager one puts its receiver into secret mode until a `YouCanTell`."""
 
-    mid: int
     eager: bool
     payload: Any = None
 
-    integers = 1
-
     def sound(self) -> bool:
-        return natural(self.mid, 1) and type(self.eager) is bool
+        return _Identified.sound(self) and type(self.eager) is bool
 
 
 @dataclass(frozen=True, slots=True)
-class YouCanTell(PacketShape):
+class YouCanTell(Packet):
     """Cykas: one secret is none any more. It carries no id: counting it twice is an error nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixStamped(PacketShape):
-    """Raynal, Schiper, Toueg: the sender's matrix before this message; `to` are all receivers."""
-
-    matrix: tuple[Counts, ...]
-    to: tuple[int, ...]
-    payload: Any = None
-
-    @property
-    def integers(self) -> int:  # type: ignore[override]
-        return sum(map(len, self.matrix))
-
-    def sound(self) -> bool:
-        return _matrix(self.matrix) and _addressed(self.to)
-
-
-@dataclass(frozen=True, slots=True)
-class Vectored(PacketShape):
-    """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
-
+class _Stamped(Packet):
     vectors: tuple[Counts, ...]
     to: tuple[int, ...]
+    """All receivers."""
     payload: Any = None
 
     @property
@@ -171,12 +149,22 @@ class Vectored(PacketShape):
         return _matrix(self.vectors) and _addressed(self.to)
 
 
+@dataclass(frozen=True, slots=True)
+class MatrixStamped(_Stamped):
+    """Raynal, Schiper, Toueg: the rows of the sender's matrix before this message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectored(_Stamped):
+    """Monitor: for each monitor, how many messages of each process to it are in the causal past."""
+
+
 LogEntry = tuple[int, int, tuple[int, ...]]
 """Sender, its clock, and the receivers for which delivery is not known to be ensured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Logged(PacketShape):
+class Logged(Packet):
     """Kshemkalyani and Singhal: the sender's clock and what is left to remember of the causal past."""
 
     clock: int
@@ -189,24 +177,18 @@ class Logged(PacketShape):
         return 1 + sum(2 + len(receivers) for _, _, receivers in self.log)
 
     def sound(self) -> bool:
-        return (
-            natural(self.clock, 1) and _addressed(self.to) and type(self.log) is tuple and _entries(self.log)
-        )
+        log = self.log
+        return natural(self.clock, 1) and _addressed(self.to) and type(log) is tuple and all(map(_entry, log))
 
 
-def _entries(log: Iterable[object]) -> bool:
-    return all(
-        type(entry) is tuple
-        and len(entry) == 3
-        and natural(entry[0])
-        and natural(entry[1])
-        and naturals(entry[2])
-        for entry in log
-    )
+def _entry(entry: object) -> bool:
+    if type(entry) is not tuple or len(entry) != 3:
+        return False
+    return naturals(entry[:2]) and naturals(entry[2])
 
 
 @dataclass(frozen=True, slots=True)
-class LamportClocked(PacketShape):
+class LamportClocked(Packet):
     """Newtop: the sender's Lamport clock; a null has no payload and is not delivered.
 
     `null` is 0 for a message, 1 where the message is for others, 2 for a null that only breaks a silence.
@@ -223,7 +205,7 @@ class LamportClocked(PacketShape):
 
 
 @dataclass(frozen=True, slots=True)
-class Routed(PacketShape):
+class Routed(Packet):
     """Tree: a message of `origin` on its way to the receivers in `to`. Addresses, and no metadata at all."""
 
     origin: int
@@ -238,7 +220,7 @@ CHANGES = ("joined", "retire", "last", "done", "gone")
 
 
 @dataclass(frozen=True, slots=True)
-class TreeChange(PacketShape):
+class TreeChange(Packet):
     """Changing tree: what happens to `node`; `other` is its parent where it joins, itself else."""
 
     what: int
@@ -250,7 +232,7 @@ class TreeChange(PacketShape):
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome(PacketShape):
+class Welcome(Packet):
     """Changing tree: the nodes and their parents, for one that joins."""
 
     parents: tuple[tuple[int, int], ...]
@@ -260,7 +242,7 @@ class Welcome(PacketShape):
 
 
 @dataclass(frozen=True, slots=True)
-class Marker(PacketShape):
+class Marker(Packet):
     """Snapshot of a tree: all that comes behind it was sent after its sender recorded its state."""
 
     origin: int
@@ -273,7 +255,7 @@ class Marker(PacketShape):
 
 
 @dataclass(frozen=True, slots=True)
-class Posted(PacketShape):
+class Posted(Packet):
     """Tree with actors: a message of one actor on its way to another. Addresses, and no metadata."""
 
     origin: int
@@ -288,7 +270,7 @@ MOVES = ("move", "flush", "flushed")
 
 
 @dataclass(frozen=True, slots=True)
-class Migration(PacketShape):
+class Migration(Packet):
     """Tree with actors: one moves along this link, on its way to node `goal`; or the link back is emptied."""
 
     what: int
@@ -298,27 +280,6 @@ class Migration(PacketShape):
 
     def sound(self) -> bool:
         return natural(self.what) and self.what < len(MOVES) and natural(self.actor) and natural(self.goal)
-
-
-Packet = (
-    HybridMessage
-    | Ack
-    | Permit
-    | Serial
-    | Secret
-    | YouCanTell
-    | MatrixStamped
-    | Vectored
-    | Logged
-    | LamportClocked
-    | Routed
-    | TreeChange
-    | Welcome
-    | Dependent
-    | Marker
-    | Posted
-    | Migration
-)
 
 
 VERSION = 1

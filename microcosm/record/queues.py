@@ -19,42 +19,49 @@ class Carried(NamedTuple):
     item: Any
 
 
-class RecordedQueue:
+class _Recorded:
+    """Something through which items go with their headers; what else it has is as it was."""
+
+    def __init__(self, inner: Any, recorder: Recorder, label: str = "item") -> None:
+        self.inner = inner
+        self.recorder = recorder
+        self.label = label
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def _carried(self, item: Any, verb: str = "put") -> Carried:
+        return Carried(self.recorder.send(f"{verb} {self.label}"), item)
+
+    def _taken(self, found: Any, verb: str = "got") -> Any:
+        """What came out; what somebody put in without a recorder is as it is."""
+        if not (isinstance(found, Carried) and message_of(found.header)):
+            return found
+        self.recorder.receive(found.header, f"{verb} {self.label}")
+        return found.item
+
+
+class RecordedQueue(_Recorded):
     """A `queue.Queue`, a `multiprocessing.Queue` or their like, where what goes through is recorded.
 
     What somebody put in without a recorder comes out as it is. All else of the queue is as it was.
     """
 
-    def __init__(self, queue: Any, recorder: Recorder, label: str = "item") -> None:
-        self.queue = queue
-        self.recorder = recorder
-        self.label = label
-
     def put(self, item: Any, *arguments: Any, **more: Any) -> None:
         """Put an item in."""
-        self.queue.put(Carried(self.recorder.send(f"put {self.label}"), item), *arguments, **more)
+        self.inner.put(self._carried(item), *arguments, **more)
 
     def put_nowait(self, item: Any) -> None:
         """Put an item in, or raise what the queue raises where there is no room."""
-        self.queue.put_nowait(Carried(self.recorder.send(f"put {self.label}"), item))
+        self.inner.put_nowait(self._carried(item))
 
     def get(self, *arguments: Any, **more: Any) -> Any:
         """Take an item out."""
-        return self._taken(self.queue.get(*arguments, **more))
+        return self._taken(self.inner.get(*arguments, **more))
 
     def get_nowait(self) -> Any:
         """Take an item out, or raise what the queue raises where there is none."""
-        return self._taken(self.queue.get_nowait())
-
-    def __getattr__(self, name: str) -> Any:
-        """What else the queue has."""
-        return getattr(self.queue, name)
-
-    def _taken(self, found: Any) -> Any:
-        if not (isinstance(found, Carried) and message_of(found.header)):
-            return found
-        self.recorder.receive(found.header, f"got {self.label}")
-        return found.item
+        return self._taken(self.inner.get_nowait())
 
 
 class RecordedAsyncQueue(RecordedQueue):
@@ -62,33 +69,20 @@ class RecordedAsyncQueue(RecordedQueue):
 
     async def put(self, item: Any) -> None:  # type: ignore[override]
         """Put an item in."""
-        await self.queue.put(Carried(self.recorder.send(f"put {self.label}"), item))
+        await self.inner.put(self._carried(item))
 
     async def get(self) -> Any:
         """Take an item out."""
-        return self._taken(await self.queue.get())
+        return self._taken(await self.inner.get())
 
 
-class RecordedPipe:
+class RecordedPipe(_Recorded):
     """An end of a `multiprocessing.Pipe`, where what goes through is recorded."""
-
-    def __init__(self, end: Any, recorder: Recorder, label: str = "item") -> None:
-        self.end = end
-        self.recorder = recorder
-        self.label = label
 
     def send(self, item: Any) -> None:
         """Send an item."""
-        self.end.send(Carried(self.recorder.send(f"send {self.label}"), item))
+        self.inner.send(self._carried(item, "send"))
 
     def recv(self) -> Any:
         """Receive an item."""
-        found = self.end.recv()
-        if not (isinstance(found, Carried) and message_of(found.header)):
-            return found
-        self.recorder.receive(found.header, f"received {self.label}")
-        return found.item
-
-    def __getattr__(self, name: str) -> Any:
-        """What else the end has."""
-        return getattr(self.end, name)
+        return self._taken(self.inner.recv(), "received")

@@ -22,7 +22,6 @@ from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
 from threading import Thread
 from time import time_ns
-from types import TracebackType
 from typing import Any, NoReturn
 
 from microcosm.errors import MicrocosmError, TextError
@@ -115,15 +114,18 @@ class Recorder:
     def here(self) -> Point | None:
         """The last event of who calls, for `after`; None where there is none yet."""
         with self._lines.lock:
-            strand = self._strand if self._strands is None else self._strands.current()
+            strand = self._current()
             return strand.point() if strand is not None and strand.seq else None
 
     def after(self, point: Point, link: str) -> None:
         """Let the next event of who calls come after one of another thread or task; `link` says why."""
         with self._lines.lock:
-            strand = self._strand if self._strands is None else self._strands.current()
-            if strand is not None:
+            if (strand := self._current()) is not None:
                 strand.come_after(point, link)
+
+    def _current(self) -> Strand | None:
+        """The chain of who calls; None where none has begun."""
+        return self._strand if self._strands is None else self._strands.current()
 
     # -- the recorder itself ---------------------------------------------------------------------------
 
@@ -162,12 +164,7 @@ class Recorder:
         """Close it at the end of the block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write what waits, and close."""
         self.close()
 
@@ -214,7 +211,8 @@ class Recorder:
             if self._strands is not None:
                 self._strands.recorded(strand)
             if self._feeding is not None:
-                self._feed(strand, kind, message)
+                fed = str(message) if kind == "send" else f"{strand.process}:{seq}"
+                self._feeding.happened(fed, message if kind == "receive" else None)
             name = f"{strand.process}:{seq}" if kind != "send" else header_of(str(message), strand.clock)
         if lines.untold:
             lines.say()
@@ -251,21 +249,15 @@ class Recorder:
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
                 pools.Finalize(None, self._end, exitpriority=100)
 
-    def _feed(self, strand: Strand, kind: str, message: str | None) -> None:
-        """Tell the replica of the last event."""
-        if self._feeding is not None:
-            name = message if kind == "send" and message else f"{strand.process}:{strand.seq}"
-            self._feeding.happened(name, message if kind == "receive" else None)
-
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
         if not self._clocks:
             return
         with self._lines.lock:
-            if self._strand is None:
+            if (strand := self._current()) is None:
                 self._clocks = False
             else:
-                (self._strand if self._strands is None else self._strands.current()).learn(None)
+                strand.learn(None)
 
     def starting(self, thread: Thread) -> None:
         """For `strands`: the current chain starts a thread."""
@@ -299,7 +291,7 @@ class Recorder:
         self._lines.lock.release()
 
     def _after_fork_in_child(self) -> None:
-        strand = self._strand if self._strands is None else self._strands.current()
+        strand = self._current()
         if strand is not None and strand.seq:
             self._forked = strand.point()
         self._strand = self._strands = None

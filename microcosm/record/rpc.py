@@ -12,7 +12,8 @@ its end has received it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from microcosm.record.header import KEY, extract
@@ -54,18 +55,12 @@ def server_interceptors(recorder: Recorder) -> list[Any]:
 
     def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
         def answer(request: Any, context: Any) -> Any:
-            recorder.receive(extract(details.invocation_metadata), details.method)
-            try:
+            with _recorded(recorder, details, lambda: _answer(recorder, details.method, context)):
                 return inner(request, context)
-            finally:
-                _answer(recorder, details.method, context)
 
         def answers(request: Any, context: Any) -> Any:
-            recorder.receive(extract(details.invocation_metadata), details.method)
-            try:
+            with _recorded(recorder, details, lambda: _answer(recorder, details.method, context)):
                 yield from inner(request, context)
-            finally:
-                _answer(recorder, details.method, context)
 
         return answers if streams else answer
 
@@ -114,32 +109,34 @@ def aio_server_interceptors(recorder: Recorder) -> list[Any]:
 
     def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
         async def answer(request: Any, context: Any) -> Any:
-            recorder.receive(extract(details.invocation_metadata), details.method)
             told = _Context(context, recorder, details.method)
-            try:
+            with _recorded(recorder, details, told.answer):
                 return await inner(request, told)
-            finally:
-                told.answer()
 
         async def answers(request: Any, context: Any) -> Any:
-            recorder.receive(extract(details.invocation_metadata), details.method)
             told = _Context(context, recorder, details.method)
-            try:
+            with _recorded(recorder, details, told.answer):
                 async for each in inner(request, told):
                     yield each
-            finally:
-                told.answer()
 
         return answers if streams else answer
 
     return [RecordedAnswers()]
 
 
+@contextmanager
+def _recorded(recorder: Recorder, details: Any, answer: Callable[[], None]) -> Iterator[None]:
+    """A call is received, and answered at the end, however it ends."""
+    recorder.receive(extract(details.invocation_metadata), details.method)
+    try:
+        yield
+    finally:
+        answer()
+
+
 def _with_header(recorder: Recorder, details: Any) -> Any:
     """The details of a call with a header among its metadata."""
-    method = details.method
-    said = method.decode() if isinstance(method, bytes) else method
-    metadata = [*(details.metadata or ()), (KEY, recorder.send(said))]
+    metadata = [*(details.metadata or ()), (KEY, recorder.send(_called(details.method)))]
     if hasattr(details, "_replace"):
         import grpc.aio
 
@@ -207,8 +204,7 @@ class _Read:
 
 
 def _answered(recorder: Recorder, method: Any, trailers: Iterable[Any] | None) -> None:
-    said = method.decode() if isinstance(method, bytes) else method
-    recorder.receive(extract([*(trailers or ())]), f"answer to {said}")
+    recorder.receive(extract([*(trailers or ())]), f"answer to {_called(method)}")
 
 
 def _answer(recorder: Recorder, method: str, context: Any) -> None:
@@ -224,18 +220,14 @@ def _wrapped(handler: Any, around: Callable[[Any, bool], Any]) -> Any:
 
     if handler is None:
         return None
-    make = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, False): grpc.stream_unary_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }[handler.request_streaming, handler.response_streaming]
-    asked = "stream" if handler.request_streaming else "unary"
-    told = "stream" if handler.response_streaming else "unary"
-    inner = getattr(handler, f"{asked}_{told}")
-    return make(
-        around(inner, handler.response_streaming), handler.request_deserializer, handler.response_serializer
-    )
+    shape = SHAPES[2 * handler.request_streaming + handler.response_streaming]
+    inner = around(getattr(handler, shape), handler.response_streaming)
+    make = getattr(grpc, f"{shape}_rpc_method_handler")
+    return make(inner, handler.request_deserializer, handler.response_serializer)
+
+
+def _called(method: str | bytes) -> str:
+    return method.decode() if isinstance(method, bytes) else method
 
 
 def _camel(shape: str) -> str:

@@ -259,7 +259,7 @@ class Admitting(Authored):
         """Somebody proves that an author has said two things."""
         stream, name = proof.stream, proof.stream[0]
         keys = {*self._state.authors.get(name, ()), *((self._own_key,) if name == self.name else ())}
-        if fork(*proof) is None or proof.number >= self._state.ledger.closed.get(stream, proof.number + 1):
+        if fork(*proof) is None or proof.number >= self.ledger.closed.get(stream, proof.number + 1):
             return
         if proof.one.key not in keys:
             return
@@ -384,9 +384,9 @@ class Admitting(Authored):
             except Malformed as error:
                 self._blame(peer, f"an evolution that cannot be read: {error}")
                 continue
-            fault = (
-                f"{dot} is said to be {evolution.dot}" if evolution.dot != dot else self.fault_in(evolution)
-            )
+            fault = self.ledger.fault_in(evolution)
+            if evolution.dot != dot:
+                fault = f"{dot} is said to be {evolution.dot}"
             if fault is not None:
                 self._blame(peer, fault)
                 continue
@@ -407,14 +407,13 @@ class Admitting(Authored):
         """What nobody signed, as far as it is taken."""
         for evolution in self.exchange.readable(peer, contents):
             name = evolution.dot.replica
-            if name == self.name or name in self._state.authors or not self._state.unsigned:
-                if name != self.name and name not in self._state.authors:
-                    self.exchange.let_be(peer, evolution.dot)  # of somebody who never signed anything
-                    continue
+            if name == self.name or name in self._state.authors:
                 self._doubted(peer, f"evolutions of {name} that nobody has signed")
-            elif (fault := self.fault_in(evolution)) is not None:
+            elif not self._state.unsigned:
+                self.exchange.let_be(peer, evolution.dot)  # of somebody who never signed anything
+            elif (fault := self.ledger.fault_in(evolution)) is not None:
                 self._blame(peer, fault)
-            elif evolution.dot not in self._state.ledger.seen and self.exchange.keeps(peer, evolution):
+            elif evolution.dot not in self.ledger.seen and self.exchange.keeps(peer, evolution):
                 yield evolution
 
     def _blame(self, peer: str, why: str) -> None:

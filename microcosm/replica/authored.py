@@ -58,7 +58,7 @@ class Authored(Changes):
             if not can_sign():
                 raise Undefined(f"evolutions are signed by `cryptography`; `{installing('replica')}`")
             if unsigned is None:
-                unsigned = any(name != self.name for name, _ in self._state.ledger.seen.streams())
+                unsigned = any(name != self.name for name, _ in self.ledger.seen.streams())
             author = author_of(seed)
             with self.transaction():
                 self._write("author", packb([author.seed, author.key, unsigned]))
@@ -113,7 +113,7 @@ class Authored(Changes):
     def _keep_proof(self, proof: ForkProof, *, cut: bool) -> bool:
         """Keep a proof, and say so; with `cut`, take out what is in doubt. Whether it is news."""
         stream, number, name = proof.stream, proof.number, proof.stream[0]
-        ledger, known = self._state.ledger, self._state.forks
+        ledger, known = self.ledger, self._state.forks
         if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
             return False
         with self.transaction():
@@ -143,7 +143,7 @@ class Authored(Changes):
         before, and may say it itself.
         """
         if run.replica == self.name and run.first < run.end:
-            held = self._state.ledger.held
+            held = self.ledger.held
             dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
             own = [held[dot] for dot in dots if self._is_own(dot)]
             if own:
@@ -170,7 +170,7 @@ class Authored(Changes):
         """What stands for the newest head of each stream, and for those that are cut; empty if unsigned."""
         if not self.signs:
             return b""
-        closed, chains = self._state.ledger.closed, self._state.chains
+        closed, chains = self.ledger.closed, self._state.chains
         ends = [[*s.stream, s.last, s.end] for s in chains.newest() if s.stream not in closed]
         cuts = []
         for stream, number in sorted(closed.items()):
@@ -180,7 +180,7 @@ class Authored(Changes):
 
     def newest_heads(self) -> Heads:
         """The newest head of each stream, and of those that are cut the last segment and the proofs."""
-        closed, chains = self._state.ledger.closed, self._state.chains
+        closed, chains = self.ledger.closed, self._state.chains
         newest = [
             self._part(each, each.last + 1, each.last).written()
             for each in chains.newest()
@@ -230,7 +230,7 @@ class Authored(Changes):
         """From where on it is to be shown that a dot is of one chain with what was before."""
         if asked is None:
             return dot.number
-        first, seen = asked.run_at(dot).first, self._state.ledger.seen
+        first, seen = asked.run_at(dot).first, self.ledger.seen
         before = Dot(*dot.stream, first - 1)
         return first if before in seen else seen.end_before(before)
 
@@ -249,7 +249,7 @@ class Authored(Changes):
         yield self._part(segment, number, last)
 
     def _supply(self, signed: list[list[Any]], loose: list[bytes], linked: list[DotRun]) -> Supply:
-        struck = self._state.ledger.struck
+        struck = self.ledger.struck
         dots = (Dot(part[0], part[1], n) for part in signed for n in range(part[2], part[2] + len(part[4])))
         told = Dots(dot.run for dot in dots if dot in struck) if struck else ()
         return Supply(tuple(loose), tuple(signed), tuple(told), tuple(linked))

@@ -32,7 +32,6 @@ from microcosm.replica.ledger.evolution import (
     reserved,
 )
 from microcosm.replica.ledger.forgetting import SLACK
-from microcosm.replica.ledger.records import encode_forgotten
 from microcosm.state.forget import without_events
 
 DISPUTED = "disputed"
@@ -72,7 +71,7 @@ class Changes(Core):
     def update(self, given: str | Correspondence, *, at: float | None = None) -> list[Dot]:
         """Put a direction in the place of a given `a <> b`. Raises as `Microcosm.update` does."""
         facts = facts_of(given)
-        ledger = self._state.ledger
+        ledger = self.ledger
         with self.transaction():
             found = []
             for fact in facts:
@@ -92,7 +91,7 @@ class Changes(Core):
         So is a contradiction resolved that is set aside: one side of it is removed.
         """
         facts = facts_of(given)
-        ledger = self._state.ledger
+        ledger = self.ledger
         with self.transaction():
             found = []
             for fact in facts:
@@ -109,7 +108,7 @@ class Changes(Core):
     def forget(self, *events: str) -> None:
         """Drop some events; what followed through them of the others is kept. It is forgotten here only."""
         for event in events:
-            if event not in self._state.ledger.places and event not in self._state.ledger.naming:
+            if event not in self.ledger.places and event not in self.ledger.naming:
                 raise Undefined(f"nothing names the event {event}")
         self._forget([], events)
 
@@ -119,33 +118,25 @@ class Changes(Core):
         It is called now and then by itself, with the greatest `at` of a local event so far.
         """
         self._untidied = 0
-        marks, names = self.forgetting.due(self._state.ledger, now)
+        marks, names = self.forgetting.due(self.ledger, now)
         return self._forget(marks, names) if marks or names else 0
 
     # -- what others say ------------------------------------------------------------------------------
 
     def seen(self) -> Dots:
         """Every dot that need not come again; read only."""
-        return self._state.ledger.seen
+        return self.ledger.seen
 
     def held(self, dot: Dot) -> Evolution | None:
         """The evolution of a dot, if it is still held. Constant time."""
-        return self._state.ledger.held.get(dot)
+        return self.ledger.held.get(dot)
 
     def held_of(self, dots: Dots) -> list[Evolution]:
         """The evolutions of some dots that are still held, in the order of their dots."""
-        held = self._state.ledger.held
-        if len(dots) < len(held):
+        held = self.ledger.held
+        if dots.count < len(held):
             return [held[dot] for dot in dots.dots() if dot in held]
         return [held[dot] for dot in sorted(held) if dot in dots]
-
-    def fault_in(self, evolution: Evolution) -> str | None:
-        """See `Ledger`."""
-        return self._state.ledger.fault_in(evolution)
-
-    def has_room(self, evolution: Evolution) -> bool:
-        """See `Ledger`."""
-        return self._state.ledger.has_room(evolution)
 
     def unknown_own(self, evolution: Evolution) -> list[Dot]:
         """The dots under this name and incarnation that an evolution names, and that are not known here."""
@@ -172,15 +163,10 @@ class Changes(Core):
                     new += 1
         return new
 
-    def struck(self) -> Dots:
-        """The dots whose correspondences are known to be removed; read only."""
-        return self._state.ledger.struck
-
     def strike(self, runs: Iterable[DotRun]) -> None:
         """Somebody saw the correspondences of these dots removed: they are given here no more."""
-        told = [list(run) for run in Dots(runs)]
         with self.transaction():
-            self._write("struck", packb(told))
+            self._write("struck", packb([*Dots(runs)]))
 
     # -- another incarnation of dots ------------------------------------------------------------------
 
@@ -189,7 +175,7 @@ class Changes(Core):
 
         The members know it as before: only `renew` makes it another one for them.
         """
-        last = self._state.ledger.seen.last(self.stream)
+        last = self.ledger.seen.last(self.stream)
         with self.transaction():
             self._new_epoch()
             self._note_divergence({"member": peer, "dot": list(dot), "last": last})
@@ -202,14 +188,14 @@ class Changes(Core):
         under the new one once a member has brought what it knows of the old one (`_say_again`), if it did not
         bring the same.
         """
-        ledger, (name, incarnation) = self._state.ledger, self.stream
+        ledger, (name, incarnation) = self.ledger, self.stream
         first = self._state.confirmed.get(incarnation, 0) + 1
         run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
         if run.first < run.end:
             own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
             said = [evolutions.encode(each) for each in own if each.dot.number >= first]
             self._write(DISPUTED, packb([*self._disputed(), *said]))
-            self._write("disown", packb(list(run)))
+            self._write("disown", packb(run))
         last = ledger.chain((name, incarnation))
         if last:
             self._write(AFTER, last[-1].encode())
@@ -222,7 +208,7 @@ class Changes(Core):
     def _confirm(self) -> None:
         """A member has all that is held here: so its dots are these. Kept with the next commit."""
         own = self.stream
-        self._confirmed = (own[1], self._state.ledger.seen.last(own))
+        self._confirmed = (own[1], self.ledger.seen.last(own))
 
     def keep_confirmed(self) -> None:
         """Remember now, and not with the next commit, what a member is known to have of this replica."""
@@ -275,14 +261,14 @@ class Changes(Core):
 
     def _settle(self) -> None:
         """After a transaction: forget what is due, now and then."""
-        if self._untidied > max(LOOK_AFTER, len(self._state.ledger.held) // (2 * SLACK)):
+        if self._untidied > max(LOOK_AFTER, len(self.ledger.held) // (2 * SLACK)):
             with suppress(Undefined):  # under rules that cannot do without these events, they stay
                 self.tidy(self._now)
         super()._settle()
 
     def _happen(self, event: str, at: float | None, *, admitted: bool) -> Dot:
         """Append an event; `admitted` only if it contradicts nothing."""
-        ledger = self._state.ledger
+        ledger = self.ledger
         if event in ledger.places:
             raise Undefined(f"{event} has happened already, at {min(ledger.places[event])}")
         fit(event)
@@ -306,7 +292,7 @@ class Changes(Core):
         unread = [each for each in disputed if isinstance(evolutions.decode(each), NewerEvolution)]
         if len(disputed) == len(unread):
             return
-        ledger = self._state.ledger
+        ledger = self.ledger
         again: dict[Stream, list[str]] = {}
         with self.transaction():
             self._write(DISPUTED, packb(unread) if unread else b"")
@@ -356,7 +342,7 @@ class Changes(Core):
 
     def _admit(self, fact: Correspondence) -> bool:
         """Whether a correspondence is new. Raises `Contradiction`."""
-        if fact.key() not in self._state.ledger.facts:
+        if fact.key() not in self.ledger.facts:
             self._view.admit(fact)
             return True
         aside = self._view.set_aside(fact.key())
@@ -366,10 +352,11 @@ class Changes(Core):
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:
         """Record what follows through events, then drop them, in one transaction."""
-        ledger = self._state.ledger
+        ledger = self.ledger
         gone = {*names} | ledger.below(marks)
-        old = self._view.plain.givens
-        left = without_events(old, gone, self.known.rules)
+        plain = self._view.plain
+        old = plain.givens
+        left = without_events(old, gone, plain.rules, plain._engine)
         bridges = [
             fact
             for fresh, was in ((left.external, old.external), (left.refuted, old.refuted))
@@ -377,7 +364,7 @@ class Changes(Core):
             if key not in was
         ]
         with self.transaction():
-            self._write("forget", encode_forgotten(marks, names))
+            self._write("forget", packb([marks, sorted(names)]))
             for fact in bridges:
                 if fact.key() not in ledger.facts and not ledger.is_link(fact.left, fact.right):
                     self._give(fact)

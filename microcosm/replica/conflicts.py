@@ -41,11 +41,10 @@ from microcosm.state.microcosm import Microcosm
 Known = Callable[[list[Correspondence]], Givens]
 """The givens of a replica with some correspondences: its chains come with them."""
 
-Found = tuple[list[Correspondence], list[Correspondence]]
-"""What is set aside together, and the orders of chains that it contradicts with."""
+Facts = list[Correspondence]
 
 
-def set_aside(facts: Iterable[Correspondence], known: Known, rules: RuleBook) -> list[Found]:
+def set_aside(facts: Iterable[Correspondence], known: Known, rules: RuleBook) -> list[Conflict]:
     """The minimal contradictory sets, each in the order of keys. None where the chains alone contradict.
 
     Cost: where anything contradicts, some log n microcosms for each member of each set.
@@ -54,26 +53,43 @@ def set_aside(facts: Iterable[Correspondence], known: Known, rules: RuleBook) ->
     def contradict(some: Sequence[Correspondence]) -> bool:
         return sides(known(list(some)), rules) is not None
 
-    rest = [fact for _, fact in sorted({fact.key(): fact.normal() for fact in facts}.items())]
-    chosen: list[Correspondence] = []
-    found: list[Found] = []
-    if not contradict(rest) or contradict([]):
-        return []
+    def conflict(standing: Facts, fact: Correspondence) -> Conflict:
+        members = minimal([*standing, fact], contradict)
+        left = [other for other in standing if other not in members]
+        if fact not in members or not contradict(members) or contradict(left):
+            members = [fact]
+        key = Correspondence.key
+        return Conflict(tuple(sorted(members, key=key)), tuple(_orders(members, known, rules)), rules)
+
+    return [] if contradict([]) else _in_order(_by_key(facts), contradict, conflict)
+
+
+def _by_key(facts: Iterable[Correspondence]) -> Facts:
+    """Correspondences in normal form, once each, in the order of their keys."""
+    return [fact for _, fact in sorted({fact.key(): fact.normal() for fact in facts}.items())]
+
+
+def _in_order(
+    rest: Facts, contradict: Callable[[Facts], bool], conflict: Callable[[Facts, Correspondence], Conflict]
+) -> list[Conflict]:
+    """What is set aside of correspondences that are taken in their order.
+
+    `conflict` finds, of those that stand and one that contradicts them, what is set aside together.
+    """
+    chosen: Facts = []
+    found: list[Conflict] = []
     while rest and contradict([*chosen, *rest]):
-        low, high = 0, len(rest) - 1  # what stands before rest[low] is consistent, with rest[high] it is not
+        low, high = 0, len(rest) - 1  # the first that contradicts those before it is in rest[low:high + 1]
         while low < high:
             middle = (low + high) // 2
             if contradict([*chosen, *rest[: middle + 1]]):
                 high = middle
             else:
                 low = middle + 1
-        standing, fact = [*chosen, *rest[:low]], rest[low]
-        members = minimal([*standing, fact], contradict)
-        left = [other for other in standing if other not in members]
-        if fact not in members or not contradict(members) or contradict(left):
-            members, left = [fact], standing
-        found.append((sorted(members, key=Correspondence.key), _orders(members, known, rules)))
-        chosen, rest = left, rest[low + 1 :]
+        standing = [*chosen, *rest[:low]]
+        found.append(conflict(standing, rest[low]))
+        chosen = [fact for fact in standing if fact not in found[-1].facts]
+        rest = rest[low + 1 :]
     return found
 
 
@@ -173,20 +189,19 @@ def quarantine(
     >>> [(str(conflict), [str(order) for order in conflict.orders]) for conflict in found]
     [('b < a', ['a < b'])]
     """
-    chains = lists = [list(chain) for chain in chains]
-    stated = sorted({fact.key(): fact.normal() for fact in facts}.items())
-    groups = OrderGraph(chains, [fact for _, fact in stated]).groups()
+    lists = [list(chain) for chain in chains]
+    groups = OrderGraph(lists, _by_key(facts)).groups()
     places: dict[str, list[tuple[int, int]]] = {}
     for fact in (fact for group in groups for fact in group):
         places[fact.left] = places[fact.right] = []
-    for chain, events in enumerate(chains):
+    for chain, events in enumerate(lists):
         for at, event in enumerate(events):
             if event in places:
                 places[event] = [*places[event], (chain, at)]
     found: Decided = {}
     for group in groups:
         touched = _touched(lists, places, group)
-        key = (tuple(fact.key() for fact in group), tuple(map(tuple, touched)))
+        key = (tuple((fact, fact.source) for fact in group), tuple(map(tuple, touched)))
         known = None if before is None else before.get(key)
         found[key] = _of_group(touched, group) if known is None else known
     if before is not None:
@@ -196,25 +211,13 @@ def quarantine(
     return sorted(conflicts, key=lambda conflict: conflict.facts[-1].key())
 
 
-def _of_group(chains: list[list[str]], rest: list[Correspondence]) -> list[Conflict]:
+def _of_group(chains: list[list[str]], group: Facts) -> list[Conflict]:
     """What is set aside of a group of correspondences, with the chains of the events that they name."""
-    chosen: list[Correspondence] = []
-    conflicts = []
-    graph = OrderGraph(chains, rest)
-    while rest and not graph.with_facts([*chosen, *rest]).consistent():
-        low, high = 0, len(rest) - 1  # the first that contradicts those before it is in rest[low:high + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if graph.with_facts([*chosen, *rest[: middle + 1]]).consistent():
-                low = middle + 1
-            else:
-                high = middle
-        standing = [*chosen, *rest[:low]]
-        conflict = _conflict(graph.with_facts(standing), rest[low])
-        conflicts.append(conflict)
-        chosen = [fact for fact in standing if fact not in conflict.facts]
-        rest = rest[low + 1 :]
-    return conflicts
+    return _in_order(
+        group,
+        lambda some: not OrderGraph(chains, some).consistent(),
+        lambda standing, fact: _conflict(OrderGraph(chains, standing), fact),
+    )
 
 
 def _touched(
@@ -331,9 +334,8 @@ class OrderGraph:
     """The orders of chains and of correspondences in normal form (`<`, `||`, `<>`, `!<`), maybe cyclic."""
 
     def __init__(self, chains: Iterable[Sequence[str]], facts: Sequence[Correspondence]) -> None:
-        self._chains = list(chains)
         self.facts = facts
-        edges = [Edge(left, right, None) for chain in self._chains for left, right in pairwise(chain)]
+        edges = [Edge(left, right, None) for chain in chains for left, right in pairwise(chain)]
         edges += [Edge(f.left, f.right, f) for f in facts if f.relation is Relation.BEFORE]
         self.after: dict[str, list[Edge]] = {}
         self.before: dict[str, list[Edge]] = {}
@@ -342,17 +344,9 @@ class OrderGraph:
             self.before.setdefault(edge.right, []).append(edge)
             self.after.setdefault(edge.right, [])
 
-    def with_facts(self, facts: Sequence[Correspondence]) -> OrderGraph:
-        """A graph of these chains with other correspondences."""
-        return OrderGraph(self._chains, facts)
-
     def unordered(self) -> Iterator[tuple[Correspondence, str, str]]:
         """Each (fact, a, b) such that the fact excludes a < b, for `||` and `!<`."""
-        for fact in self.facts:
-            if fact.relation in (Relation.CONCURRENT, Relation.NOT_BEFORE):
-                yield fact, fact.left, fact.right
-            if fact.relation is Relation.CONCURRENT:
-                yield fact, fact.right, fact.left
+        return ((fact, left, right) for fact in self.facts for left, right in excluded(fact))
 
     def consistent(self) -> bool:
         """Whether nothing contradicts. Cost: linear, and a pass for each `AT_ONCE` excluded orders."""

@@ -23,6 +23,7 @@ from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Add, Evolution
 from microcosm.replica.ledger.forgetting import Forgetting
+from microcosm.replica.ledger.ledger import Ledger
 from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
 from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
@@ -91,6 +92,11 @@ class Core:
         return (identity.name, identity.incarnation)
 
     @property
+    def ledger(self) -> Ledger:
+        """What is seen and held, and what it comes to; read only."""
+        return self._state.ledger
+
+    @property
     def members(self) -> tuple[str, ...]:
         """The names of all replicas, as far as stated."""
         return self.identity.members
@@ -143,7 +149,7 @@ class Core:
                 self._since += len(self._pending)
                 self._untidied += len(self._pending)
                 self._pending = []
-                if self._since > max(COMPACT_AFTER, len(self._state.ledger.held)):
+                if self._since > max(COMPACT_AFTER, len(self.ledger.held)):
                     self._compact(last)
         except BaseException:
             self._failed = self._failed or len(self._pending) > begun
@@ -240,7 +246,7 @@ class Core:
         self._view.own = self.stream
 
     def _next(self) -> Dot:
-        stream, ledger = self.stream, self._state.ledger
+        stream, ledger = self.stream, self.ledger
         dot = Dot(*stream, ledger.seen.last(stream) + 1)
         if (
             dot in ledger.early
@@ -259,7 +265,7 @@ class Core:
                 f"an evolution of {len(content)} bytes is too large; {evolutions.LARGEST} is the most"
             )
         if self._state.author is None:
-            self._state.ledger.take(evolution)
+            self.ledger.take(evolution)
         else:
             self._state.take(evolution, content)
         self._pending.append(("evolution", content))
@@ -271,7 +277,7 @@ class Core:
 
     def _give(self, fact: Correspondence, at: float | None = None, replaces: tuple[Dot, ...] = ()) -> Add:
         """Give a correspondence, with where its events have happened, if that is one place."""
-        places = self._state.ledger.places
+        places = self.ledger.places
         left, right = places.get(fact.left, ()), places.get(fact.right, ())
         stand = next(iter(left)) if len(left) == 1 else None, next(iter(right)) if len(right) == 1 else None
         return self._put(Add(self._next(), fact, replaces, stand, at))
@@ -288,7 +294,7 @@ class Core:
     def _fresh(self) -> LedgerView:
         own = self._state.identity
         stream = (own.name, own.incarnation) if own is not None else ("", 0)
-        return LedgerView(self._state.ledger, stream, self._rules)
+        return LedgerView(self.ledger, stream, self._rules)
 
 
 def facts_of(given: str | Correspondence) -> list[Correspondence]:

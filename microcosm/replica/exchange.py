@@ -101,7 +101,7 @@ class AntiEntropy:
         self.newer[peer] = str(
             evolutions.other_version("an evolution", evolution.version, evolutions.VERSION)
         )
-        return self._side.has_room(evolution)
+        return self._side.ledger.has_room(evolution)
 
     def readable(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
         """The evolutions that a peer tells, as far as they can be read; what cannot is noted."""
@@ -179,7 +179,7 @@ class AntiEntropy:
 
     def _removed(self, ranges: Iterable[Range], answer: bool) -> Iterator[ExchangeMessage]:
         """Strike what the other knows to be removed, and say what it does not know."""
-        struck = self._side.struck()
+        struck = self._side.ledger.struck
         parts: list[Range] = []
         lacking: list[Range] = []
         told: list[DotRun] = []
@@ -212,7 +212,7 @@ class AntiEntropy:
                 elif each.low == FIRST and each.high is None:
                     differing: list[ExchangeMessage] = []
                     if self._differ(peer, "removals", self._removals(), removed):
-                        whole = self._side.struck().within(FIRST, None)
+                        whole = self._side.ledger.struck.within(FIRST, None)
                         differing.append(Removed(tuple(_parts(FIRST, None, whole))))
                     mine_too = self._side.heads()
                     if heads and mine_too and self._differ(peer, "heads", mine_too, heads):
@@ -237,7 +237,7 @@ class AntiEntropy:
 
     def _removals(self) -> bytes:
         """The fingerprint of all dots that are known to be removed."""
-        struck = self._side.struck()
+        struck = self._side.ledger.struck
         return fingerprint(struck) if struck else NONE_REMOVED
 
     def _differ(self, peer: str, what: str, mine: bytes, theirs: bytes) -> bool:
@@ -259,7 +259,7 @@ class AntiEntropy:
         else:
             for some in self._batches([evolutions.encode(each) for each in found], len):
                 yield Supply(tuple(some))
-        if len(found) == len(asked):
+        if len(found) == asked.count:
             return
         here = asked - (asked - self._side.seen())
         gone = here - Dots(e.dot.run for e in found)
@@ -269,7 +269,7 @@ class AntiEntropy:
         found = []
         own = self._side.stream[0]
         for evolution in self.readable(peer, contents):
-            fault = self._side.fault_in(evolution)
+            fault = self._side.ledger.fault_in(evolution)
             if fault is not None:
                 self.blamed.append((peer, fault))
             elif not self.keeps(peer, evolution):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -16,8 +16,7 @@ VERSIONS = (2,)
 """The versions of messages that this program reads and writes, oldest first; a greeting tells members."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """What a replica has seen from the dot `low` up to, not including, `high` (None: all that follow).
 
     A fingerprint of it, or the runs themselves.
@@ -100,13 +99,13 @@ def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
     """The bytes of a message, in a version that the receiver reads."""
     match message:
         case Compare(ranges, removed, heads):
-            content: Any = [[_written(each) for each in ranges], removed, heads]
+            content: Any = [ranges, removed, heads]
         case Removed(ranges, answer):
-            content = [[_written(each) for each in ranges], answer]
+            content = [ranges, answer]
         case Same(fingerprint):
             content = fingerprint
         case Want(runs) | Gone(runs):
-            content = [list(run) for run in runs]
+            content = runs
         case Supply(evolutions, signed, struck, linked):
             content = [evolutions, signed, struck, *([linked] if linked else ())]
         case Heads(heads, proofs, answer):
@@ -125,19 +124,19 @@ def decode(content: bytes) -> ExchangeMessage:
         case (version, *_) if version not in VERSIONS:
             raise other_version("a message", version, VERSIONS[-1])
         case (_, 0, (tuple(ranges), bytes(removed), bytes(heads))):
-            return Compare(tuple(_range(each) for each in ranges), removed, heads)
+            return Compare(tuple(map(_range, ranges)), removed, heads)
         case (_, 5, (tuple(ranges), bool(answer))):
-            return Removed(tuple(_range(each) for each in ranges), answer)
+            return Removed(tuple(map(_range, ranges)), answer)
         case (_, 1, bytes(fingerprint)):
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
-            return Want(tuple(run_of(run) for run in runs))
+            return Want(tuple(map(run_of, runs)))
         case (_, 3, (tuple(evolutions), tuple(signed), *runs)) if len(runs) < 3 and _all_bytes(evolutions):
             return Supply(evolutions, signed, *(tuple(run_of(run) for run in some) for some in _tuples(runs)))
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
-            return Gone(tuple(run_of(run) for run in runs))
+            return Gone(tuple(map(run_of, runs)))
     raise Malformed("no message: its parts are not those of any kind")
 
 
@@ -151,23 +150,13 @@ def _tuples(values: list[Any]) -> list[tuple[Any, ...]]:
     return values
 
 
-def _written(part: Range) -> list[Any]:
-    seen = part.seen if isinstance(part.seen, bytes) else list(part.seen)
-    return [list(part.low), part.high and list(part.high), seen]
-
-
 def _range(value: object) -> Range:
     match value:
-        case (low, high, bytes(seen)):
-            return Range(_bound(low), None if high is None else dot_of(high), seen)
-        case (low, high, tuple(runs)):
-            seen_runs = tuple(run_of(run) for run in runs)
-            return Range(_bound(low), None if high is None else dot_of(high), seen_runs)
+        case (low, high, bytes() | tuple() as seen):
+            begin = FIRST if low == FIRST else dot_of(low)
+            told = seen if isinstance(seen, bytes) else tuple(map(run_of, seen))
+            return Range(begin, None if high is None else dot_of(high), told)
     raise Malformed("no range of dots")
-
-
-def _bound(value: object) -> Dot:
-    return FIRST if value == tuple(FIRST) else dot_of(value)
 
 
 def contents_of(signed: Iterable[Any]) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -296,18 +296,20 @@ class ReplicaNode:
 
     def unreadable(self) -> dict[str, int]:
         """Members in whose name packets come that cannot be opened, and how many."""
-        found = self.transport.metrics()["members"].items()
-        return {name: about["unreadable"] for name, about in found if about["unreadable"] > 2}
+        return {name: about["unreadable"] for name, about in self._peers() if about["unreadable"] > 2}
 
     def moved(self) -> dict[str, tuple[Address, Address]]:
         """Members that speak from another address than theirs, and both."""
-        found = self.transport.metrics()["members"].items()
-        return {name: (about["address"], about["source"]) for name, about in found if about["source"]}
+        return {name: (about["address"], about["source"]) for name, about in self._peers() if about["source"]}
 
     def strangers(self) -> list[tuple[str, int]]:
         """Members to whose name another incarnation answers, which is not let in, and that incarnation."""
-        found = self.transport.metrics()["members"].items()
-        return [(name, about["stranger"]) for name, about in found if about["stranger"] is not None]
+        return [(name, about["stranger"]) for name, about in self._peers() if about["stranger"] is not None]
+
+    def _peers(self) -> Iterable[tuple[str, dict[str, Any]]]:
+        """Of each member, how it stands with it."""
+        members: dict[str, dict[str, Any]] = self.transport.metrics()["members"]
+        return members.items()
 
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""

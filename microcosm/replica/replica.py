@@ -85,15 +85,15 @@ class Replica(Admitting):
     @property
     def events(self) -> list[str]:
         """Every event that is known, sorted. Cost: n log n."""
-        return sorted({*self._state.ledger.places, *self._state.ledger.naming})
+        return sorted({*self.ledger.places, *self.ledger.naming})
 
     def chains(self) -> dict[Stream, list[str]]:
         """The events of each process in their order. Cost: linear."""
-        return {stream: [*self._state.ledger.chain(stream)] for stream in sorted(self._state.ledger.chains)}
+        return {stream: [*self.ledger.chain(stream)] for stream in sorted(self.ledger.chains)}
 
     def happened(self, event: str) -> bool:
         """Whether an event stands in the chain of some process. Constant time."""
-        return event in self._state.ledger.places
+        return event in self.ledger.places
 
     def online(self, a: str, b: str, *, must_exist: bool = False) -> Relation:
         """`Microcosm.online`."""
@@ -127,7 +127,7 @@ class Replica(Admitting):
 
     def is_given(self, fact: str | Correspondence) -> bool:
         """Whether a correspondence is given as such, set aside or not."""
-        return all(each.key() in self._state.ledger.facts for each in facts_of(fact))
+        return all(each.key() in self.ledger.facts for each in facts_of(fact))
 
     def when_decided(self, a: str, b: str, tell: Decided, *, accurate: bool = False) -> None:
         """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
@@ -147,7 +147,7 @@ class Replica(Admitting):
         that stand twice, and the dots of what is unread, all sorted. Of replicas that forgot different things
         it differs. Cost: n log n.
         """
-        ledger = self._state.ledger
+        ledger = self.ledger
         aside = [[fact.key() for fact in conflict.facts] for conflict in self.conflicts]
         withheld = {key for keys in aside for key in keys}
         said = {
@@ -162,12 +162,12 @@ class Replica(Admitting):
 
     def counts(self) -> dict[str, int]:
         """How much there is: events, correspondences, evolutions held and seen, and so on."""
-        ledger = self._state.ledger
+        ledger = self.ledger
         return {
             "events": len({*ledger.places, *ledger.naming}),
             "correspondences": len(ledger.facts),
             "held": len(ledger.held),
-            "seen": len(ledger.seen),
+            "seen": ledger.seen.count,
             "removals": len(ledger.removals()),
             "unread": len(ledger.newer),
             "divergences": len(self.divergences),
@@ -224,7 +224,7 @@ class Replica(Admitting):
                 )
             self._happen(event, at, admitted=False)
             for fact in disclosed:
-                if fact.key() not in self._state.ledger.facts:
+                if fact.key() not in self.ledger.facts:
                     fact = fact.normal()  # noqa: PLW2901
                     self._give(fact, at)
             for deliver in self._deliver:
@@ -255,11 +255,11 @@ class Replica(Admitting):
         others = {*self.members} - {self.name}
         if peer not in others:
             return
-        for dot in self._state.ledger.removals():
+        for dot in self.ledger.removals():
             passed = self._passed.setdefault(dot, set())
             passed.add(peer)
             if passed >= others:
-                self._state.ledger.settle(dot)
+                self.ledger.settle(dot)
                 del self._passed[dot]
 
 
@@ -288,11 +288,11 @@ def level(one: Replica, other: Replica) -> Traffic:
     for owner, reader in ((one, other), (other, one)):
         owner.compare_own(reader)
     traffic = Traffic()
-    before = len(one.seen()), len(other.seen())
+    before = one.seen().count, other.seen().count
     same = False
     idle = 0
     while not same:
-        told = len(one.seen()) + len(other.seen())
+        told = one.seen().count + other.seen().count
         ends = [each.seen().last(each.stream) for each in (one, other)]
         waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
         while waiting:
@@ -303,10 +303,10 @@ def level(one: Replica, other: Replica) -> Traffic:
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
         if ends != [each.seen().last(each.stream) for each in (one, other)]:
             same = False  # what was disputed has been said again
-        idle = idle + 1 if len(one.seen()) + len(other.seen()) == told else 0
+        idle = idle + 1 if one.seen().count + other.seen().count == told else 0
         if idle > PATIENCE:
             raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
     for each in (one, other):
         each.keep_confirmed()
-    traffic.new = len(one.seen()) - before[0], len(other.seen()) - before[1]
+    traffic.new = one.seen().count - before[0], other.seen().count - before[1]
     return traffic

@@ -122,23 +122,15 @@ class ReplicaStore:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.slow: bool = getattr(store, "slow", False)
+        """Whether it waits for a disk."""
+        self.instance: bytes | None = getattr(store, "instance", None)
+        """That of the journal, which tells a copy."""
         self.joining: Callable[[Records], int] | None = None
         """What takes records to the network's flush; until then they go to the store."""
         self.compacting: Callable[[], object] | None = None
         self.reading: Callable[[], object] | None = None
         """What sees to it that all that was taken so is in the store."""
-
-    @property
-    def slow(self) -> bool:
-        """Whether it waits for a disk."""
-        found: bool = getattr(self.store, "slow", False)
-        return found
-
-    @property
-    def instance(self) -> bytes | None:
-        """That of the journal, which tells a copy."""
-        found: bytes | None = getattr(self.store, "instance", None)
-        return found
 
     def commit(self, records: Records) -> int:
         """Append records, at once or with the next flush; the number of the last that is durable."""

@@ -198,8 +198,7 @@ class LedgerView:
     def _quarantine(self, facts: list[Correspondence], events: Sequence[str] = ()) -> list[Conflict]:
         """What is set aside of some correspondences, were `events` appended to the own chain."""
         if self._rules is not None and not self._closed:
-            sets = set_aside(facts, lambda some: self._givens(some, events), self._rules)
-            return [Conflict(tuple(members), tuple(orders), self._rules) for members, orders in sets]
+            return set_aside(facts, lambda some: self._givens(some, events), self._rules)
         streams = sorted({*self.ledger.chains, self.own})
         chains = [[*self.ledger.chain(stream), *(events if stream == self.own else ())] for stream in streams]
         found = quarantine(chains, facts, self._groups if not events else dict(self._groups))

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from marshal import dumps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.protocol.catalogue import Protocol
 from microcosm.protocol.hybrid.common import SlidingArray, SlidingMap
 from microcosm.protocol.machine import Delivery, Machine, Send
-from microcosm.protocol.packets import Packet
 
 
 class Reaction(NamedTuple):
@@ -51,27 +50,20 @@ class Machines:
     def send(self, i: int, machine: int, to: tuple[int, ...], message: int) -> Reaction:
         """Process i causally sends a message."""
         key = (i, machine, to, message)
-        return self._reactions.get(key) or self._react(
-            key, machine, lambda found: found.causal_send(to, message)
-        )
+        return self._react(key, machine, lambda found: found.causal_send(to, message))
 
     def receive(
         self, j: int, machine: int, sender: int, packet: int, answer: tuple[int, ...], message: int
     ) -> Reaction:
         """Process j takes a packet; with `answer` its application answers the first delivery by `message`."""
         key = (j, machine, sender, packet, answer, message if answer else -1)
-        return self._reactions.get(key) or self._react(
-            key,
-            machine,
-            lambda found: found.receive(sender, pickle.loads(self._bytes[packet])),
-            answer,
-            message,
+        return self._react(
+            key, machine, lambda found: found.receive(sender, self._read(packet)), answer, message
         )
 
     def tick(self, i: int, machine: int) -> Reaction:
         """Process i ticks."""
-        key = (i, machine)
-        return self._reactions.get(key) or self._react(key, machine, lambda found: found.tick())
+        return self._react((i, machine), machine, lambda found: found.tick())
 
     def settles(
         self, machine: int, sender: int, packet: int, silent: bool, reorder: bool, once: bool
@@ -80,9 +72,8 @@ class Machines:
         key = (machine, sender, packet, silent, reorder, once)
         found = self._settled.get(key)
         if found is None:
-            one: Machine = pickle.loads(self._bytes[machine])
-            content: Packet = pickle.loads(self._bytes[packet])
-            found = self._settled[key] = one.settles(sender, content, silent, reorder, once)
+            settles = self._read(machine).settles
+            found = self._settled[key] = settles(sender, self._read(packet), silent, reorder, once)
         return found
 
     def _react(
@@ -93,7 +84,10 @@ class Machines:
         answer: tuple[int, ...] = (),
         message: int = -1,
     ) -> Reaction:
-        found: Machine = pickle.loads(self._bytes[machine])
+        """What a machine does with an input, which is the key of it: looked up, or worked out."""
+        if (known := self._reactions.get(key)) is not None:
+            return known
+        found: Machine = self._read(machine)
         delivered: list[tuple[int, tuple[int, ...]]] = []
 
         def deliver(delivery: Delivery) -> None:
@@ -113,6 +107,10 @@ class Machines:
         reaction = Reaction(self._number(_packed(found)), tuple(delivered), packets)
         self._reactions[key] = reaction
         return reaction
+
+    def _read(self, number: int) -> Any:
+        """The machine or packet of a number, its own copy of it."""
+        return pickle.loads(self._bytes[number])
 
     def _number(self, content: bytes) -> int:
         number = self._numbers.get(content)

@@ -18,7 +18,7 @@ from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.packets import Packet, encode
 from microcosm.simulation.events import CausalCheck, carries_message
 from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Gauge, Mixture, Statistics, SteadyStream
+from microcosm.simulation.simulate import Gauge, Mixture, Statistics, steady_stream
 
 SIZES = (5, 10, 20, 40)
 MESSAGES = 400
@@ -94,7 +94,7 @@ def table(seed: int = 0) -> Iterator[CostRow]:
     """The rows, one after the other as they are measured; all protocols get the same unicast work."""
     for name, protocol in PROTOCOLS.items():
         runs = [measured(protocol, Mixture(MESSAGES, spacing=0.25), size, 1.0, seed) for size in SIZES]
-        streams = [measured(protocol, SteadyStream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
+        streams = [measured(protocol, steady_stream(STREAM), SIZES[0], float(rtt), seed) for rtt in RTTS]
         costs = [one.statistics for one in runs]
         yield CostRow(
             protocol=name,

@@ -73,7 +73,7 @@ class Run:
         self._application = application
         self.observers = list(observers)
         self._tick = tick
-        self._queue: list[tuple[float, int, int, int, Packet | None, Callable[[], None] | None]] = []
+        self._queue: list[tuple[float, int, int, int, Packet | None, Callable[[], object] | None]] = []
         self._count = 0
         self._last: dict[tuple[int, int], float] = {}
         self._free = [0.0] * self.size
@@ -97,7 +97,7 @@ class Run:
         self._flush(process, machine)
         return message
 
-    def at(self, delay: float, action: Callable[[], None]) -> None:
+    def at(self, delay: float, action: Callable[[], object]) -> None:
         """Do something `delay` from now."""
         self._push(self.now + delay, -1, -1, None, action)
 
@@ -117,7 +117,7 @@ class Run:
         return self
 
     def _push(
-        self, time: float, i: int, j: int, packet: Packet | None, action: Callable[[], None] | None = None
+        self, time: float, i: int, j: int, packet: Packet | None, action: Callable[[], object] | None = None
     ) -> None:
         self._count += 1
         heappush(self._queue, (time, self._count, i, j, packet, action))
@@ -184,7 +184,7 @@ class Run:
             self._push(time, i, j, packet)
         if message:
             self.metadata.append(packet.integers)
-            self._see(Event(self.now, i, SEND, packet.payload, (j,), j))  # type: ignore[union-attr]
+            self._see(Event(self.now, i, SEND, packet.payload, (j,), j))  # type: ignore[attr-defined]
 
     def _arrive(self, i: int, j: int, packet: Packet) -> None:
         """A packet is at its receiver, which takes it as soon as it is free."""
@@ -206,7 +206,7 @@ class Run:
             self.on_packet(i, j, packet)
         if carries_message(packet):
             self.in_transit[i] -= 1
-            self._see(Event(self.now, j, RECEIVE, packet.payload, (), i))  # type: ignore[union-attr]
+            self._see(Event(self.now, j, RECEIVE, packet.payload, (), i))  # type: ignore[attr-defined]
             before = machine.operations - self._asking[j]
             machine.receive(i, packet)
             self.receiver_operations += machine.operations - self._asking[j] - before
@@ -241,17 +241,6 @@ class Uniform:
 
     def draw(self, random: Random) -> float:
         return self.low + (self.high - self.low) * random.random()
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """At least `least`, and on average `mean` more: a few packets take very long."""
-
-    least: float = 0.25
-    mean: float = 0.25
-
-    def draw(self, random: Random) -> float:
-        return self.least + random.expovariate(1 / self.mean)
 
 
 @dataclass(frozen=True, slots=True)

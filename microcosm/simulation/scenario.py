@@ -143,30 +143,25 @@ class Scenario:
     ) -> None:
         """Take a packet off the wire; the first delivery that it causes may be answered."""
         self._next_answer = answer
-        packet = self._on_the_way(sender, receiver, number)
-        del self.transit[sender, receiver][number - 1]
+        packet = self._on_the_way(sender, receiver, number).pop(number - 1)
         machine = self.machines[receiver]
-        self.said.append(
-            f"{process_name(receiver)} takes {self.described(packet)} from {process_name(sender)}"
-        )
-        refused = dict(machine.refused)
+        name = process_name(receiver)
+        self.said.append(f"{name} takes {self.described(packet)} from {process_name(sender)}")
+        refused = machine.refused.copy()
         machine.receive(sender, packet)
-        for reason, count in machine.refused.items():
-            if count > refused.get(reason, 0):
-                self.said.append(f"{process_name(receiver)} refuses it: {reason}")
+        self.said += [f"{name} refuses it: {reason}" for reason in machine.refused - refused]
         self._flush(receiver)
 
     def lose(self, sender: int, receiver: int, number: int = 1) -> None:
         """Lose a packet on the way."""
-        packet = self._on_the_way(sender, receiver, number)
-        del self.transit[sender, receiver][number - 1]
+        packet = self._on_the_way(sender, receiver, number).pop(number - 1)
         self.said.append(f"lost: {self.described(packet)}")
 
     def double(self, sender: int, receiver: int, number: int = 1) -> None:
         """Let a packet on the way arrive twice."""
-        packet = self._on_the_way(sender, receiver, number)
-        self.transit[sender, receiver].append(packet)
-        self.said.append(f"doubled: {self.described(packet)}")
+        packets = self._on_the_way(sender, receiver, number)
+        packets.append(packets[number - 1])
+        self.said.append(f"doubled: {self.described(packets[-1])}")
 
     def tick(self, process: int) -> None:
         """Let a process repeat what may have been lost."""
@@ -216,16 +211,17 @@ class Scenario:
             case LamportClocked(clock, null, payload):
                 return f"null (clock {clock})" if null else f"{self._name(payload)} (clock {clock})"
             case _:
-                return self._name(packet.payload) if carries_message(packet) else "you can tell"  # type: ignore[union-attr]
+                return self._name(packet.payload) if carries_message(packet) else "you can tell"  # type: ignore[attr-defined]
 
     def _name(self, payload: object) -> str:
         return self._names[payload] if isinstance(payload, int) else "?"
 
-    def _on_the_way(self, sender: int, receiver: int, number: int) -> Packet:
+    def _on_the_way(self, sender: int, receiver: int, number: int) -> list[Packet]:
+        """The packets of a link, of which there are so many."""
         packets = self.transit.get((sender, receiver), [])
         if not 0 < number <= len(packets):
             raise ValueError(f"{len(packets)} packets are on that way")
-        return packets[number - 1]
+        return packets
 
     def _flush(self, process: int) -> None:
         for output in self.machines[process].take():

@@ -6,6 +6,7 @@ as many causal sends as it was told, and nothing random but by the run's source.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,7 +64,7 @@ class Mixture:
         self._left -= 1
         process = run.random.randrange(run.size)
         delay = 2 * self.spacing * run.random.random()
-        run.at(delay, lambda: _send(run, process, self._receivers(run, process, None)))
+        run.at(delay, lambda: run.causal_send(process, self._receivers(run, process, None)))
 
     def _receivers(self, run: Run, process: int, sender: int | None) -> tuple[int, ...]:
         random = run.random
@@ -78,11 +79,6 @@ class Mixture:
         return tuple(sorted(chosen))
 
 
-def _send(run: Run, process: int, to: tuple[int, ...]) -> None:
-    """A send whose number nobody needs."""
-    run.causal_send(process, to)
-
-
 @dataclass
 class Script:
     """Sends at given times: (time, process, receivers). Nobody reacts."""
@@ -91,25 +87,15 @@ class Script:
 
     def start(self, run: Run) -> None:
         for time, process, to in self.sends:
-            run.at(time, partial(_send, run, process, to))
+            run.at(time, partial(run.causal_send, process, to))
 
     def delivered(self, run: Run, process: int, sender: int, message: int) -> None:
         pass
 
 
-@dataclass
-class SteadyStream:
+def steady_stream(messages: int, spacing: float = 0.01) -> Script:
     """Process 0 sends `messages` to process 1, one every `spacing`: does the protocol pipeline?"""
-
-    messages: int
-    spacing: float = 0.01
-
-    def start(self, run: Run) -> None:
-        for number in range(self.messages):
-            run.at(number * self.spacing, partial(_send, run, 0, (1,)))
-
-    def delivered(self, run: Run, process: int, sender: int, message: int) -> None:
-        pass
+    return Script([(number * spacing, 0, (1,)) for number in range(messages)])
 
 
 Route = Callable[[int, int, int], Sequence[int]]
@@ -271,10 +257,9 @@ def simulate(
     )
     gauge = Gauge(run)
     run.go()
-    refused: dict[str, int] = {}
+    refused: Counter[str] = Counter()
     for machine in run.machines:
-        for reason, count in machine.refused.items():
-            refused[reason] = refused.get(reason, 0) + count
+        refused.update(machine.refused)
     return SimulationResult(gauge.read(), check.finish(), dict(sorted(refused.items())))
 
 

@@ -20,7 +20,19 @@ from typing import Any
 from microcosm.givens.event_table import NOTHING, EventRow
 from microcosm.givens.exact import json_text
 from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.statement import KINDS, OPERAND, SHOWN, STRING, BadStatement, shown, unfit, unquote
+from microcosm.text.statement import (
+    KINDS,
+    OPERAND,
+    SHOWN,
+    STRING,
+    BadStatement,
+    Word,
+    keyword,
+    name_at,
+    shown,
+    text_at,
+    unfit,
+)
 
 FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
 _WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")
@@ -47,11 +59,9 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     begin = _begins(line)
     if begin is None:
         return None
-    name = _text(begin[1], begin.end())
     if begin[1] in KEYWORDS:
-        raise BadStatement(f"`{name}` is a keyword", f'Quote it: "{name}".', column=begin.end() + 1)
-    if fault := unfit(name):
-        raise BadStatement(fault, None, column=begin.end() + 1)
+        raise keyword(begin[1], begin.end() + 1)
+    name = name_at((begin[1], begin.end() + 1))
     said: dict[str, Any] = {}
     attributes: dict[str, object] = {}
     at = begin.end(1)
@@ -61,7 +71,7 @@ attributes={'n': 3}, time=None, file='my log', line=7)
             raise _unreadable(line, at)
         start = found.end() - len(found[0].lstrip())
         if found["key"] or found["time"]:
-            key = _text(found["key"], start) if found["key"] else "time"
+            key = text_at((found["key"], start + 1)) if found["key"] else "time"
             into = attributes if found["key"] else said
             if key in into:
                 raise BadStatement(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
@@ -73,7 +83,7 @@ attributes={'n': 3}, time=None, file='my log', line=7)
                 f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
             )
         group = "value" if found["word"] else "label"
-        said.update(_said(word, _text(found[group], found.start(group)), found.start(group)))
+        said.update(_said(word, (found[group], found.start(group) + 1)))
         at = found.end()
     said.setdefault("time", attributes.get("time"))
     return EventRow(name=name, attributes=attributes or NOTHING)._replace(**said)
@@ -114,50 +124,31 @@ def event_to_json(row: EventRow) -> dict[str, object]:
     >>> event_to_json(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3))
     {'name': 'p:1', 'process': 'p', 'seq': 1, 'label': 'log in', 'file': 'a.log', 'line': 3}
     """
-    optional = (
-        ("process", row.process or None),
-        ("seq", row.seq or None),
-        ("kind", row.kind or None),
-        ("message", row.message),
-        ("label", row.label),
-        ("trace", row.trace),
-        ("attributes", dict(row.attributes) or None),
-        ("file", row.file or None),
-        ("line", row.line or None),
-    )
-    found: dict[str, object] = {"name": row.name}
-    found.update((key, value) for key, value in optional if value is not None)
+    unsaid = EventRow._field_defaults
+    found = {name: value for name, value in row._asdict().items() if name == "name" or value != unsaid[name]}
+    if row.attributes:
+        found["attributes"] = {**row.attributes}
+    found.pop("time", None)
     if row.time != row.attributes.get("time"):
         found["time"] = row.time
     return found
 
 
-def _said(word: str, text: str, at: int) -> dict[str, object]:
+def _said(word: str, value: Word) -> dict[str, object]:
     """The fields of the row that a word and its value say."""
+    text, column = text_at(value), value[1]
     if word == "seq":
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=at + 1)
+            raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=column)
         return {"seq": int(text)}
     if word == "kind" and text not in KINDS:
-        raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=at + 1)
+        raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=column)
     if word == "at":
         file, _, line = text.rpartition(":")
         if not (line.isascii() and line.isdecimal() and len(line) < 20) or ":" not in text:
-            raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=at + 1)
+            raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=column)
         return {"file": file, "line": int(line)}
     return {word: text}
-
-
-def _text(word: str, at: int) -> str:
-    if not word.startswith('"'):
-        return word
-    try:
-        text = unquote(word)
-    except JSONDecodeError as error:
-        raise BadStatement("not an escape", "Escapes are those of JSON.", column=at + error.pos + 1) from None
-    if text and (fault := unfit(text)):
-        raise BadStatement(fault, None, column=at + 1)
-    return text
 
 
 def _value(line: str, at: int) -> tuple[object, int]:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from microcosm.errors import MicrocosmError, TextError
@@ -27,7 +28,6 @@ from microcosm.text.statement import (
     ORDERINGS,
     SHOWN,
     is_default,
-    member_of,
     shown,
     stated,
     unfit,
@@ -147,35 +147,34 @@ def _givens(found: object, file: str | None) -> Givens:
             "schema", f'expected "{SCHEMA}", not {described(schema)}', "This version reads no other schema."
         )
     givens = Givens(name=optional_text(found.get("name"), "name"))
-    givens.internal = events_of(found.get("internal", []), "internal")
-    for at, member in enumerate(list_of(found.get("external", []), "external")):
-        givens.add(_external(member, f"external[{at}]", member_of(file, "external", at)))
-    for at, member in enumerate(list_of(found.get("refuted", []), "refuted")):
-        givens.add(_refuted(member, f"refuted[{at}]", member_of(file, "refuted", at)))
-    givens.stamps = table_of(found.get("stamps", {}), "stamps", _stamp)
-    givens.clocks = table_of(found.get("clocks", {}), "clocks", _clock)
-    givens.messages = [
-        _message(member, f"messages[{at}]")
-        for at, member in enumerate(list_of(found.get("messages", []), "messages"))
-    ]
-    givens.processes = table_of(found.get("processes", {}), "processes", _token)
-    for at, member in enumerate(list_of(found.get("orderings", []), "orderings")):
-        ordering = _ordering(member, f"orderings[{at}]")
-        if ordering not in givens.orderings:
-            givens.orderings.append(ordering)
-    complete = found.get("complete", False)
-    named = isinstance(complete, list)
-    givens.complete = (
-        tuple(events_of(complete, "complete")) or False if named else truth_of(complete, "complete")
-    )
-    givens.tokens = table_of(found.get("tokens", {}), "tokens", _token)
-    if told := list_of(found.get("events", []), "events"):
-        givens.events = _events(told)
+    fields: dict[str, object] = found
+
+    def each(field: str, read: Callable[[object, str], Value]) -> list[Value]:
+        members = list_of(fields.get(field, []), field)
+        return [read(member, f"{field}[{at}]") for at, member in enumerate(members)]
+
+    givens.internal = events_of(fields.get("internal", []), "internal")
+    place = "" if file is None else f"{file}:"
+    for fact in (*each("external", partial(_external, place)), *each("refuted", partial(_refuted, place))):
+        givens.add(fact)
+    givens.stamps = table_of(fields.get("stamps", {}), "stamps", _stamp)
+    givens.clocks = table_of(fields.get("clocks", {}), "clocks", _clock)
+    givens.messages = each("messages", _message)
+    givens.processes = table_of(fields.get("processes", {}), "processes", _token)
+    givens.orderings = [*dict.fromkeys(each("orderings", _ordering))]
+    complete = fields.get("complete", False)
+    if isinstance(complete, list):
+        givens.complete = tuple(events_of(complete, "complete")) or False
+    else:
+        givens.complete = truth_of(complete, "complete")
+    givens.tokens = table_of(fields.get("tokens", {}), "tokens", _token)
+    if told := each("events", _event):
+        givens.events = _table(told)
     givens.own_told()
     return givens
 
 
-def _external(member: object, path: str, default: str) -> Correspondence:
+def _external(place: str, member: object, path: str) -> Correspondence:
     parts = list_of(member, path, 3, 4, "[event, relation, event], and possibly its provenance")
     relation = SPELLINGS.get(parts[1]) if isinstance(parts[1], str) else None
     if relation not in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
@@ -184,14 +183,14 @@ def _external(member: object, path: str, default: str) -> Correspondence:
             f"{path}[1]", f'expected a relation ("<", ">", "||", "<>"), not {described(parts[1])}', hint
         )
     left, right = _pair(parts[0], parts[2], f"{path}[0]", f"{path}[2]")
-    source = stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else default
+    source = stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else place + path
     return Correspondence(left, relation, right, source)
 
 
-def _refuted(member: object, path: str, default: str) -> Correspondence:
+def _refuted(place: str, member: object, path: str) -> Correspondence:
     parts = list_of(member, path, 2, 3, "[event, event], and possibly its provenance")
     left, right = _pair(parts[0], parts[1], f"{path}[0]", f"{path}[1]")
-    source = stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else default
+    source = stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else place + path
     return Correspondence(left, Relation.NOT_BEFORE, right, source)
 
 
@@ -266,10 +265,9 @@ def _ordering(found: object, path: str) -> str:
     return text
 
 
-def _events(found: list[object]) -> EventTable:
+def _table(rows: list[EventRow]) -> EventTable:
     builder = EventTableBuilder()
-    for at, member in enumerate(found):
-        row = _event(member, f"events[{at}]")
+    for at, row in enumerate(rows):
         if row.name in builder:
             raise JsonFault(f"events[{at}]", f"{shown(row.name)} stands twice", "Name it once.")
         builder.add(row)

@@ -132,11 +132,6 @@ def is_default(source: str | None) -> bool:
     return source is None or (not isinstance(source, Stated) and _place(source))
 
 
-def member_of(file: str | None, field: str, index: int) -> str:
-    """The default source of a member of a JSON list."""
-    return f"{field}[{index}]" if file is None else f"{file}:{field}[{index}]"
-
-
 class OwnName(NamedTuple):
     """`name phone`: the microcosm's own name."""
 
@@ -263,6 +258,38 @@ class BadStatement(MicrocosmError):
         self.column = column
         self.name = name
         self.nth = nth
+
+
+Word = tuple[str, int]
+"""A word as it is written, and its column."""
+
+
+def name_at(word: Word) -> str:
+    """The name that a word is, plain or quoted. Raises `BadStatement`."""
+    name = text_at(word)
+    if fault := unfit(name):
+        raise BadStatement(fault, None, column=word[1])
+    return name
+
+
+def text_at(word: Word) -> str:
+    """The text that a word is. Raises `BadStatement`."""
+    written, column = word
+    if not written.startswith('"'):
+        return written
+    try:
+        text = unquote(written)
+    except json.JSONDecodeError as error:
+        hint = r"Escapes are those of JSON: \" \\ \n \t \u0041 …"
+        raise BadStatement("not an escape", hint, column=column + error.pos) from None
+    if text and (fault := unfit(text)):
+        raise BadStatement(fault, None, column=column)
+    return text
+
+
+def keyword(word: str, column: int) -> BadStatement:
+    """The fault of a keyword where a name should be."""
+    return BadStatement(f"`{word}` is a keyword", f'Quote it to use it as a name: "{word}".', column=column)
 
 
 def correspondences(events: Sequence[str], signs: Sequence[str], source: str | None) -> Correspondences:

@@ -23,7 +23,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NoReturn
 
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
@@ -36,10 +38,12 @@ from microcosm.text.statement import (
     STRING,
     BadStatement,
     Statement,
+    Word,
+    keyword,
+    name_at,
     shown,
     stated,
-    unfit,
-    unquote,
+    text_at,
 )
 
 FORMS = (
@@ -73,9 +77,6 @@ _match = {kind: re.compile(pattern).match for kind, pattern in _PATTERNS.items()
 _any = re.compile(rf"{_PLAIN}|{STRING}|{_NUMBER}|{_KEYWORD}|{_RELATION}|->|[={{}}\[\],:]").match
 _blank = re.compile(r"(?:\s++|#.*+)*+").match
 _quoted = re.compile(r'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+').match
-
-Word = tuple[str, int]
-"""A word as it is written, and its column."""
 
 
 class _Words:
@@ -146,7 +147,7 @@ class _Words:
         match = _any(line, self._at)
         found = line[self._at] if match is None else match.group()
         if found in KEYWORDS and not {A_NAME, A_PROCESS}.isdisjoint(kinds):
-            raise _keyword(found, column)
+            raise keyword(found, column)
         if kinds == A_BEGINNING:
             raise BadStatement(f"no statement begins with {shown(found)}", _hint(found, FORMS), column=column)
         if kinds == (A_RELATION,):
@@ -173,8 +174,8 @@ def _statement(words: _Words, source: str | None) -> Statement:
         if name[0] == "process" and (process := words.take(A_NAME)) is not None:
             return _owned(words, process)
         return _correspondences(words, name, source)
-    for keyword, read in _READERS.items():
-        if words.take(keyword) is not None:
+    for first, read in _READERS.items():
+        if words.take(first) is not None:
             return read(words)
     words.refuse(*A_BEGINNING)
 
@@ -185,26 +186,26 @@ def _correspondences(words: _Words, name: Word, source: str | None) -> Statement
     if words.take("from") is not None:
         text = words.need(A_TEXT)
         words.finish()
-        source = stated(_text_at(text))
-    events = [_name_at(name), *map(_name_at, names)]
+        source = stated(text_at(text))
+    events = [name_at(name), *map(name_at, names)]
     return build.correspondences(events, _signs([sign, *signs]), source)
 
 
 def _internal(words: _Words) -> Statement:
     names, signs = words.listed(A_NAME, A_RELATION)
-    return build.internal([*map(_name_at, names)], _signs(signs))
+    return build.internal([*map(name_at, names)], _signs(signs))
 
 
 def _token_group(words: _Words) -> Statement:
     name, _ = words.need(A_NAME), words.need("=")
     names, _ = words.listed(A_NAME, ",")
-    return build.token(_name_at(name), [*map(_name_at, names)])
+    return build.token(name_at(name), [*map(name_at, names)])
 
 
 def _owned(words: _Words, process: Word) -> Statement:
     words.need("=")
     names, _ = words.listed(A_NAME, ",")
-    return build.owned(_name_at(process), [*map(_name_at, names)])
+    return build.owned(name_at(process), [*map(name_at, names)])
 
 
 def _stamp(words: _Words) -> Statement:
@@ -216,7 +217,7 @@ def _stamp(words: _Words) -> Statement:
         numbers.append(words.need(A_NUMBER))
         words.need("]")
     words.finish()
-    name, (text, column), first = _name_at(event), numbers[0], _number(numbers[0])
+    name, (text, column), first = name_at(event), numbers[0], _number(numbers[0])
     if len(numbers) == 2:
         last = _number(numbers[1])
         if first > last:
@@ -241,12 +242,12 @@ def _clock(words: _Words) -> Statement:
     unticked = words.take("unticked")
     execution = words.need(A_NAME) if words.take(IN) is not None else None
     words.finish()
-    name, owner = _name_at(event), _name_at(process)
+    name, owner = name_at(event), name_at(process)
     times: dict[str, int] = {}
     for key, number in entries:
         if key[0] in KEYWORDS:
-            raise _keyword(*key)
-        of, count = _name_at(key), _number(number)
+            raise keyword(*key)
+        of, count = name_at(key), _number(number)
         if of in times:
             raise build.clocked_twice(of, key[1])
         if not isinstance(count, int):
@@ -254,51 +255,45 @@ def _clock(words: _Words) -> Statement:
         if count < 0:
             raise BadStatement("a clock counts events: its entries are not negative", None, column=number[1])
         times[of] = count
-    apart = None if execution is None else _name_at(execution)
+    apart = None if execution is None else name_at(execution)
     return build.Clocked(name, Clock(owner, times, unticked is None, apart))
 
 
-def _send(words: _Words) -> Statement:
+def _messaged(kind: Literal["send", "receive"], words: _Words) -> Statement:
     ends = [words.need(A_NAME), words.need("="), words.need(A_NAME), words.need(A_NAME)]
-    receivers = words.listed(A_NAME, ",")[0] if words.take("->") is not None else []
-    words.finish("->")
-    event, message, process = (_name_at(ends[at]) for at in (0, 2, 3))
-    return build.Messaged(Message("send", event, message, process, tuple(map(_name_at, receivers))))
-
-
-def _receive(words: _Words) -> Statement:
-    ends = [words.need(A_NAME), words.need("="), words.need(A_NAME), words.need(A_NAME)]
-    words.finish()
-    event, message, process = (_name_at(ends[at]) for at in (0, 2, 3))
-    return build.Messaged(Message("receive", event, message, process))
+    to = ("->",) if kind == "send" else ()
+    receivers = words.listed(A_NAME, ",")[0] if to and words.take(*to) is not None else []
+    words.finish(*to)
+    event, message, process = (name_at(ends[at]) for at in (0, 2, 3))
+    return build.Messaged(Message(kind, event, message, process, tuple(map(name_at, receivers))))
 
 
 def _ordering(words: _Words) -> Statement:
     name, interior = words.need(A_NAME), words.take("interior")
     words.finish()
-    return build.ordering(_name_at(name), interior is not None)
+    return build.ordering(name_at(name), interior is not None)
 
 
 def _complete(words: _Words) -> Statement:
     if words.ended:
         return build.Complete()
     names, _ = words.listed(A_NAME, ",")
-    return build.Complete(tuple(dict.fromkeys(map(_name_at, names))))
+    return build.Complete(tuple(dict.fromkeys(map(name_at, names))))
 
 
 def _named(words: _Words) -> Statement:
     name = words.need(A_NAME)
     words.finish()
-    return build.OwnName(_text_at(name))
+    return build.OwnName(text_at(name))
 
 
-_READERS = {
+_READERS: dict[str, Callable[[_Words], Statement]] = {
     "name": _named,
     "internal": _internal,
     "stamp": _stamp,
     "clock": _clock,
-    "send": _send,
-    "receive": _receive,
+    "send": partial(_messaged, "send"),
+    "receive": partial(_messaged, "receive"),
     "ordering": _ordering,
     "complete": _complete,
     "token": _token_group,
@@ -306,27 +301,6 @@ _READERS = {
 
 
 # -- what words say, and what is wrong with them ---------------------------------------------------
-
-
-def _name_at(word: Word) -> str:
-    name = _text_at(word)
-    if fault := unfit(name):
-        raise BadStatement(fault, None, column=word[1])
-    return name
-
-
-def _text_at(word: Word) -> str:
-    written, column = word
-    if not written.startswith('"'):
-        return written
-    try:
-        text = unquote(written)
-    except json.JSONDecodeError as error:
-        hint = r"Escapes are those of JSON: \" \\ \n \t \u0041 …"
-        raise BadStatement("not an escape", hint, column=column + error.pos) from None
-    if text and (fault := unfit(text)):
-        raise BadStatement(fault, None, column=column)
-    return text
 
 
 def _number(word: Word) -> exact.Number:
@@ -354,10 +328,6 @@ _SIGN_HINTS = {
     "!||": "What is not concurrent is causally related: write `a <> b`.",
     "!<>": "What is not causally related is concurrent: write `a || b`.",
 }
-
-
-def _keyword(word: str, column: int) -> BadStatement:
-    return BadStatement(f"`{word}` is a keyword", f'Quote it to use it as a name: "{word}".', column=column)
 
 
 def _explain_text(line: str, column: int) -> None:

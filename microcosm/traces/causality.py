@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 
 from microcosm.givens.clock import Clock, Stamp, between
 from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
 from microcosm.order.happens_before import causal_order, components
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent, in_trace
+from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
@@ -64,7 +63,7 @@ class Causality:
         self.report = report
         self.trace = run.trace if several else None
         """What stands before the names of processes, messages and tokens; None for nothing."""
-        self.full = partial(in_trace, self.trace)
+        self.full = str if self.trace is None else f"{self.trace}/".__add__  # as `in_trace`
         """The name of a process, message or token among all executions, of its name in this one."""
         self.names = [entry.full_id if several else entry.id for entry in run.events]
         told = ((event, entry.message) for event, entry in enumerate(run.events))
@@ -75,6 +74,25 @@ class Causality:
         self.covers: dict[int, list[int]] = clocks.covers if clocks else {}
         self.exchange = exchange(run, report)
         self.before = Before(run, self.exchange, report, clocks)
+
+    def edges(self, stated: bool = False) -> Iterator[tuple[int, int, str]]:
+        """What came before what, and what says so: processes, messages, clocks, links.
+
+        Where clocks are `stated` as well, without what follows of them.
+        """
+        times = self.times if stated else {}
+        for process, chains in self.run.chains.items():
+            source = f"process {self.full(process)}"
+            for a, b in chain.from_iterable(map(pairwise, chains)):
+                if a not in times or b not in times:
+                    yield a, b, source
+        for sending, reception in self.before.pairs:
+            yield sending, reception, f"message {self.messages[reception]}"
+        for event, sources in () if stated else self.covers.items():
+            source = f"vector time of {self.names[event]}"
+            yield from ((seen, event, source) for seen in sources)
+        for a, b in self.before.links:
+            yield a, b, self.run.link(a, b)
 
     def by_clocks(self, a: int, b: int) -> Relation | None:
         """What clocks say of two events of different processes."""
@@ -137,10 +155,19 @@ class Before:
         if clocks is not None:
             self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
         self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
-        self._arrange(clocks)
-        if len(self.order) < len(execution.events):
+        covers = clocks.covers if clocks else {}
+        previous = execution.previous
+        later = [event for event, before in enumerate(previous) if before >= 0]
+        while True:
+            self.sources = {event: list(seen) for event, seen in covers.items()}
+            for before, after in chain(self.pairs, self.links):
+                self.sources.setdefault(after, []).append(before)
+            starts = chain(*self.sources.values(), map(previous.__getitem__, later))
+            ends = chain(*(repeat(event, len(found)) for event, found in self.sources.items()), later)
+            self.order = causal_order(len(previous), starts, ends)
+            if len(self.order) == len(previous):
+                break
             self._break_cycles()
-            self._arrange(clocks)
         stamped = any(entry.stamp is not None for entry in execution.events)
         self.stamps = self._stamps() if stamped else {}
 
@@ -165,20 +192,9 @@ class Before:
         if told in (None, Relation.BEFORE):  # within a process its order tells, below
             return False
         s, r = self._execution.events[sending], self._execution.events[reception]
-        message = f"{r.id}: its clock has not seen {s.id}, the sending of {r.message}"
-        self._report.add("message-against-clock", message, file=r.file, line=r.line)
+        said = f"its clock has not seen {s.id}, the sending of {r.message}"
+        _add(self._report, "message-against-clock", r, said)
         return True
-
-    def _arrange(self, clocks: Clocks | None) -> None:
-        """Tell what leads to each event, and find an order that extends it, which is empty on a cycle."""
-        self.sources = {event: list(seen) for event, seen in clocks.covers.items()} if clocks else {}
-        for before, after in chain(self.pairs, self.links):
-            self.sources.setdefault(after, []).append(before)
-        previous = self._execution.previous
-        later = [event for event, before in enumerate(previous) if before >= 0]
-        starts = chain(*self.sources.values(), map(previous.__getitem__, later))
-        ends = chain(*(repeat(event, len(found)) for event, found in self.sources.items()), later)
-        self.order = causal_order(len(previous), starts, ends)
 
     def _break_cycles(self) -> None:
         """Give up the messages and links that lie on cycles: they contradict the order of processes."""
@@ -188,16 +204,14 @@ class Before:
         for sending, reception in self.pairs:
             if part[sending] == part[reception]:
                 s, r = self._execution.events[sending], self._execution.events[reception]
-                message = f"{r.id}: receives {r.message} before {s.id} sends it"
-                self._report.add("message-cycle", message, file=r.file, line=r.line)
+                _add(self._report, "message-cycle", r, f"receives {r.message} before {s.id} sends it")
             else:
                 kept.append((sending, reception))
         self.pairs = kept
         for before, after in self.links:
             if part[before] == part[after]:
-                entry = self._execution.events[after]
-                message = f"{entry.id}: is after {self._execution.events[before].id} and before it"
-                self._report.add("link-cycle", message, file=entry.file, line=entry.line)
+                one, other = self._execution.events[before], self._execution.events[after]
+                _add(self._report, "link-cycle", other, f"is after {one.id} and before it")
         self.links = [(a, b) for a, b in self.links if part[a] != part[b]]
 
     def _stamps(self) -> dict[int, Stamp]:
@@ -215,9 +229,8 @@ class Before:
                 continue
             late = stamp <= lamport[event] if isinstance(stamp, int) else stamp[1] < earliest[event]
             if late:
-                entry = entries[event]
-                message = f"{entry.id}: its stamp is no later than that of an event before it"
-                self._report.add("stamp-inversion", message, file=entry.file, line=entry.line)
+                said = "its stamp is no later than that of an event before it"
+                _add(self._report, "stamp-inversion", entries[event], said)
                 continue
             kept[event] = stamp
             if isinstance(stamp, int):

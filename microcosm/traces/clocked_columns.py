@@ -49,7 +49,7 @@ def read_clocked(opening: Opening) -> ClockedLog | None:
     unseen = Report()
     with opening(unseen) as stream:
         begins = _begins(stream.head)
-        if begins is None or detect(stream.head, stream.file) != shiviz.NAME:
+        if begins is None or detect(stream.head, stream.file).NAME != shiviz.NAME:
             return None
         log = ClockedLog(stream.file, *begins)
         held = ""
@@ -195,9 +195,6 @@ class ClockedLog:
             events=len(clocks),
             processes=len(self._known),
             messages=self._merges,
-            correspondences=0,
-            isolated=0,
-            outside=0,
             reported=dict(report.counts),
         )
 

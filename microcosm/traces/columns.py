@@ -27,7 +27,7 @@ from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.traces.event import in_trace, writable
-from microcosm.traces.report import Extraction, Report, of_several
+from microcosm.traces.report import OF_SEVERAL, Extraction, Report
 from microcosm.traces.text.lines import Lines, open_lines
 from microcosm.tuning import gc_paused
 
@@ -377,9 +377,8 @@ class LogColumns:
             messages=len(self._sending),
             correspondences=len(links),
             isolated=len(isolated),
-            outside=0,
             reported=dict(report.counts),
-            incomplete=(of_several(len(self.traces)),) if self._several else (),
+            incomplete=(OF_SEVERAL.format(len(self.traces)),) if self._several else (),
         )
 
     def _within(self, event: int, names: Sequence[str]) -> str:

@@ -120,18 +120,9 @@ class _Part:
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
         edges: dict[tuple[int, int], str] = {}
-        for process, chains in self._run.chains.items():
-            source = f"process {self._said.full(process)}"
-            edges.update((pair, source) for chain in chains for pair in pairwise(chain))
-        for sending, reception in self._said.before.pairs:
-            edges.setdefault((sending, reception), f"message {self._said.messages[reception]}")
-        for event, sources in self._said.covers.items():
-            for seen in sources:
-                edges.setdefault((seen, event), f"vector time of {self._names[event]}")
-        for pair in self._said.before.links:
-            edges.setdefault(pair, self._run.link(*pair))
-        for a, b in edges:
-            self._related.update((a, b))
+        for before, after, source in self._said.edges():
+            edges.setdefault((before, after), source)
+        self._related.update(*edges)
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
 
     def frontiers(self) -> list[Frontier]:

@@ -202,8 +202,9 @@ UNNAMED = "1"
 
 def told_apart(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
     """The executions that the events of one name, in the order of the log, are of. Cost: linear."""
-    if not any(event.numbered for event in events):
-        return [events]
+    shown = {(event.process, event.own) for event in events}
+    if len(shown) == len(events) or not any(event.numbered for event in events):
+        return [events]  # no process has the same own clock value twice
     return named_apart(by_restarts(without_repeats(events, report), report))
 
 
@@ -223,9 +224,6 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
 
     Two are the same where process, clock, text and message are. Cost: linear; memory: a number for each.
     """
-    shown = {(event.process, event.own) for event in events}
-    if len(shown) == len(events):  # of no process the same own clock value twice
-        return events
     known: set[int] = set()
     kept: list[TraceEvent] = []
     for event in events:
@@ -281,15 +279,6 @@ def named_apart(runs: list[list[TraceEvent]]) -> list[list[TraceEvent]]:
 def _begins_again(events: Sequence[TraceEvent]) -> bool:
     """Whether a process falls back to an own clock value that it has shown."""
     highest: dict[str, int] = {}
-    for event in events:
-        if event.clock is not None:
-            own = event.own
-            if own < highest.get(event.process, 0):
-                break
-            highest[event.process] = own
-    else:
-        return False
-    highest = {}
     shown: set[tuple[str, int]] = set()
     for event in events:
         if event.clock is None:

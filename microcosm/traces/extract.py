@@ -8,7 +8,7 @@ log remain unmatched. A log with holes is welcome; partial knowledge is what a m
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -24,7 +24,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.reading import nearest, read
-from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
+from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 from microcosm.tuning import gc_paused
 
 if TYPE_CHECKING:
@@ -123,15 +123,15 @@ def extract(
         if chosen is None or run is chosen[0]
     ]
     givens = Givens(name=process)
+    messages = 0
     for part in parts:
-        part.order_processes(givens, with_clocks)
-        part.order_messages(givens)
-        if part.run.links:
-            part.order_links(givens)
+        givens.internal += (part.names[event] for event in part.internal)
+        part.order(givens, part.said.edges(stated=with_clocks))
+        messages += part.tell(givens)
+        if with_clocks and part.said.times:
+            part.time(givens)
         if part.said.before.stamps:
-            part.add_stamps(givens)
-            if synchronous is not None:
-                part.order_synchronous(givens, synchronous)
+            part.stamp(givens, synchronous)
     if synchronous is not None and not any(isinstance(stamp, tuple) for stamp in givens.stamps.values()):
         hint = "Histories of Jepsen and Porcupine have them, and own JSON lines with `stamp: [from, to]`."
         raise TextError("no event of the log has an interval of a clock", hint=hint)
@@ -142,31 +142,24 @@ def extract(
         for part in parts:
             part.group_by(token, givens)
     givens.events = table = _table_of(parts, files)
-    named = {*givens.members(), *givens.stamps, *(message.event for message in givens.messages)}
-    alone = ((part.said, [e for e in sorted(part.kept) if part.names[e] not in named]) for part in parts)
+    unsure = (
+        (process is not None, f"what {process} could know is not all that happened"),
+        (len(parts) > 1, OF_SEVERAL.format(len(parts))),
+        (any(not SPANS.isdisjoint(part.run.called.values()) for part in parts), OF_SPANS),
+        (any(e.attributes.get("assumed") is True for part in parts for e in part.run.events), ASSUMED),
+    )
+    alone = ((part.said, sorted(part.kept - part.related)) for part in parts)
     return Extraction(
         givens=givens,
         events=len(table.names),
         processes=len(set(zip(table.traces, table.processes, strict=True))),
-        messages=sum(part.messages() for part in parts),
+        messages=messages,
         correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
         isolated=sum(said.isolated(events) for said, events in alone if events),
         outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
-        incomplete=tuple(_incomplete(parts, process)),
+        incomplete=tuple(reason for holds, reason in unsure if holds),
     )
-
-
-def _incomplete(parts: list[_Part], process: str | None) -> Iterator[str]:
-    """Why two events that nothing orders need not have been concurrent, even if no event is missing."""
-    if process is not None:
-        yield f"what {process} could know is not all that happened"
-    if len(parts) > 1:
-        yield of_several(len(parts))
-    if any(not SPANS.isdisjoint(part.run.called.values()) for part in parts):
-        yield OF_SPANS
-    if any(entry.attributes.get("assumed") is True for part in parts for entry in part.run.events):
-        yield ASSUMED
 
 
 def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
@@ -219,19 +212,24 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
 
     So they close a cycle only among themselves, from last event to last event; those are not believed.
     """
-    links = [link for part in parts for link in part.foreign()]
-    known = {name for part in parts for name in part.names} if links and not view else set()
-    believed = {entry.full_id for entry, name, _, last in links if name in known and last}
-    circles = on_circles((name, e.full_id) for e, name, _, last in links if name in believed and last)
-    for entry, name, link, last in links:
+    links = [(part, *link) for part in parts for link in part.said.foreign() if link[0] in part.kept]
+    every = ((part, event, name) for part in parts for event, name in enumerate(part.names))
+    known = {name: (part, event) for part, event, name in every} if links and not view else {}
+    believed = {part.names[event] for part, event, name, _, last in links if name in known and last}
+    ends = ((name, part.names[event]) for part, event, name, _, last in links if last)
+    circles = on_circles(pair for pair in ends if pair[0] in believed)
+    for part, event, name, link, last in links:
+        entry, own = part.run.events[event], part.names[event]
         if name not in known or not last:
             what = "is not in the log" if name not in known else "is of another execution"
             report.add("unknown-event", f"{entry.id}: {name} {what}", file=entry.file, line=entry.line)
-        elif (name, entry.full_id) in circles:
+        elif (name, own) in circles:
             message = f"{entry.id}: is after {name} and before it"
             report.add("link-cycle", message, file=entry.file, line=entry.line)
         else:
-            givens.add(Correspondence(name, Relation.BEFORE, entry.full_id, link))
+            givens.add(Correspondence(name, Relation.BEFORE, own, link))
+            for end, number in (known[name], (part, event)):
+                end.related.add(number)
 
 
 def on_circles(links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -266,78 +264,69 @@ class _Part:
         self.names = said.names
         self.processes = {process: said.full(process) for process in run.chains}
         """Their names among all executions."""
-        self._internal: list[int] = [] if process is None else run.chains[process][0]
+        self.internal: list[int] = [] if process is None else run.chains[process][0]
+        """What becomes the internal chain."""
         own = chain(*run.chains.get(process or "", []))
         self.kept = set(range(len(run.events))) if process is None else said.before.past(own)
         """The events that the microcosm is about."""
+        self.related: set[int] = {*self.internal}
+        """Those of them that some given names."""
 
-    def order_processes(self, givens: Givens, with_clocks: bool) -> None:
-        """Add the order of each process, and clocks or what they show to have been disclosed."""
-        givens.internal += [self.names[event] for event in self._internal]
-        internal = set(self._internal)
-        times = self.said.times if with_clocks else {}
-        for process, chains in self.run.chains.items():
-            source = f"process {self.processes[process]}"
-            for members in chains:
-                known = [event for event in members if event in self.kept]
-                for a, b in pairwise(known):
-                    # Clocks order what has them, and the internal chain is known by itself.
-                    if not (a in times and b in times) and not (a in internal and b in internal):
-                        self._add(givens, a, b, source)
-                for event in known:
-                    if event in times:
-                        givens.time(self.names[event], self._time(times[event]))
-        if not with_clocks:
-            for event, sources in self.said.covers.items():
-                if event in self.kept:
-                    for seen in sources:
-                        self._add(givens, seen, event, f"vector time of {self.names[event]}")
+    def order(self, givens: Givens, edges: Iterable[tuple[int, int, str]]) -> None:
+        """Add what came before what, but for the internal chain, which is known by itself."""
+        internal, names, external = {*self.internal}, self.names, givens.external
+        for before, after, source in edges:
+            if after in self.kept and not (before in internal and after in internal):
+                a, b = names[before], names[after]
+                key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
+                if key not in external:
+                    external[key] = Correspondence(a, Relation.BEFORE, b, source)
+                self.related.update((before, after))
 
-    def order_messages(self, givens: Givens) -> None:
-        """Add that sendings come before receptions, and what was sent and received."""
-        internal = set(self._internal)
-        for sending, reception in self.said.before.pairs:
-            if reception in self.kept and not (sending in internal and reception in internal):
-                self._add(givens, sending, reception, f"message {self.said.messages[reception]}")
+    def time(self, givens: Givens) -> None:
+        """Add the clocks, by the names that their processes have among several executions."""
+        self.related.update(self.said.times)
+        for event, time in self.said.times.items():
+            if event in self.kept:
+                if self.said.trace is not None:
+                    entries = {self.said.full(process): count for process, count in time.entries.items()}
+                    time = Clock(self.said.full(time.process), entries, time.ticked, self.said.trace)  # noqa: PLW2901
+                givens.time(self.names[event], time)
+
+    def tell(self, givens: Givens) -> int:
+        """Add what was sent and received; how many messages these are.
+
+        In a log without ids, they are the receptions that merged clocks show.
+        """
+        exchange, kept, messages = self.said.exchange, self.kept, self.said.messages
         kinds = {entry.kind for entry in self.run.events}
         application = not kinds.isdisjoint(("causal_send", "deliver"))
-        answered = {event for pair in self.said.exchange.pairs for event in pair}
-        for event in sorted((*self.said.exchange.sent, *self.said.exchange.received)):
+        answered = {event for pair in exchange.pairs for event in pair}
+        for event in sorted((*exchange.sent, *exchange.received)):
             entry = self.run.events[event]
             if isinstance(entry.message, Counted) and event not in answered:
                 continue  # its other end is in another log, under another name
-            if event in self.kept and (entry.kind in ("causal_send", "deliver")) is application:
+            if event in kept and (entry.kind in ("causal_send", "deliver")) is application:
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
                 receivers = tuple(map(self.said.full, entry.to))
-                name, process = self.names[event], self.processes[entry.process]
-                givens.messages.append(Message(kind, name, self.said.messages[event], process, receivers))
+                process = self.processes[entry.process]
+                givens.messages.append(Message(kind, self.names[event], messages[event], process, receivers))
+                self.related.add(event)
+        named = {name for event, name in messages.items() if event in kept}
+        return len(named) or sum(event in kept for event, seen in self.said.covers.items() if seen)
 
-    def order_links(self, givens: Givens) -> None:
-        """Add that an event comes after those that the log says it does."""
-        internal = set(self._internal)
-        for before, after in self.said.before.links:
-            if after in self.kept and not (before in internal and after in internal):
-                self._add(givens, before, after, self.run.link(before, after))
+    def stamp(self, givens: Givens, synchronous: Number | None) -> None:
+        """Add the stamps that are believed, and what was over before something began, by clocks stated to
+        agree.
+        """
+        stamps = {event: stamp for event, stamp in self.said.before.stamps.items() if event in self.kept}
+        self.related.update(stamps)
+        givens.stamps.update((self.names[event], stamp) for event, stamp in stamps.items())
+        if synchronous is not None:
+            from microcosm.traces.clocks import as_stated, over_before
 
-    def foreign(self) -> list[tuple[TraceEvent, str, str, bool]]:
-        """Links to events outside, as of `Causality`."""
-        found = self.said.foreign()
-        entries = self.run.events
-        return [(entries[event], name, link, last) for event, name, link, last in found if event in self.kept]
-
-    def add_stamps(self, givens: Givens) -> None:
-        """Add the stamps that are believed."""
-        for event, stamp in self.said.before.stamps.items():
-            if event in self.kept:
-                givens.stamps[self.names[event]] = stamp
-
-    def order_synchronous(self, givens: Givens, epsilon: Number) -> None:
-        """Add that an event came before those that began when it was over, by clocks stated to agree."""
-        from microcosm.traces.clocks import as_stated, over_before
-
-        kept = {event: stamp for event, stamp in self.said.before.stamps.items() if event in self.kept}
-        for before, after in over_before(kept, epsilon):
-            self._add(givens, before, after, as_stated(epsilon))
+            source = as_stated(synchronous)
+            self.order(givens, ((a, b, source) for a, b in over_before(stamps, synchronous)))
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
@@ -346,21 +335,4 @@ class _Part:
             group = [event for event in holders if event in self.kept]
             if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
                 givens.tokens[name] = tuple(self.names[event] for event in group)
-
-    def messages(self) -> int:
-        """Messages by id; in a log without ids, the receptions that merged clocks show."""
-        named = {name for event, name in self.said.messages.items() if event in self.kept}
-        return len(named) or sum(e in self.kept for e, seen in self.said.covers.items() if seen)
-
-    def _add(self, givens: Givens, before: int, after: int, source: str) -> None:
-        a, b = self.names[before], self.names[after]
-        key = (a, "<", b)  # what `Givens.add` would find out of the correspondence
-        if key not in givens.external:
-            givens.external[key] = Correspondence(a, Relation.BEFORE, b, source)
-
-    def _time(self, time: Clock) -> Clock:
-        """A clock by the names that its processes have among several executions, and of which it is."""
-        if self.said.trace is None:
-            return time
-        entries = {self.said.full(process): count for process, count in time.entries.items()}
-        return Clock(self.said.full(time.process), entries, time.ticked, self.said.trace)
+                self.related.update(group)

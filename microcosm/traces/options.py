@@ -4,21 +4,33 @@ One `Options` goes through all files of a log. A format that must remember somet
 next asks it for an object by name (`shared`), which is made for the first file and found again for the
 others. If that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are
 events, too. So spans wait, whose halves may stand in two files, and so do the lines of MPI ranks. What waits
-is put aside in a `Spool`, so that a log may be larger than memory though its end tells what its first line
-means. Messages that a log does not name are named by their `Contents`.
+is put aside in a `microcosm.traces.spool.Spool`.
+
+What a log leaves out is settled here where that is plain (`LeftOut`). A line without a position stands where
+the lines of its process in its file put it. A line that names a message, and neither says what it does with
+it nor to whom, receives it where another process sends it; that may stand in a later line, or in another
+file, so that what follows waits. Where the meaning is not plain nothing is made up: the line is reported.
+
+Programs of one name, one after the other or at a time, do nothing that is a chain together (`Lives`). A
+recorder draws a name for each life of a process, `life`, and writes it in every line, for nothing else tells
+two lives apart whatever lines are lost. The first life of a name is called by it, another by both,
+`alice~pZ8_k3f9`, and reported. Where a line names what another has done, in `after` or in its clock, it says
+of which life: `alice~pZ8_k3f9:5`.
 """
 
 from __future__ import annotations
 
-import marshal
+import os
+import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
-from weakref import finalize
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
-from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.event import SENDS, TraceEvent
+from microcosm.traces.report import Report
+from microcosm.traces.text.lines import BadLine
 
 State = TypeVar("State")
 
@@ -150,131 +162,204 @@ class Options:
                 yield from kept.rest()
 
 
-_IN_MEMORY = 16 << 20
-"""Bytes that are kept in memory."""
-_TOGETHER = 256
-"""Records that are written at a time."""
+# -- what is left out ------------------------------------------------------------------------------------
+
+SHARED, LIVES = "left out", "lives"
+"""Under these names `Options.state` has what is known over the files of a log."""
+
+_REMEMBERED = 1_000
+"""Of a log that says of so many sendings in a row what they are, and left nothing out, none is remembered."""
+
+Place = tuple[str | None, str]
 
 
-class Spool:
-    """Tuples of what JSON knows, to be gone through as often as is needed. Memory: constant.
+@dataclass(slots=True)
+class LeftOut:
+    """What is known of the files of a log for the sake of lines that leave something out.
 
-    >>> spool = Spool()
-    >>> spool.add(("a", 1)); spool.add(("b", None))
-    >>> list(spool), list(spool)
-    ([('a', 1), ('b', None)], [('a', 1), ('b', None)])
+    Memory: a few words for each process that has no positions, and for each message, as far as some line left
+    out what it does with one; and the events that wait.
     """
 
-    def __init__(self) -> None:
-        from tempfile import SpooledTemporaryFile  # here, as few logs need one
+    report: Report
+    options: Options
+    counts: dict[Place, int] = field(default_factory=dict)
+    """How many lines of a process have no positions."""
+    remembers: bool = True
+    """Whether sendings are kept in mind."""
+    waiting: deque[TraceEvent] = field(default_factory=deque)
+    """What waits for a sending, and what came after it."""
+    fields: set[str] = field(default_factory=set)
+    """The names of fields of which nothing is to be told any more."""
+    _home: dict[Place, str] = field(default_factory=dict)
+    _called: dict[str, str] = field(default_factory=dict)
+    """The short name of each file, where no other has it."""
+    _apart: set[tuple[str, str]] = field(default_factory=set)
+    """The processes, by file, that are another file's no more."""
+    _told: set[str] = field(default_factory=set)
+    _sent: dict[Place, tuple[str, str] | None] = field(default_factory=dict)
+    """Who sent a message and how, by execution and message; None where it is not plain."""
+    _stated: int = 0
 
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when this is no longer used)
-        finalize(self, self._file.close)
-        self._sizes: list[int] = []
-        self._deep: dict[int, list[tuple[Any, ...]]] = {}
-        """By number those written together of which one is nested deeper than `marshal` writes: in memory."""
-        self._last: list[tuple[Any, ...]] = []
+    @classmethod
+    def of(cls, options: Options, report: Report) -> LeftOut:
+        """That of a log: a message may be sent in one file and received in another."""
+        return options.shared(SHARED, lambda: cls(report, options))
 
-    def add(self, record: tuple[Any, ...]) -> None:
-        """Put a record behind the others; all are put there before any is read."""
-        self._last.append(tuple(record))  # of no subclass, which `marshal` would not write
-        if len(self._last) == _TOGETHER:
-            try:
-                written = marshal.dumps(self._last)
-            except ValueError:
-                written = b""
-                self._deep[len(self._sizes)] = self._last
-            self._sizes.append(self._file.write(written))
-            self._last = []
+    # -- positions -------------------------------------------------------------------------------------
 
-    def __len__(self) -> int:
-        return len(self._sizes) * _TOGETHER + len(self._last)
+    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
+        """The process of a line without a position, and its position there.
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return self.read(0, len(self))
+        Nothing orders the lines of two files: what a process does in a later one is a process of its own.
+        Raises `BadLine` where other lines of the process have positions.
+        """
+        if self._home.setdefault((trace, process), file) != file:
+            process = self._elsewhere(process, file, line)
+        place = trace, process
+        if place not in self.counts and self.options.positions[trace, process].top:
+            raise BadLine(f"`seq` is missing, which other lines of {process} have")
+        position = self.counts[place] = self.counts.get(place, 0) + 1
+        return process, position
 
-    def read(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
-        """The records from one place to another. Cost: linear in them, and in the log before them / 256."""
-        first = start // _TOGETHER
-        at, done = sum(self._sizes[:first]), first * _TOGETHER
-        for number in range(first, min(len(self._sizes), -(-stop // _TOGETHER))):
-            size = self._sizes[number]
-            self._file.seek(at)  # several may read at a time
-            together = marshal.loads(self._file.read(size)) if size else self._deep[number]
-            yield from together[max(0, start - done) : stop - done]
-            at, done = at + size, done + _TOGETHER
-        if stop > done:
-            yield from self._last[max(0, start - done) : stop - done]
+    def check_stated(self, process: str, trace: str | None) -> None:
+        """Raise `BadLine` where a line has a position and those before it in its process have none."""
+        if self.counts and (trace, process) in self.counts:
+            raise BadLine(f"`seq` is given, which the lines of {process} before it do not have")
+
+    def place_stated(self, process: str, trace: str | None, position: int, file: str, line: int) -> str:
+        """The process of a line with a position, of a format whose files need not be parts of one log.
+
+        Where its position is taken by another file it is another process, and so is what follows in its file.
+        """
+        self.check_stated(process, trace)
+        elsewhere = self._home.setdefault((trace, process), file) != file
+        if elsewhere and (file, process) in self._apart:
+            return self._elsewhere(process, file, line)
+        if elsewhere and self.options.positions[trace, process].has(position):
+            self._apart.add((file, process))
+            return self._elsewhere(process, file, line)
+        return process
+
+    def called(self, file: str) -> str:
+        """A short name of a file, which no other file of the log has."""
+        if file not in self._called:
+            short = os.path.basename(file)
+            self._called[file] = file if short in self._called.values() else short
+        return self._called[file]
+
+    def _elsewhere(self, process: str, file: str, line: int) -> str:
+        name = f"{process} ({self.called(file)})"
+        if name not in self._told:
+            self._told.add(name)
+            said = f"{process} stands in several files, which nothing orders: what it does here is {name}"
+            self.report.add("scattered-process", said, file=file, line=line)
+        return name
+
+    # -- sendings and receptions -----------------------------------------------------------------------
+
+    def settled(self, event: TraceEvent) -> Iterator[TraceEvent]:
+        """The events that may go on, in the order in which they came; a kind that was left out is ``""``."""
+        if event.kind and not self.waiting:
+            yield event
+            return
+        self.waiting.append(event)
+        yield from self.rest(final=False)
+
+    def remember_all(self) -> None:
+        """Keep all sendings in mind: a line left something out."""
+        self._stated = -(2**62)
+
+    def remember(self, event: TraceEvent) -> None:
+        """Keep in mind who sends a message, as long as that may be of use."""
+        if event.kind not in SENDS or event.message is None or not self.remembers:
+            return
+        self._stated += 1
+        if self._stated > _REMEMBERED:
+            self.remembers = False
+            self._sent = {}
+            return
+        key, sender = (event.trace, event.message), (event.process, event.kind)
+        known = self._sent.setdefault(key, sender)
+        if known != sender:
+            self._sent[key] = None
+
+    def rest(self, final: bool = True) -> Iterator[TraceEvent]:
+        """The events that need not wait any more; where none is to come, what is missing is told."""
+        while self.waiting:
+            event = self.waiting[0]
+            if not event.kind:
+                sender = self._sent.get((event.trace, event.message or ""))
+                if sender is not None and sender[0] != event.process:
+                    event.kind = SENDS[sender[1]]
+                elif not final:
+                    return
+                else:
+                    self._not_plain(event)
+            self.waiting.popleft()
+            if event.kind:
+                yield event
+
+    def _not_plain(self, event: TraceEvent) -> None:
+        said = f"{event.process} does not say whether it sends or receives {event.message}: `kind` is missing"
+        hint = "where it sends, `to` would say so; where it receives, a sending by one other process"
+        self.report.add("bad-line", f"{said} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
 
 
-Content = TypeVar("Content", bound=Hashable)
+# -- lives -----------------------------------------------------------------------------------------------
+
+_a_life = re.compile(r"[A-Za-z0-9_-]{8}", re.ASCII).fullmatch
+_of_a_life = re.compile(r"(.+)~([A-Za-z0-9_-]{8})(:[0-9]+)?", re.ASCII | re.DOTALL).fullmatch
 
 
-class Contents(Generic[Content]):
-    """Names for the messages of a log that names none, by content. Memory: a few counts for each content.
+class Lives:
+    """The lives of each process in a log. Memory: a few words for each."""
 
-    The k-th sending of a content on a channel meets its k-th reception. Of a log that has all sendings this
-    says nothing false, though messages be lost or overtake each other and receptions be missing, as long as
-    none is duplicated: at the k-th reception k copies have been received, so k have been sent, and the k-th
-    of them is among these or before one of them.
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._first: dict[str, str] = {}
+        self._told: set[str] = set()
 
-    Where a sending is missing, those behind it are counted one too low, and even a content that is sent once
-    and received once may be two messages: the second sending and the first reception of one that was sent
-    twice. Nothing follows from counting in such a log. A hole shows where a content has been received more
-    often than it was sent (`more_received`); one that hides behind a message that was lost does not.
+    @classmethod
+    def of(cls, options: Options, report: Report) -> Lives:
+        """Those of all files of a log; of some files, each is called by both names."""
+        return options.shared(LIVES, lambda: cls(report) if options.whole else EachByItsLife(report))
 
-    >>> found = Contents()
-    >>> [found.sent("a"), found.sent("b"), found.sent("a"), found.received("a"), found.received("a")]
-    ['m1', 'm2', 'm1.2', 'm1', 'm1.2']
-    >>> found.more_received("a"), found.received("a"), found.more_received("a")
-    (False, 'm1.3', True)
-    """
+    def settle(self, record: dict[str, object], file: str, line: int) -> None:
+        """Call the process of a line, and those that it names, by names that no other life has.
 
-    def __init__(self, prefix: str = "m") -> None:
-        self._prefix = prefix
-        self._counts: dict[Content, list[int]] = {}
+        A field `life` that is none, for it is no name of eight letters, is an attribute as any other.
+        """
+        life, process = record["life"], record.get("process")
+        if type(life) is not str or type(process) is not str or not process or not _a_life(life):
+            return
+        del record["life"]
+        name = self.named(process, life)
+        if name != process:
+            record["process"] = name
+            if name not in self._told:
+                self._told.add(name)
+                said = f"another life of {process}, not ordered with the first: what it does is {name}"
+                self.report.add("another-life", said, file=file, line=line)
+        after, clock = record.get("after"), record.get("clock")
+        if type(after) is list:
+            record["after"] = [self._resolved(each) for each in after]
+        if type(clock) is dict:
+            record["clock"] = {self._resolved(each): count for each, count in clock.items()}
 
-    def sent(self, content: Content) -> str:
-        """The name of the next sending of a content."""
-        return self._next(content, 1)
+    def named(self, process: str, life: str) -> str:
+        """What a life of a process is called."""
+        return process if self._first.setdefault(process, life) == life else f"{process}~{life}"
 
-    def received(self, content: Content) -> str:
-        """The name of the next reception of a content."""
-        return self._next(content, 2)
+    def _resolved(self, name: object) -> object:
+        found = _of_a_life(name) if type(name) is str else None
+        return self.named(found[1], found[2]) + (found[3] or "") if found else name
 
-    def count(self, content: Content, *, sent: bool) -> None:
-        """Count one more sending or reception, the name of which nobody wants to know."""
-        self._counted(content, 1 if sent else 2)
 
-    def ambiguous(self, content: Content) -> bool:
-        """Whether a content has just been found to be sent more than once and received; true once."""
-        counts = self._counts[content]
-        found = counts[1] > 1 and counts[2] > 0 and not counts[3]
-        counts[3] |= found
-        return found
+class EachByItsLife(Lives):
+    """Where lines are read without those before them, the first life is called by both names, too."""
 
-    def times(self, content: Content) -> tuple[int, int]:
-        """How often a content was sent, and how often received, so far."""
-        counts = self._counts.get(content, (0, 0, 0))
-        return counts[1], counts[2]
-
-    def more_received(self, content: Content) -> bool:
-        """Whether a content has been received more often than sent: the log has a hole."""
-        sent, received = self.times(content)
-        return received > sent
-
-    def __iter__(self) -> Iterator[Content]:
-        """All contents."""
-        return iter(self._counts)
-
-    def _counted(self, content: Content, side: int) -> list[int]:
-        counts = self._counts.get(content)
-        if counts is None:
-            counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
-        counts[side] += 1
-        return counts
-
-    def _next(self, content: Content, side: int) -> str:
-        counts = self._counted(content, side)
-        name = f"{self._prefix}{counts[0]}"
-        return Counted(name if counts[side] == 1 else f"{name}.{counts[side]}")
+    def named(self, process: str, life: str) -> str:
+        """What a life of a process is called."""
+        self._told.add(name := f"{process}~{life}")  # nothing is odd about it
+        return name

@@ -24,6 +24,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
+from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
 from microcosm.traces.options import Options
@@ -83,27 +84,28 @@ def builtin() -> dict[str, Format]:
     )
     from microcosm.traces.formats.plain import json_logs, log, text_logs
     from microcosm.traces.formats.spans import chrome, tracing
+    from microcosm.traces.text.json_units import of_json
 
     found = (
         _Format("concuerror", concuerror.detects, concuerror.read),
         _Format("chrome", chrome.detects, chrome.read),
-        _Format("console", tracing.detects_console, tracing.read_console),
+        _Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
         _Format("csight", csight.detects, csight.read),
         _Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
         _Format("csight_channels", csight.detects_channels, csight.read_channels),
         _Format("dag", dag.detects, dag.read),
         _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
+        _Format("jaeger", of_json("traceID", "spanID"), tracing.read_jaeger),
         _Format("jepsen", histories.detects, histories.read),
         _Format("jsonl", jsonl.detects, jsonl.read),
         _Format("mpi", mpi.detects, mpi.read),
         _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
-        _Format("otlp", tracing.detects_otlp, tracing.read_otlp),
+        _Format("otlp", of_json("resourceSpans"), tracing.read_otlp),
         _Format("parquet", parquet.detects, parquet.read),
-        _Format("porcupine", histories.detects_porcupine, histories.read_porcupine),
+        _Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         _Format("shiviz", shiviz.detects, shiviz.read),
         _Format("tlc", tlc.detects, tlc.read),
-        _Format("zipkin", tracing.detects_zipkin, tracing.read_zipkin),
+        _Format("zipkin", of_json("traceId", "id"), tracing.read_zipkin),
         # Plain logs come behind all others, which know more of what they read.
         *(
             _Format(said.__name__, json_logs.detects(marks), partial(json_logs.read, said))
@@ -115,10 +117,10 @@ def builtin() -> dict[str, Format]:
                 (json_logs.logging, json_logs.is_logging),
             )
         ),
-        _Format("cri", text_logs.detects_cri, text_logs.read_cri),
-        _Format("klog", text_logs.detects_klog, text_logs.read_klog),
-        _Format("syslog", text_logs.detects_syslog, text_logs.read_syslog),
-        _Format("logfmt", text_logs.detects_logfmt, text_logs.read_logfmt),
+        _Format("cri", *text_logs.cri),
+        _Format("klog", *text_logs.klog),
+        _Format("syslog", *text_logs.syslog),
+        _Format("logfmt", *text_logs.logfmt),
         _Format("csv", text_logs.detects_csv, text_logs.read_csv),
         _Format(log.PATTERN, log.detects_pattern, log.read_pattern),
     )
@@ -133,7 +135,7 @@ def names() -> list[str]:
 def format_of(name: str) -> Format:
     """The format `name`. Raises `TextError` when there is none, or when it cannot be loaded."""
     if name == jsonl.NAME:
-        return cast(Format, jsonl)  # most logs are; the others need not be loaded
+        return cast(Format, jsonl)
     if name in builtin():
         return builtin()[name]
     plugin = _plugins().get(name)
@@ -145,28 +147,29 @@ def format_of(name: str) -> Format:
         raise TextError(f"the trace format {name!r} cannot be loaded: {error}") from error
 
 
-def detect(head: str, path: str) -> str:
-    """The name of the format of a file that begins with `head`: JSON lines where it bears their mark.
+def detect(head: str, path: str) -> Format:
+    """The format of a file that begins with `head`: JSON lines where it bears their mark.
 
     Otherwise it is the surest one, formats of this package before those of others.
 
     Raises `TraceError` when no format claims it. An empty file is an empty trace of the own format, but
     for what its name says to be Parquet: of that nothing is left.
     """
-    if not head.strip():
-        return "parquet" if path.endswith(".parquet") else jsonl.NAME
-    if jsonl.detects(head, path) == CERTAIN:
-        return jsonl.NAME
-    found = [(-form.detects(head, path), name) for name, form in builtin().items()]
-    sure = any(claim == -CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
-    for name, plugin in () if sure else sorted(_plugins().items()):
+    if not head.strip() and path.endswith(".parquet"):
+        return builtin()["parquet"]
+    if not head.strip() or jsonl.detects(head, path) == CERTAIN:
+        return cast(Format, jsonl)  # most logs are; the others need not be loaded
+    found = [(form.detects(head, path), form) for form in builtin().values()]
+    sure = any(claim == CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
+    for _, plugin in () if sure else sorted(_plugins().items()):
         try:
-            found.append((-cast(Format, plugin.load()).detects(head, path), name))
+            form = cast(Format, plugin.load())
+            found.append((form.detects(head, path), form))
         except Exception:  # a broken plugin must not stand in the way; `--format` tells why
             continue
-    surest, name = min(found, key=lambda one: one[0])
-    if surest < 0:
-        return name
+    surest, form = max(found, key=lambda one: one[0])
+    if surest > 0:
+        return form
     which = f"Say which it is with --format ({', '.join(names())}), or describe its records with --pattern."
     raise TraceError("is in no trace format known here", file=path, hint=f"{which}\n{might_be(head)}")
 
@@ -198,19 +201,19 @@ def read(
             raise TextError(f"no execution {trace!r} in the trace", hint=nearest(trace, others, "Executions"))
         yield from chosen
         return
-    described = None
-    if pattern is not None:
-        described = "shiviz" if "<clock>" in pattern else "plain"
+    if format is None and pattern is not None:
+        format = "shiviz" if "<clock>" in pattern else "plain"
+    stated = None if format is None else format_of(format)
     empty: dict[str, str] = {}
     for path in paths:
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
-            name = format or described or detect(stream.head, stream.file)
+            form = stated or detect(stream.head, stream.file)
             event = None
-            for event in format_of(name).read(stream, stream.file, report, options):
+            for event in form.read(stream, stream.file, report, options):
                 yield event
             if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
-                empty[stream.file] = name
+                empty[stream.file] = form.NAME
     for event in options.rest():
         empty.pop(event.file, None)
         yield event
@@ -275,19 +278,14 @@ def parts_of_logs(
     `alone[i]` are the events of file i read by itself; `together` reads some files as one log, for the names
     that a reader gives to messages hold within one reading. Cost: a reading of what may belong together.
     """
-    first = [*range(len(files))]
-
-    def join(one: int, other: int) -> None:
-        low, high = sorted((first[one], first[other]))
-        first[:] = [low if at == high else at for at in first]
-
     number = {file: at for at, file in enumerate(files)}
+    beside: list[list[int]] = [[] for _ in files]
     for run in _runs(alone):
         if len(run) > 1:
-            events = together([files[at] for at in run])
-            for one, other in _links(events):
-                join(number[one], number[other])
-    return [[at for at, one in enumerate(first) if one == low] for low in dict.fromkeys(first)]
+            for one, other in _links(together([files[at] for at in run])):
+                beside[number[one]].append(number[other])
+                beside[number[other]].append(number[one])
+    return sorted(map(sorted, components(range(len(files)), beside.__getitem__)))
 
 
 def _runs(alone: Sequence[Events]) -> list[list[int]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from microcosm.errors import TraceError, printable
 from microcosm.givens.givens import Givens
@@ -86,6 +87,7 @@ class Irregularity:
         return printable(f"{place}: {self.message} [{self.kind}]")
 
 
+@dataclass(eq=False)
 class Report:
     """Irregularities, counted by kind; `strict` makes the first one a `TraceError`.
 
@@ -98,17 +100,16 @@ class Report:
     a.jsonl:7: p: 4 follows 2 [seq-gap] {'seq-gap': 1}
     """
 
-    KEPT = 100
+    KEPT: ClassVar = 100
 
-    def __init__(self, strict: bool = False, each: Callable[[Irregularity], None] | None = None) -> None:
-        self.strict = strict
-        self.counts: Counter[str] = Counter()
-        self.findings: list[Irregularity] = []
-        self.lost = 0
-        self.lines = 0
-        self._each = each
-        self.took: Callable[[int], None] | None = None
-        """Called with the number of bytes of each piece that is read, where somebody wants to know."""
+    strict: bool = False
+    each: Callable[[Irregularity], None] | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    findings: list[Irregularity] = field(default_factory=list)
+    lost: int = 0
+    lines: int = 0
+    took: Callable[[int], None] | None = None
+    """Called with the number of bytes of each piece that is read, where somebody wants to know."""
 
     def add(
         self,
@@ -131,8 +132,8 @@ class Report:
         found = Irregularity(kind, message, file, line, lost, lines)
         if self.counts[kind] <= self.KEPT:
             self.findings.append(found)
-        if self._each is not None:
-            self._each(found)
+        if self.each is not None:
+            self.each(found)
 
     def repeat(self, found: Irregularity, fatal: bool = True) -> None:
         """Report what another report has found."""
@@ -164,11 +165,8 @@ HOLES = frozenset(
 """After these, that no edge leads from one event to another does not mean that they are concurrent."""
 
 
-def of_several(executions: int) -> str:
-    """Why a log of several executions cannot be called complete."""
-    return f"there are {executions} executions, and nothing tells how they stand to each other; choose one"
-
-
+OF_SEVERAL = "there are {} executions, and nothing tells how they stand to each other; choose one"
+"""Why a log of several executions cannot be called complete."""
 OF_SPANS = "spans do not tell how a caller heard of the end of what it called"
 ASSUMED = "the times of some events are assumed"
 """Other reasons why."""
@@ -192,11 +190,11 @@ class Extraction:
     givens: Givens
     events: int
     processes: int
-    messages: int
-    correspondences: int
-    isolated: int
-    outside: int
     reported: dict[str, int]
+    messages: int = 0
+    correspondences: int = 0
+    isolated: int = 0
+    outside: int = 0
     incomplete: tuple[str, ...] = ()
     """Why the log cannot be called complete, whatever its author says: a line each."""
 

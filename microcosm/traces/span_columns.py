@@ -25,7 +25,7 @@ from microcosm.traces.event import in_trace
 from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
 from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
-from microcosm.traces.report import ASSUMED, OF_SPANS, Extraction, Report, of_several
+from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 
 Records: TypeAlias = Sequence[Mapping[str, object]]
 Target: TypeAlias = tuple[str, str]
@@ -42,7 +42,7 @@ def read_spans(opening: Opening) -> SpanLog | None:
     """The columns of a log; None if it is not plain."""
     unseen = Report()
     with opening(unseen) as stream:
-        if detect(stream.head, stream.file) != "otlp":
+        if detect(stream.head, stream.file).NAME != "otlp":
             return None
         log = SpanLog(stream.file)
         for service, records in otlp_spans(stream, stream.file, unseen):
@@ -59,16 +59,11 @@ class _Call(NamedTuple):
     name: str
 
 
-class _Calls(dict[str, _Call]):
+class _Calls(dict[tuple[str, str], _Call]):
     """What the spans of a service are called by, once each."""
 
-    def __init__(self, service: str) -> None:
-        super().__init__()
-        self._service = service
-
-    def __missing__(self, label: str) -> _Call:
-        name = ".".join(filter(None, (self._service, label))) or "span"
-        call = self[label] = _Call(self._service, label, name)
+    def __missing__(self, called: tuple[str, str]) -> _Call:
+        call = self[called] = _Call(*called, ".".join(filter(None, called)) or "span")
         return call
 
 
@@ -115,8 +110,7 @@ class SpanLog:
         self._spans = _Columns()
         self._runs: defaultdict[str, int] = defaultdict(count().__next__)
         """The number of each trace, in the order of appearance."""
-        self._calls: dict[str, _Calls] = {}
-        self._kinds = _Kinds()
+        self._calls, self._kinds = _Calls(), _Kinds()
 
     def take(self, service: str, records: Records, lines: Sequence[int]) -> bool:
         """Take in the spans of a scope; whether each is one, and its times are numbers from 0."""
@@ -129,10 +123,8 @@ class SpanLog:
         spans.parent += _texts(records, "parentSpanId")
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
-        calls = self._calls.get(service)
-        if calls is None:
-            calls = self._calls[service] = _Calls(service)
-        spans.call += map(calls.__getitem__, _texts(records, "name"))
+        names = _texts(records, "name")
+        spans.call += map(self._calls.__getitem__, zip(repeat(service), names, strict=False))
         kinds = [record.get("kind") for record in records]
         plain = {*map(type, kinds)} <= {int, str, type(None)}  # no two of which are equal
         spans.kind += map(self._kinds.__getitem__ if plain else kind_of, kinds)
@@ -213,15 +205,12 @@ class SpanLog:
         givens.events = self._table()
         related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
         assumed = any(told.get("assumed") is True for told in spans.attributes if told)
-        reasons = (self._several, of_several(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
+        reasons = (self._several, OF_SEVERAL.format(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
         return Extraction(
             givens=givens,
             events=2 * many,
             processes=many,
-            messages=0,
             correspondences=len(links),
-            isolated=0,
-            outside=0,
             reported=dict(report.counts),
             incomplete=tuple(reason for holds, reason in reasons if holds),
         )

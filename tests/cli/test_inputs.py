@@ -269,7 +269,7 @@ def test_warnings_come_after_the_answer_where_people_look_on(
     told: list[str] = []
     monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: stream is not sys.stdin)
     monkeypatch.setattr("microcosm.cli.output.complain", lambda *lines: told.extend(["said", *lines]))
-    monkeypatch.setattr("microcosm.cli.output.say", lambda *lines: told.append("answer"))
+    monkeypatch.setattr("microcosm.cli.output.say_all", lambda *lines: told.append("answer"))
     assert main(["online", log, "p:1", "q:1"]) == 0
     assert told[0] == "answer"
     assert "[bad-line]" in told[-1]

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
-from microcosm.cli import output
+from microcosm.cli import app, exits, output
 from microcosm.cli.app import COMMANDS
 from microcosm.cli.commands.help import every_command
 from tests.cli.conftest import Run
@@ -168,6 +169,28 @@ def test_every_command_takes_json_and_rules() -> None:
         if not getattr(command, "commands", None):
             names = [name for each in command.params for name in each.opts]
             assert (names.count("--json"), names.count("--rules")) == (1, 1), path
+
+
+def test_a_fault_of_usage_hints_at_the_help_of_the_whole_command(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise exits.UsageError("not so")
+
+    def refusing(command: Any) -> Any:
+        command.params = []
+        if hasattr(command, "commands"):
+            command.commands = {name: refusing(part) for name, part in command.commands.items()}
+        else:
+            command.callback = refuse
+        return command
+
+    paths = [path for _, path, _, command in every_command() if not hasattr(command, "commands")]
+    assert {len(path.split()) for path in paths} == {1, 2, 3}
+    monkeypatch.setattr(app, "loaded", lambda name, loaded=app.loaded: refusing(loaded(name)))
+    for path in paths:
+        found = run(*path.split())
+        assert (found.code, found.err) == (2, f"error: not so\nTry `microcosm {path} --help`.\n"), path
 
 
 def test_what_goes_by_the_shipped_rules_takes_no_others(run: Run) -> None:

@@ -21,7 +21,7 @@ from microcosm.cli.app import main
 from microcosm.cli.replica import lines as replica_input
 from microcosm.cli.replica.lines import Untold
 from microcosm.replica.journal import Journal
-from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Memory
@@ -35,7 +35,7 @@ pytest.importorskip("cryptography")
 
 def chain(folder: Path, name: str) -> list[str]:
     """The events of a replica in the order in which they happened, as its journal has them."""
-    store = ReadOnlyStore(folder / f"{name}.journal")
+    store = Reader(folder / f"{name}.journal")
     try:
         replica = Replica(store)
         return [event for stream, chain in replica.chains().items() if stream[0] == name for event in chain]

@@ -148,6 +148,46 @@ def test_what_is_before_both_ends_bars_what_the_table_does_not_have(
     assert bool(looks[True]) is (pattern in {PATTERNS[name] for name in barring})
 
 
+@pytest.mark.parametrize("links", ALONG.values(), ids=ALONG)
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_where_a_few_events_bar_all_goals_the_table_has_none(
+    links: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = parse_rules(ten().replace(UN_2, links).replace(UN_3, pattern))
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    found = Counter[bool]()
+    nothing = reachability.Reachability.nothing
+
+    def counted(self: reachability.Reachability) -> bool:
+        answer = nothing(self)
+        found[answer] += 1
+        return answer
+
+    monkeypatch.setattr(reachability.Reachability, "nothing", counted)
+    for seed in range(draws(12, 60)):
+        rng = Random(seed)
+        given = (rooted, log)[seed % 2](rng.randrange(20, 90), rng.randrange(2, 5), seed % 7 // 5, seed)
+        names = sorted(given.named())
+        given.messages = [Message("send", name, f"m{name}", "p") for name in rng.sample(names, 6)]
+        if seed % 4 == 3:
+            given.add(Correspondence(rng.choice(names), Relation.NOT_BEFORE, "nowhere else"))
+        assert searched(given, rules) == table_of(given, rules), seed
+    assert found[False]
+    assert bool(found[True]) is (pattern == UN_3)
+
+
+def test_an_event_that_leaves_m_bars_no_goal_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is still before both ends, by rules that put the ends of a message in order."""
+    monkeypatch.setattr(table.Table, "MOST", 0)
+    carried = "rule Carried:\n    matches(a, b)\n    ------------\n    |-0 a < b\n"
+    messages = "send e = m p -> q, r \n receive a = m q \n receive b = m r"
+    known = Microcosm.parse(f"e < on \n a < x \n b < y \n {messages}", rules=parse_rules(ten() + carried))
+    assert known.online("x", "y") is Relation.SILENT
+    known.remove("e < on")
+    assert known.online("e", "x") is Relation.BEFORE
+    assert known.online("x", "y") is Relation.UNKNOWN
+
+
 def test_an_event_that_bars_one_goal_is_tried_for_the_next_until_something_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,7 @@ from microcosm.order.chain_cover import Wide
 from microcosm.order.happens_before import Cycle
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-from tests.order.test_rows import SIZE, RowsMachine, closure
+from tests.order.test_rows import SIZE, RowsMachine, closure, ordered
 
 
 class LabelsMachine(RowsMachine):
@@ -55,6 +55,7 @@ def test_labels_are_the_closure_or_a_cycle_is_shown(
     assert set(labels.edges()) == set(edges)
     for a, b in product(range(10), repeat=2):
         assert labels.chain(a, b) == first_shortest(labels, a, b)
+        assert labels.ordered(a, b) is ordered(a, b, reach)
 
 
 def first_shortest(labels: Labels, a: int, b: int) -> list[int] | None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
@@ -21,6 +22,10 @@ def closure(size: int, edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
     for k in range(size):
         reach |= {(a, b) for a in range(size) for b in range(size) if (a, k) in reach and (k, b) in reach}
     return reach
+
+
+def ordered(a: int, b: int, reach: set[tuple[int, int]]) -> Relation | None:
+    return Relation.BEFORE if (a, b) in reach else Relation.AFTER if (b, a) in reach else None
 
 
 class RowsMachine(RuleBasedStateMachine):
@@ -71,7 +76,9 @@ class RowsMachine(RuleBasedStateMachine):
 
     @rule(a=st.integers(0, SIZE - 1), b=st.integers(0, SIZE - 1))
     def ask(self, a: int, b: int) -> None:
-        assert self.rows.before(a, b) is ((a, b) in closure(self.size, self.edges))
+        reach = closure(self.size, self.edges)
+        assert self.rows.before(a, b) is ((a, b) in reach)
+        assert self.rows.ordered(a, b) is ordered(a, b, reach)
 
     @rule(direction=st.sampled_from(["past", "future"]))
     def ask_for_rows(self, direction: str) -> None:
@@ -118,6 +125,7 @@ def test_rows_are_the_closure_or_a_cycle_is_shown(edges: set[tuple[int, int]]) -
     rows.saturate()
     assert {(a, b) for a in range(8) for b in bits(rows.future(a))} == reach
     assert {(a, b) for b in range(8) for a in bits(rows.past(b))} == reach
+    assert all(rows.ordered(a, b) is ordered(a, b, reach) for a in range(8) for b in range(8))
 
 
 def test_an_append_in_causal_order_updates_one_row() -> None:

@@ -13,8 +13,14 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 
 from microcosm.record import Recorder
-from microcosm.record.clients import aiohttp_trace, httpx_hooks, requests_adapter
-from microcosm.record.servers import RecordedASGI, RecordedWSGI, record_aiohttp
+from microcosm.record.http import (
+    RecordedASGI,
+    RecordedWSGI,
+    aiohttp_trace,
+    httpx_hooks,
+    record_aiohttp,
+    requests_adapter,
+)
 from tests.record.logs import lines, ordered
 
 

@@ -278,7 +278,7 @@ def played(world: HostileWorld, seconds: float, rate: float, heeded: bool, shown
     if shown:
         for name, node in honest.items():
             found = node.carrier.suspects.found.get(EVIL)
-            print(f"{name}: {found}; {node.replica._state.ledger.closed}; {node.replica.counts()}")
+            print(f"{name}: {found}; {node.replica.ledger.closed}; {node.replica.counts()}")
     return [*wrong(honest, said, sent), *world.raised[:3], *([] if world.told else ["no lie was told"])]
 
 
@@ -305,7 +305,7 @@ def wrong(honest: dict[str, Node], said: dict[str, list[str]], sent: list[tuple[
         node.start()
         if node.replica.digest() != digest:
             found.append(f"{name} is another one when it is read again")
-        node.replica._state.ledger._check()
+        node.replica.ledger._check()
     return found
 
 

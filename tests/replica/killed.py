@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.replica import Replica
 from tests.replica.doomed import fork
 from tests.replica.network.causal import History, faults
@@ -102,7 +102,7 @@ class Pair:
         chains = {}
         for name in NAMES:
             told |= {line.split(" ")[1]: line.split(" ")[2] for line in self.diary(name) if "sent" in line}
-            with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
+            with closing(Reader(self.folder / f"{name}.journal")) as store:
                 replica = Replica(store)
                 chains[name] = replica.chains().get(replica.stream, [])
                 digests.add(replica.digest())

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.replica import Replica
@@ -144,7 +144,7 @@ class Back(Pair):
 
     def _to_renew(self, name: str) -> set[str]:
         """Whom a node says to be renewed: itself, or the other."""
-        with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
+        with closing(Reader(self.folder / f"{name}.journal")) as store:
             said = Replica(store).divergences
         return {name if each.get("mine") or "dot" in each else each["member"] for each in said}
 
@@ -163,13 +163,13 @@ class Back(Pair):
     def judge(self) -> list[str]:
         found, events, digests, meant = [], set(), set(), dict[Dot, object]()
         for name in NAMES:
-            with closing(ReadOnlyStore(self.folder / f"{name}.journal")) as store:
+            with closing(Reader(self.folder / f"{name}.journal")) as store:
                 replica = Replica(store)
                 digests.add(replica.digest())
                 events |= {*replica.events}
                 doubted = map(decode, replica._disputed())  # what it will say again
                 events |= {each.event for each in doubted if isinstance(each, Append)}
-                for dot, evolution in replica._state.ledger.held.items():
+                for dot, evolution in replica.ledger.held.items():
                     if meant.setdefault(dot, evolution) != evolution:
                         found.append(f"{dot} is {evolution} at {name}, and {meant[dot]} elsewhere")
                 for (author, _), chain in replica.chains().items():

@@ -49,11 +49,11 @@ class Operated(World):
             self.adds[dot] = fact
 
     def remove(self, node: Node) -> None:
-        given = sorted(node.replica._state.ledger.facts)
+        given = sorted(node.replica.ledger.facts)
         some = [key for key in given if key[0].startswith("x")]
         if some:
             key = self.random.choice(some)
-            targets = tuple(node.replica._state.ledger.facts[key])
+            targets = tuple(node.replica.ledger.facts[key])
             for dot in node.replica.remove(f"{key[0]} < {key[2]}"):
                 self.removes[dot] = targets
 
@@ -134,12 +134,12 @@ class Operated(World):
             found.append("they do not know the same")
         seen = Dots(run for replica in replicas.values() for run in replica.seen())
         removed = {target for targets in self.removes.values() for target in targets}
-        struck = {dot for replica in replicas.values() for dot in replica.struck().dots()}
+        struck = {dot for replica in replicas.values() for dot in replica.ledger.struck.dots()}
         found += [f"{dot} was never removed, and is struck" for dot in struck - removed]
         gone = {target for dot, targets in self.removes.items() if dot in seen for target in targets} | struck
         given = {fact for dot, fact in self.adds.items() if dot in seen and dot not in gone}
         for name, replica in replicas.items():
-            held = {f"{a} < {b}" for a, _, b in replica._state.ledger.facts if a.startswith("x")}
+            held = {f"{a} < {b}" for a, _, b in replica.ledger.facts if a.startswith("x")}
             found += [f"{name} has {fact}, which was removed" for fact in held - given]
             found += [f"{name} lacks {fact}" for fact in given - held]
         told = {

@@ -42,7 +42,7 @@ class Branch:
         """Its journal was opened: what had not been committed has not happened."""
         if self.opened is None:
             self.log = {event for branch, _ in self.line() for event in branch.log}
-        chains = replica._state.ledger.chains.items()
+        chains = replica.ledger.chains.items()
         there = {event for stream, chain in chains if stream[0] == replica.name for event in chain.values()}
         doubted = map(decode, replica._disputed())  # what it will say again
         self.log &= there | {each.event for each in doubted if isinstance(each, Append)}
@@ -102,7 +102,7 @@ class Restoring(World):
         if branch.opened is not node.replica:
             branch.reopened(node.replica)
         stream = node.replica.stream
-        chain = node.replica._state.ledger.chains.get(stream, {})
+        chain = node.replica.ledger.chains.get(stream, {})
         last = node.replica.seen().last(stream)
         for number in range(min(branch.noted.get(stream, 0), last) + 1, last + 1):
             event = chain.get(number)
@@ -343,7 +343,7 @@ class Restoring(World):
                 for one, other in pairwise(plain):
                     if one not in self.born[other][0].log:
                         found.append(f"{node.name}: {one} < {other} of {stream} happened in two copies")
-            for dot, evolution in node.replica._state.ledger.held.items():
+            for dot, evolution in node.replica.ledger.held.items():
                 first, said = meant.setdefault(dot, (node.name, evolution))
                 if said != evolution:
                     found.append(f"{dot} is {said} at {first}, and {evolution} at {node.name}")

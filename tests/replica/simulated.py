@@ -87,7 +87,7 @@ class World(Clockwork):
 
     def looked(self, node: Node) -> None:
         """A step of a node is done."""
-        for stream in (*node.replica._state.ledger.chains, node.replica.stream):
+        for stream in (*node.replica.ledger.chains, node.replica.stream):
             if stream[0] == node.name:
                 self.epochs.setdefault(stream, f"{node.name}.{node.replica.known_as}")
 

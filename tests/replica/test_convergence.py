@@ -45,8 +45,8 @@ class Network:
                 left, right = self.random.sample(self.events, 2)
                 with suppress(Contradiction):
                     self.replicas[name].learn(f"{left} {self.random.choice(SIGNS)} {right}")
-            case 5 if self.replicas[name]._state.ledger.facts:
-                fact = self.random.choice(self.replicas[name]._state.ledger.given())
+            case 5 if self.replicas[name].ledger.facts:
+                fact = self.random.choice(self.replicas[name].ledger.given())
                 self.replicas[name].remove(fact)
             case 6 | 7:
                 peer = self.random.choice([other for other in self.names if other != name])
@@ -91,7 +91,7 @@ def run(seed: int, steps: int, replicas: int = 4) -> Network:
         assert [c.facts for c in other.conflicts] == [c.facts for c in first.conflicts]
         assert bisimilar(first.snapshot(), other.snapshot()).holds
     for name, replica in network.replicas.items():
-        replica._state.ledger._check()
+        replica.ledger._check()
         replica.known._check()
         again = network._open(name)
         assert again.digest() == replica.digest()

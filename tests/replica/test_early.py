@@ -103,10 +103,10 @@ def test_what_follows_nothing_is_asked_for_again_after_a_while() -> None:
     for message in told[1:]:
         heard(c, message)
     assert len(c.chains().get(a.stream, [])) == 0
-    waiting = len(c.early.dots)
+    waiting = c.early.dots.count
     assert waiting > 200
     for _ in range(EarlyParts.ROUNDS):
-        assert len(c.early.dots) == waiting
+        assert c.early.dots.count == waiting
         c.exchange.begin("b")
     assert not c.early.dots
     [compare] = a.exchange.begin("c", plainly=True)

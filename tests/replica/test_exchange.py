@@ -17,6 +17,7 @@ from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
+from microcosm.replica.ledger.ledger import Ledger
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 
@@ -105,9 +106,9 @@ class Exchanging(RuleBasedStateMachine):
     def as_the_model(self) -> None:
         for name, replica in self.replicas.items():
             plain = self.plain[name]
-            replica._state.ledger._check()
+            replica.ledger._check()
             assert set(replica.seen().dots()) == plain.seen
-            given = {dot: key for key, dots in replica._state.ledger.facts.items() for dot in dots}
+            given = {dot: key for key, dots in replica.ledger.facts.items() for dot in dots}
             assert given == plain.given
             replica.known._check()
 
@@ -123,6 +124,7 @@ class Counting:
         self.evolutions: dict[Dot, Evolution] = {dot: Append(dot, f"e{dot.number}") for dot in dots}
         self._seen = Dots(DotRun(*dot, dot.number + 1) for dot in self.evolutions)
         self.taken = 0
+        self.ledger = Ledger()
 
     def seen(self) -> Dots:
         return self._seen
@@ -161,14 +163,8 @@ class Counting:
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
         raise AssertionError
 
-    def struck(self) -> Dots:
-        return Dots()
-
     def strike(self, runs: Iterable[DotRun]) -> None:
         raise AssertionError
-
-    def fault_in(self, evolution: Evolution) -> None:
-        pass
 
     def unknown_own(self, evolution: Evolution) -> list[Dot]:
         return []

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import Contradiction
@@ -42,7 +42,7 @@ def judged(known: Microcosm, events: list[str]) -> set[tuple[str, Relation, str]
 
 def grown(replica: Replica, random: Random, events: int, facts: int) -> None:
     for n in range(events):
-        replica.local(f"{replica.name}{len(replica.seen())}.{n}")
+        replica.local(f"{replica.name}{replica.seen().count}.{n}")
     names = sorted({*replica.events, "u", "v", "w"})
     for _ in range(facts):
         left, right = random.sample(names, 2)
@@ -69,7 +69,7 @@ def test_what_follows_of_the_others_stays(seed: int, data: st.DataObject) -> Non
     assert judged(one.known, rest) == before
     assert stated(one.known) == stated(one._fresh().microcosm)
     assert not {*gone} & {*one.events}
-    one._state.ledger._check()
+    one.ledger._check()
     one.known._check()
     assert not level(one, other).new[0]
     assert not {*gone} & {*one.events}
@@ -81,6 +81,7 @@ def test_what_follows_of_the_others_stays(seed: int, data: st.DataObject) -> Non
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 8))
+@example(754, 3)  # one correspondence in two spellings, of which one goes
 def test_what_is_left_is_what_would_be_built_anew(seed: int, window: int) -> None:
     """As events of several processes come and go, contradictions set aside or not."""
     random = Random(seed)
@@ -127,13 +128,13 @@ def test_it_is_the_same_after_a_restart() -> None:
     one = Replica(store, "a", incarnation=1, forgetting=Forgetting(window=20))
     grown(one, Random(1), 30, 40)
     one.tidy()
-    assert len(one._state.ledger.chain(one.stream)) == 20
+    assert len(one.ledger.chain(one.stream)) == 20
     assert Replica(store).digest() == one.digest()
     one.compact()
     again = Replica(store)
     assert again.digest() == one.digest()
-    assert again._state.ledger.marks == one._state.ledger.marks
-    assert again._state.ledger.theirs == one._state.ledger.theirs
+    assert again.ledger.marks == one.ledger.marks
+    assert again.ledger.theirs == one.ledger.theirs
 
 
 def test_facts_about_what_is_below_the_mark_are_not_taken() -> None:
@@ -147,8 +148,8 @@ def test_facts_about_what_is_below_the_mark_are_not_taken() -> None:
     other.learn("a35 < y")
     level(one, other)
     assert one.events == [*(f"a{n}" for n in range(30, 40)), "y"]
-    assert len(one.seen()) == len(other.seen())
-    assert other._state.ledger.theirs["a"].marks[0].end == 31
+    assert one.seen().count == other.seen().count
+    assert other.ledger.theirs["a"].marks[0].end == 31
 
 
 def test_by_age() -> None:
@@ -235,5 +236,5 @@ def test_what_was_disowned_is_not_what_was_said_last() -> None:
     for n in range(9):
         one.local(f"later{n}")
     assert one.tidy()
-    one._state.ledger._check()
+    one.ledger._check()
     assert Replica(store).digest() == one.digest()

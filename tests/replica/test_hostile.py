@@ -11,9 +11,9 @@ import pytest
 
 from microcosm.errors import Malformed, Undefined
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.exchange_messages import Gone, Supply, Want, encode
+from microcosm.replica.exchange_messages import Compare, Gone, Range, Removed, Supply, Want, decode, encode
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.dots import FARTHEST, LAST_NUMBER, Dot, DotRun
+from microcosm.replica.ledger.dots import FARTHEST, FIRST, LAST_NUMBER, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove
 from microcosm.replica.network.gossip import Suspects
 from microcosm.replica.node import ReplicaNode, serve
@@ -53,6 +53,23 @@ INVENTED = {
 }
 
 
+@pytest.mark.parametrize("signs", [False, True])
+def test_a_run_of_all_numbers_costs_no_room(signs: bool) -> None:
+    """Who tells of 2⁴⁸ dots in one run, to be compared, wanted, gone or removed, is answered as others."""
+    one = Replica(Memory(), "a", incarnation=1)
+    if signs:
+        one.sign(bytes(32))
+    one.learn("x < y")
+    everything = DotRun("evil", 1, 1, LAST_NUMBER + 1)
+    told = (Range(FIRST, None, (everything,)),)
+    [want, *_] = map(decode, one.exchange.receive("evil", encode(Compare(told))))
+    assert want == Want((everything,))
+    for message in (Removed(told), Want((everything,)), Gone((everything,))):
+        assert one.exchange.receive("evil", encode(message)) == []
+    assert one.is_given("x < y")
+    assert not one.exchange.blamed
+
+
 @pytest.mark.parametrize("what", INVENTED)
 def test_what_is_invented_is_blamed_and_not_kept(what: str) -> None:
     store = Memory()
@@ -78,7 +95,7 @@ def test_what_is_good_beside_what_is_invented_is_taken() -> None:
 def test_the_greatest_numbers_can_be_written() -> None:
     one, other = Replica(Memory(), "a", incarnation=1), Replica(Memory(), "b", incarnation=1)
     for each in (one, other):
-        each._state.ledger.seen.add(Dot("evil", 1, LAST_NUMBER - 1))  # it came there step by step
+        each.ledger.seen.add(Dot("evil", 1, LAST_NUMBER - 1))  # it came there step by step
     one.exchange.receive("evil", written(Append(Dot("evil", 1, LAST_NUMBER), "x")))
     assert one.seen().last(("evil", 1)) == LAST_NUMBER
     level(one, other)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgpack import packb
 
 from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
@@ -140,12 +141,12 @@ def test_a_packet_is_made_from_its_table() -> None:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     from microcosm.replica.network.keys import Destination, Sealer, new_ring
-    from microcosm.replica.network.wire import Content, packed
+    from microcosm.replica.network.wire import Content
 
     ring = new_ring()
     sealer = Sealer(ring, "phone", 7, 3, os.urandom)
     used = sealer.sending("laptop", 0.0, 0.0)
-    found = sealer.seal(used, 1, 1, Destination("laptop", 9, 11), packed(Content(acks=(5,))))
+    found = sealer.seal(used, 1, 1, Destination("laptop", 9, 11), packb(Content(acks=(5,))))
     (key,) = ring.keys
 
     values = [1, 1, used.key_id, hashed(b"phone", 8, "microcosm"), 7, used.salt, 1]

@@ -123,7 +123,7 @@ class Party:
         name = random.choice([*self.versions])
         replica = self.replicas[name]
         with self.programs.of(self.versions[name]), suppress(Contradiction, Undefined):
-            facts = replica._state.ledger.given()
+            facts = replica.ledger.given()
             match random.randrange(8):
                 case 0:
                     self.said += 1
@@ -145,7 +145,7 @@ class Party:
             self.meet(*random.sample([*self.versions], 2))
 
     def held(self, name: str) -> set[tuple[str, str, str]]:
-        return set(self.replicas[name]._state.ledger.facts)
+        return set(self.replicas[name].ledger.facts)
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -169,7 +169,7 @@ def test_old_and_new_together_and_then_all_are_new(seed: int, signed: bool) -> N
         assert a.digest() == b.digest()
     assert party.held("a") == party.held("b") == everything
     assert said_by_new
-    unread = {*old._state.ledger.newer}
+    unread = {*old.ledger.newer}
     assert unread <= said_by_new
     assert all(old.held(dot) == NewerEvolution(dot, party.programs.contents[dot]) for dot in unread)
     assert party.held("old") <= readable  # and what it was told to be removed is not given either
@@ -178,18 +178,18 @@ def test_old_and_new_together_and_then_all_are_new(seed: int, signed: bool) -> N
     assert not old.exchange.blamed
     for name in ("old", "older"):
         with party.programs.of(1):
-            party.replicas[name]._state.ledger._check()
+            party.replicas[name].ledger._check()
             if party.random.random() < 0.5:
                 party.replicas[name].compact()
             party.open(name)
-            assert {*party.replicas[name]._state.ledger.newer} >= unread
+            assert {*party.replicas[name].ledger.newer} >= unread
         party.versions[name] = 2
         party.open(name)  # the new program reads what the old one kept
         assert party.replicas[name].counts()["unread"] == 0
         assert party.held(name) == everything
         with party.programs.of(2):
             assert party.replicas[name].digest() == a.digest()
-            party.replicas[name]._state.ledger._check()
+            party.replicas[name].ledger._check()
     party.all_meet()
     with party.programs.of(2):
         assert len({replica.digest() for replica in party.replicas.values()}) == 1
@@ -221,7 +221,7 @@ def test_what_is_wrong_with_it_is_found_when_it_is_read() -> None:
             upgraded = Replica(copy)
             assert upgraded.events == ["upload"], way
             assert upgraded.counts()["unread"] == 1
-            upgraded._state.ledger._check()
+            upgraded.ledger._check()
 
 
 def test_there_is_a_bound_to_what_is_kept_unread(monkeypatch: pytest.MonkeyPatch) -> None:

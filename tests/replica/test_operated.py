@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.replica.network.status import LettingGo
+from microcosm.replica.network import status
 from tests.replica import operated
 from tests.replica.operated import story
 from tests.thorough import draws
@@ -32,7 +32,7 @@ def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that nobody has, one that ought to be gone, and messages that nobody named."""
-    monkeypatch.setattr(LettingGo, "__call__", lambda *given: None)
+    monkeypatch.setattr(status, "let_go", lambda *given: None)
     monkeypatch.setattr(operated, "undelivered", lambda *given: [])
     unknown = {name: (name, 0) for name in "abc"}
     monkeypatch.setattr(

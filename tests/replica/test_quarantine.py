@@ -17,7 +17,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
-from microcosm.replica.conflicts import Conflict, quarantine
+from microcosm.replica.conflicts import Conflict, Decided, quarantine
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Add, Append, Evolution
 from microcosm.replica.replica import Replica, level
@@ -254,3 +254,13 @@ def test_an_event_that_two_claim_stands_in_no_chain() -> None:
         assert replica.online("a1", "both") is Relation.UNKNOWN
         assert replica.online("x", "both") is Relation.BEFORE
     assert one.digest() == other.digest()
+
+
+def test_what_is_set_aside_is_spelt_as_it_is_given_now() -> None:
+    """Also where the same correspondence was set aside before, as somebody else had spelt it."""
+    before: Decided = {}
+    order, spelt, again = stated(("u", "<", "v")), stated(("v", "||", "u")), stated(("u", "||", "v"))
+    assert quarantine([], [order, spelt], before)[0].facts == (order, spelt)
+    found = quarantine([], [order, again], before)
+    assert found == quarantine([], [order, again])
+    assert found[0].facts == (order, again)

@@ -263,9 +263,7 @@ def test_in_place_as_built_anew(seed: int) -> None:
                     one.local(random.choice([f"e{n}", left]))
                 case 1:
                     one.remove(
-                        random.choice(
-                            one._state.ledger.given() or [Correspondence("q", Relation.BEFORE, "r")]
-                        )
+                        random.choice(one.ledger.given() or [Correspondence("q", Relation.BEFORE, "r")])
                     )
                 case _:
                     one.learn(f"{left} {random.choice(('<', '<', '||', '<>', '!<'))} {right}")

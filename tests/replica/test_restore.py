@@ -51,7 +51,7 @@ def test_what_was_removed_after_a_backup_does_not_come_back(removal: str) -> Non
     assert again.digest() == b.digest()
     again.compact()
     assert Replica(backup).digest() == b.digest()
-    assert Replica(backup).struck() == b.struck()
+    assert Replica(backup).ledger.struck == b.ledger.struck
 
 
 def test_many_removals_by_any_of_them_and_backups_at_any_time() -> None:
@@ -79,7 +79,7 @@ def test_many_removals_by_any_of_them_and_backups_at_any_time() -> None:
                 replicas[name].renew()
     all_level(*replicas.values())
     assert len({each.digest() for each in replicas.values()}) == 1
-    assert len({tuple(each.struck()) for each in replicas.values()}) == 1
+    assert len({tuple(each.ledger.struck) for each in replicas.values()}) == 1
 
 
 def test_a_removal_of_everything_that_may_come_is_none() -> None:

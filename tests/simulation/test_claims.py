@@ -11,7 +11,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
 from microcosm.simulation.events import DELIVER, SEND, Event, check
 from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Gauge, Script, Statistics, SteadyStream
+from microcosm.simulation.simulate import Gauge, Script, Statistics, steady_stream
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]
 
@@ -67,7 +67,7 @@ def test_nor_do_they_with_ten_thousand_processes(name: str) -> None:
 def test_operations_do_not_depend_on_the_backlog(name: str) -> None:
     """The same messages, with few and with many of them unacknowledged at a time."""
     costs = [
-        run(name, 2, Network(NetworkLink(Constant(rtt))), SteadyStream(1000))[1].operations
+        run(name, 2, Network(NetworkLink(Constant(rtt))), steady_stream(1000))[1].operations
         for rtt in (0.1, 1, 10)
     ]
     assert max(costs) <= 1.2 * min(costs)
@@ -78,7 +78,7 @@ def test_operations_do_not_depend_on_the_backlog(name: str) -> None:
 )
 def test_throughput_scales_only_with_a_receive_buffer(name: str, expected: float) -> None:
     """100 messages to one receiver at a round trip time of 100."""
-    events, _, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))
+    events, _, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), steady_stream(100))
     assert events[-1].kind == DELIVER
     assert events[-1].time == pytest.approx(expected, abs=0.02)
 
@@ -165,6 +165,6 @@ def test_cykas_starves_and_the_hybrids_do_not() -> None:
 
 def test_messages_to_one_receiver_are_pipelined() -> None:
     for name in HYBRIDS:
-        _, statistics, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))
+        _, statistics, _ = run(name, 2, Network(NetworkLink(Constant(50.0))), steady_stream(100))
         assert statistics.in_transit == 100
-    assert run("mf", 2, Network(NetworkLink(Constant(50.0))), SteadyStream(100))[1].in_transit == 1
+    assert run("mf", 2, Network(NetworkLink(Constant(50.0))), steady_stream(100))[1].in_transit == 1

@@ -18,7 +18,7 @@ from microcosm.protocol.packets import Ack, Packet, Permit, YouCanTell
 from microcosm.simulation.events import carries_message
 from microcosm.simulation.measure import RTTS, SIZES, CostRow, table
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Gauge, Mixture, SimulationSetting, SteadyStream, simulate
+from microcosm.simulation.simulate import Gauge, Mixture, SimulationSetting, simulate, steady_stream
 
 COLUMNS = ("rst", "ks", "newtop", "mf", "cykas", "hybrid-basic", "hybrid-sps")
 """The columns of the table; the last one, "this paper", is there twice: as Algorithms 1 and 2."""
@@ -163,7 +163,7 @@ def test_row_liveness() -> None:
     Cykas starves: `test_cykas_starves_and_the_hybrids_do_not` of `test_claims.py`.
     """
     for name in COLUMNS:
-        done = Run(PROTOCOLS[name].make(4), Network(NetworkLink(Constant(0.5))), SteadyStream(5), tick=None)
+        done = Run(PROTOCOLS[name].make(4), Network(NetworkLink(Constant(0.5))), steady_stream(5), tick=None)
         done.go(100_000)
         assert (done.undelivered == 0) is (name != "newtop")
         assert measured()[name].live  # Newtop has its nulls there

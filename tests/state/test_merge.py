@@ -13,7 +13,7 @@ from microcosm import Contradiction, Microcosm, Relation
 from microcosm.kernel import check as kernel
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.options import Contents
+from microcosm.traces.spool import Contents
 from microcosm.worlds.world import World
 from tests.strategies import rngs
 

@@ -50,7 +50,7 @@ def test_the_formats_of_this_package_are_found() -> None:
     ],
 )
 def test_a_format_is_told_by_its_text(text: str, path: str, name: str) -> None:
-    assert formats.detect(text, path) == name
+    assert name == formats.detect(text, path).NAME
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"plain", "parquet"}))
@@ -58,7 +58,7 @@ def test_no_format_is_taken_for_another(name: str) -> None:
     for seed in (1, 2):
         sample = SAMPLES[name](seed)
         text = "".join((sample.header, *sample.records, sample.footer))
-        assert formats.detect(text, "x.log") == sample.format
+        assert sample.format == formats.detect(text, "x.log").NAME
 
 
 def test_what_is_in_no_format_says_what_to_do() -> None:
@@ -132,7 +132,7 @@ def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch,
     assert {"morse", "jsonl"} <= set(formats.names())
     path = write(tmp_path / "sos", "... --- ...\n")
     assert [event.id for event in formats.read([path])] == ["ship:1"]
-    assert formats.detect(OWN, "x") == "jsonl"
+    assert formats.detect(OWN, "x").NAME == "jsonl"
     with pytest.raises(TextError, match="'rotten' cannot be loaded: no such module"):
         formats.format_of("rotten")
 
@@ -140,8 +140,8 @@ def test_another_distribution_can_bring_formats(monkeypatch: pytest.MonkeyPatch,
 def test_formats_of_others_are_looked_for_where_none_of_ours_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(formats, "_plugins", lambda: asked.append("") or {})
-    assert formats.detect(OWN, "x") == "jsonl"
-    assert formats.detect('ts=1 level=info msg="in"\nts=2 level=info msg="out"\n', "x") == "logfmt"
+    assert formats.detect(OWN, "x").NAME == "jsonl"
+    assert formats.detect('ts=1 level=info msg="in"\nts=2 level=info msg="out"\n', "x").NAME == "logfmt"
     assert not asked
     with pytest.raises(TraceError):
         formats.detect("... --- ...\n", "x")

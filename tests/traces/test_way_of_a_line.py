@@ -36,10 +36,10 @@ def entered(path: Path) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("more", "functions", "files"),
     [
-        ({}, 40, 12),
-        ({"label": "x"}, 40, 12),
-        ({"label": "x", "attributes": {"x": 1}}, 40, 12),
-        ({"attributes": {"x": [1]}}, 50, 18),
+        ({}, 34, 8),
+        ({"label": "x"}, 34, 8),
+        ({"label": "x", "attributes": {"x": 1}}, 34, 8),
+        ({"attributes": {"x": [1]}}, 40, 12),
     ],
 )
 def test_the_way_of_a_line_is_short(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import output
+from microcosm.cli.show.proofs import events_field
 from microcosm.errors import Contradiction, MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.facts import GivenFacts
@@ -22,7 +23,7 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.conflict import OneGiven, statement
-from microcosm.queries.possible import ignored
+from microcosm.queries.possible import Worlds, ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked, Stamped
 from microcosm.worlds import world as fit
@@ -250,16 +251,12 @@ def _look_beside(
 
 def _events(stated: dict[str, Any], givens: Givens) -> object:
     """What the log says of the events that an answer lists, where it lists any."""
-    from microcosm.cli.show.proofs import events_field
-
     listed = stated.get("events")
     return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
 def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
     """Find a world for each of the relations. Raises `NotSo`."""
-    from microcosm.queries.possible import Worlds
-
     _require_heeded(givens)
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)
@@ -405,8 +402,6 @@ def _together(given: Iterable[OneGiven], givens: Givens) -> Givens:
 
 def _has_world(givens: Givens, stop: Stop | None) -> bool:
     """Whether some world, checked against every given, fits."""
-    from microcosm.queries.possible import Worlds
-
     world = Worlds(givens).one(stop)
     if world is None:
         return False

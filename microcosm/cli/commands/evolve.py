@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option, Typer
 from typer.core import TyperCommand
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import Words, words_of
+from microcosm.cli.show.verdict import Words, statement, verdict_line, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
+from microcosm.logic.derivation import proof_object
 from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from microcosm.givens.relation import Correspondence, Relation
     from microcosm.state.microcosm import Microcosm
 
-app = typer.Typer()
+app = Typer()
 
 Step = tuple[str, str]
 """An option and its value, e.g. ("add", "a < b")."""
@@ -41,20 +43,15 @@ def evolve(
     ctx: typer.Context,
     files: options.Files,
     internal: Annotated[
-        list[str] | None, typer.Option("--internal", metavar="E", help="E becomes the last internal event.")
+        list[str] | None, Option(metavar="E", help="E becomes the last internal event.")
     ] = None,
-    add: Annotated[
-        list[str] | None, typer.Option("--add", metavar="'A < B'", help="Add a correspondence.")
-    ] = None,
+    add: Annotated[list[str] | None, Option(metavar="'A < B'", help="Add a correspondence.")] = None,
     update: Annotated[
-        list[str] | None, typer.Option("--update", metavar="'A < B'", help="Strengthen the given A <> B.")
+        list[str] | None, Option(metavar="'A < B'", help="Strengthen the given A <> B.")
     ] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option("--remove", metavar="'A < B'", help="Take back what is given.")
-    ] = None,
+    remove: Annotated[list[str] | None, Option(metavar="'A < B'", help="Take back what is given.")] = None,
     forget: Annotated[
-        list[str] | None,
-        typer.Option("--forget", metavar="E", help="Forget an event, keeping what follows of the others."),
+        list[str] | None, Option(metavar="E", help="Forget an event, keeping what follows of the others.")
     ] = None,
     out: options.Out = None,
     strict: options.Strict = False,
@@ -69,8 +66,6 @@ def evolve(
     Example:
       microcosm evolve album.mc --add 'upload < view' --update 'view < like' -o album.mc
     """
-    from microcosm.cli import reading
-
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
     steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
@@ -131,9 +126,6 @@ def merge(
     Example:
       microcosm merge phone.mc laptop.mc -o both.mc
     """
-    from microcosm.cli import reading
-    from microcosm.logic.derivation import proof_object
-
     reading.standard_input_once(files)
     first, *others = [reading.load([file], strict=strict) for file in files]
     union = first.copy()
@@ -156,8 +148,8 @@ def merge(
     return exits.HOLDS
 
 
-One = Annotated[str, typer.Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
-Other = Annotated[str, typer.Argument(metavar="FILE", help="Another one.")]
+One = Annotated[str, Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
+Other = Annotated[str, Argument(metavar="FILE", help="Another one.")]
 
 MOST_TOLD = 20
 """So many facts of a kind are told unless all are asked for."""
@@ -168,7 +160,7 @@ def bisim(
     one: One,
     other: Other,
     backward: Annotated[
-        bool, typer.Option("--backward", help="Under removals, in place of additions and updates.")
+        bool, Option("--backward", help="Under removals, in place of additions and updates.")
     ] = False,
     strict: options.Strict = False,
 ) -> int:
@@ -192,27 +184,22 @@ def bisim(
 
     left, right = _load(one, other, strict)
     found = bisimilar(left, right, backward)
-    if output.for_machines():
-        witness = None if found.witness is None else _witness_fields(found.witness)
-        pair = () if found.witness is None or found.witness.pair is None else found.witness.pair
+    witness = found.witness
+
+    def fields() -> dict[str, object]:
+        pair = () if witness is None or witness.pair is None else witness.pair
         named = events_field(right, *pair) | events_field(left, *pair)
-        output.emit({"bisimilar": found.holds, "witness": witness, **named})
-    elif found.witness is None:
-        files = _both(one, other)
-        if backward:
-            output.say(f"{files} are backward bisimilar: they are given the same")
-        else:
-            output.say(f"{files} are bisimilar: every pair of events has the same verdict in both")
-    else:
-        output.say_all(_told(found.witness, (one, other), backward, words_of(left, right)))
-    return exits.HOLDS if found.holds else exits.REFUTED
+        return {"bisimilar": found.holds, "witness": witness and _witness_fields(witness), **named}
+
+    lines = _told(witness, (one, other), backward, words_of(left, right))
+    return output.answer(fields, lines, exits.holding(found.holds))
 
 
 @app.command("diff")
 def diff(
     one: One,
     other: Other,
-    every: Annotated[bool, typer.Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
+    every: Annotated[bool, Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
     strict: options.Strict = False,
 ) -> int:
     """What each of two microcosms knows that the other does not.
@@ -232,16 +219,11 @@ def diff(
 
     left, right = _load(one, other, strict)
     found = difference(left, right)
-    if output.for_machines():
-        output.emit(_difference_fields(found))
-    else:
-        output.say_all(_compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right)))
-    return exits.HOLDS if found.same else exits.REFUTED
+    lines = _compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right))
+    return output.answer(lambda: _difference_fields(found), lines, exits.holding(found.same))
 
 
 def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
-    from microcosm.cli import reading
-
     reading.standard_input_once([one, other])
     return reading.load([one], strict=strict), reading.load([other], strict=strict)
 
@@ -280,11 +262,15 @@ def _members(fact: Correspondence) -> list[str]:
     return [fact.left, str(fact.relation), fact.right]
 
 
-def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
-    """Why two microcosms are not bisimilar."""
-    from microcosm.cli.show.verdict import statement
+def _told(witness: Difference | None, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
+    """That two microcosms are bisimilar, or why they are not."""
+    how = "backward bisimilar" if backward else "bisimilar"
+    if witness is None:
+        same = "they are given the same" if backward else "every pair of events has the same verdict in both"
+        yield f"{_both(*files)} are {how}: {same}"
+        return
 
-    yield f"{_both(*files)} are not {'backward ' if backward else ''}bisimilar"
+    yield f"{_both(*files)} are not {how}"
     given = witness.given
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
@@ -303,8 +289,6 @@ def _told(witness: Difference, files: tuple[str, str], backward: bool, words: Wo
 def _verdicts(
     pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
 ) -> Iterator[str]:
-    from microcosm.cli.show.verdict import verdict_line
-
     width = max(map(len, files))
     for file, verdict in zip(files, verdicts, strict=True):
         yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1], words))}"
@@ -324,8 +308,6 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
 
 
 def _news_line(item: News, words: Words) -> str:
-    from microcosm.cli.show.verdict import statement
-
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
     notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
@@ -334,8 +316,6 @@ def _news_line(item: News, words: Words) -> str:
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:
-    from microcosm.cli.show.verdict import statement
-
     sides = (output.printable(statement(each.left, str(v), each.right, words)) for v in each.verdicts)
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from difflib import get_close_matches
+from inspect import cleandoc
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option, Typer
 
+from microcosm import files
 from microcosm.cli import exits, output
+from microcosm.cli.app import NAME, OVERVIEW, describe, loaded, whole
+from microcosm.cli.parsing import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,17 +26,16 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
     from microcosm.traces.event import TraceEvent
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("help")
 def explain(
     command: Annotated[
-        list[str],
-        typer.Argument(metavar="[COMMAND]...", help="A command, and one of its own, such as rules show."),
+        list[str], Argument(metavar="[COMMAND]...", help="A command, and one of its own, such as rules show.")
     ] = [],  # noqa: B006
     man: Annotated[
-        bool, typer.Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
+        bool, Option("--man", help="All commands as a manual page: microcosm help --man > microcosm.1")
     ] = False,
 ) -> int:
     """What a command does, and its options; without one, the overview.
@@ -43,17 +50,11 @@ def explain(
         return exits.HOLDS
     context, found = _context(command)
     told = found.get_help(context)
-    output.answer({"command": " ".join(command) or None, "help": told}, told)
-    return exits.HOLDS
+    return output.answer({"command": " ".join(command) or None, "help": told}, told)
 
 
 def _context(words: list[str]) -> tuple[Any, Any]:
     """The command that words name, in its context. Raises `UsageError`."""
-    from difflib import get_close_matches
-
-    from microcosm.cli.app import NAME, whole
-    from microcosm.cli.parsing import SETTINGS
-
     found: Any = whole()
     context = typer.Context(found, info_name=NAME, **SETTINGS)
     for word in words:
@@ -71,7 +72,6 @@ def _context(words: list[str]) -> tuple[Any, Any]:
 
 def every_command() -> Iterator[tuple[str, str, str, Any]]:
     """Of each command its group in the overview, its path, what that tells of it, and itself."""
-    from microcosm.cli.app import OVERVIEW, loaded
 
     def parts(path: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield path, command
@@ -90,11 +90,6 @@ def manual_page() -> str:
     >>> manual_page().splitlines()[0]
     '.TH MICROCOSM 1'
     """
-    from inspect import cleandoc
-
-    from microcosm.cli.app import NAME, describe
-    from microcosm.cli.parsing import SETTINGS
-
     about, _, more = cleandoc(describe.__doc__ or "").partition("\n\n")
     lines = [f".TH {NAME.upper()} 1", ".SH NAME", _roff(f"{NAME} - {about}"), ".SH SYNOPSIS"]
     lines += [f".B {NAME}", "[OPTIONS] COMMAND [ARGS]...", ".SH DESCRIPTION", *_paragraphs(more)]
@@ -152,7 +147,6 @@ def demo() -> int:
     Example:
       microcosm demo
     """
-    from microcosm import files
     from microcosm.cli import reading
     from microcosm.cli.show.verdict import verdict_fields
     from microcosm.kernel import check as kernel
@@ -176,7 +170,7 @@ def demo() -> int:
         _show(known, answers)
         output.say("", CHECKED if valid else f"The kernel refuses a proof: {next(filter(None, faults))}")
         _next_steps(log, answers)
-    return exits.HOLDS if valid else exits.REFUTED
+    return exits.holding(valid)
 
 
 def _questions(known: Microcosm) -> Iterator[Question]:
@@ -215,19 +209,17 @@ def _log(log: Path, events: list[TraceEvent]) -> None:
 
 
 def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    from microcosm.cli.show.verdict import show_proof, show_verdict
+    from microcosm.cli.show.verdict import proof_tree, verdict_lines
 
     for pair, verdict, _ in answers:
-        show_verdict(pair[0], verdict, pair[1])
+        output.say_all(verdict_lines(pair[0], verdict, pair[1]))
     shown = next((proof for _, _, proof in answers if proof is not None), None)
     if shown is not None:
         output.say("", "Every verdict but silence has a proof. That of the first:", "")
-        show_proof(known, shown)
+        output.say_all(proof_tree(known, shown))
 
 
 def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    from shlex import join
-
     output.say("", "Try next:")
     output.say(f"  microcosm extract {join([str(log)])} -o album.mc")
     if answers:
@@ -258,27 +250,13 @@ def doctor() -> int:
             f"SQLite {sqlite3.sqlite_version} can damage a database that two connections write or checkpoint"
             " at once (3.7.0 to 3.51.2); a journal is safe as long as no other program opens it"
         )
-    if output.for_machines():
-        output.emit(
-            {
-                "parts": [
-                    {
-                        "name": part.name,
-                        "present": part.present,
-                        "version": part.version,
-                        "where": part.where,
-                        "disables": None if part.present else part.disables,
-                        "remedy": None if part.present else part.remedy,
-                    }
-                    for part in found
-                ]
-            }
-        )
-        return exits.HOLDS
+    unneeded = {"disables": None, "remedy": None}
+    told = [asdict(part) | (unneeded if part.present else {}) for part in found]
     width = max(len(part.name) for part in found)
-    for part in found:
-        if part.present:
-            output.say(f"{part.name:{width}}  {part.version}  {output.printable(part.where)}".rstrip())
-        else:
-            output.say(f"{part.name:{width}}  missing: {part.disables}", f"{'':{width}}  {part.remedy}")
-    return exits.HOLDS
+    lines = (
+        f"{part.name:{width}}  {part.version}  {output.printable(part.where)}".rstrip()
+        if part.present
+        else f"{part.name:{width}}  missing: {part.disables}\n{'':{width}}  {part.remedy}"
+        for part in found
+    )
+    return output.answer({"parts": told}, lines)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from difflib import get_close_matches
 from itertools import chain
 from os.path import exists
+from subprocess import DEVNULL, Popen
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.options import StrictLog
+from microcosm.givens.event_table import EventRow
+from microcosm.text.json_form import givens_to_json
+from microcosm.text.names import quote, string
 
 if TYPE_CHECKING:
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake
     from microcosm.collect.serving import Listening
-    from microcosm.givens.event_table import EventRow
     from microcosm.state.microcosm import Microcosm
 
-app = typer.Typer()
+app = Typer()
 
 
 OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
@@ -32,7 +37,7 @@ OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
 def extract(
     traces: options.Traces,
     without_clocks: Annotated[
-        bool, typer.Option("--without-clocks", help="Use process order and messages only.")
+        bool, Option("--without-clocks", help="Use process order and messages only.")
     ] = False,
     strict: StrictLog = False,
     out: options.Out = None,
@@ -48,9 +53,6 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    from microcosm.cli import reading
-    from microcosm.text.json_form import givens_to_json
-
     found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
@@ -74,9 +76,7 @@ def extract(
 @app.command("trace")
 def trace(
     traces: options.Traces,
-    to: Annotated[
-        str, typer.Option("--to", metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")
-    ],
+    to: Annotated[str, Option(metavar="OUT", help="The log to write; it ends in .jsonl or .parquet")],
     strict: StrictLog = False,
 ) -> int:
     """Convert a log to the own format, JSON lines or Parquet.
@@ -86,8 +86,6 @@ def trace(
       microcosm trace chord.log --to chord.jsonl
       microcosm trace otlp.json --to spans.parquet
     """
-    from microcosm import files
-    from microcosm.cli import reading
     from microcosm.traces.formats import jsonl, parquet
 
     if not to.endswith(OWN_ENDINGS):
@@ -103,23 +101,21 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
-    return exits.HOLDS
+    return output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
 
 
 @app.command("events")
 def events(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... [FIELD=VALUE]...",
             help=f"What to read: {options.WHAT} Then what the events have: process=alice, kind=send, "
             "http.status=500, ...",
         ),
     ],
     grep: Annotated[
-        str | None,
-        typer.Option("--grep", metavar="REGEX", help="Only events in whose name or label this is found."),
+        str | None, Option(metavar="REGEX", help="Only events in whose name or label this is found.")
     ] = None,
     strict: options.Strict = False,
 ) -> int:
@@ -134,7 +130,6 @@ def events(
       microcosm events photo-album.jsonl --grep upload
       microcosm events photo-album.jsonl process=phone kind=send --json
     """
-    from microcosm.cli import reading
     from microcosm.queries.events import having, matching, rows_of
 
     files, wanted = _parted(asked)
@@ -162,8 +157,6 @@ def fields(row: EventRow) -> dict[str, object]:
 
 def lines(rows: Iterable[EventRow]) -> Iterator[str]:
     """Events for people, a line each: name, words, what is sent or received, where it was read."""
-    from microcosm.text.names import quote, string
-
     for row in rows:
         words = [] if not row.label or row.label == row.name else [string(row.label)]
         message = [f"{row.kind} {quote(row.message)}"] if row.message else []
@@ -182,7 +175,6 @@ def _parted(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def _refuse_unknown(known: Microcosm, wanted: Mapping[str, str]) -> None:
     """Raise `UsageError` for a field that no event has."""
-    from microcosm.givens.event_table import EventRow
     from microcosm.queries.events import member, rows_of
 
     rows = [*rows_of(known)]
@@ -202,36 +194,30 @@ AGAIN = 0.2
 @app.command("collect")
 def collect(
     out: Annotated[
-        str, typer.Option("-o", "--out", metavar="DIR", help="The folder of the logs; it is made if need be.")
+        str, Option("-o", "--out", metavar="DIR", help="The folder of the logs; it is made if need be.")
     ],
     otlp: Annotated[
-        int, typer.Option("--otlp", metavar="PORT", min=0, max=65535, help="OTLP over HTTP; 0: any port.")
+        int, Option(metavar="PORT", min=0, max=65535, help="OTLP over HTTP; 0: any port.")
     ] = 4318,
     grpc: Annotated[
-        int | None,
-        typer.Option("--grpc", metavar="PORT", min=0, max=65535, help="OTLP over gRPC too (usually 4317)."),
+        int | None, Option(metavar="PORT", min=0, max=65535, help="OTLP over gRPC too (usually 4317).")
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; only this machine unless said.")
+        str, Option(metavar="ADDRESS", help="Where to listen; only this machine unless said.")
     ] = LOOPBACK[0],
     rotate_size: Annotated[
-        float, typer.Option("--rotate-size", metavar="MB", min=0.001, help="Begin a new file after so much.")
+        float, Option(metavar="MB", min=0.001, help="Begin a new file after so much.")
     ] = 64.0,
     rotate_after: Annotated[
-        float,
-        typer.Option("--rotate-after", metavar="SECONDS", min=0.1, help="Begin a new file after so long."),
+        float, Option(metavar="SECONDS", min=0.1, help="Begin a new file after so long.")
     ] = 3600.0,
     max_body: Annotated[
-        float, typer.Option("--max-body", metavar="MB", min=0.001, help="The largest request, also unpacked.")
+        float, Option(metavar="MB", min=0.001, help="The largest request, also unpacked.")
     ] = 16.0,
-    rate: Annotated[
-        float, typer.Option("--rate", metavar="N", min=0, help="Spans a second at most; 0: as they come.")
-    ] = 0.0,
-    at_once: Annotated[
-        int, typer.Option("--at-once", metavar="N", min=1, help="Requests under way at most.")
-    ] = 64,
+    rate: Annotated[float, Option(metavar="N", min=0, help="Spans a second at most; 0: as they come.")] = 0.0,
+    at_once: Annotated[int, Option(metavar="N", min=1, help="Requests under way at most.")] = 64,
     view: Annotated[
-        bool, typer.Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
+        bool, Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
     ] = False,
 ) -> int:
     """Receive OpenTelemetry's spans, and keep them in a folder that every command reads.
@@ -246,7 +232,6 @@ def collect(
       microcosm online spans/ 'shop.pay#1' 'bank.debit#1'
     """
     import asyncio
-    from contextlib import closing, nullcontext
 
     from microcosm.collect.folder import Folder
     from microcosm.collect.intake import Intake, IntakeLimits
@@ -259,26 +244,19 @@ def collect(
         intake = Intake(folder, limits)
         with _shown(folder, out) if view else nullcontext():
             asyncio.run(serve(intake, host, otlp, grpc, lambda listening: _begun(listening, out)))
-    output.answer({"event": "stopped", **intake.counts.fields(folder)}, *_ended(intake, folder))
-    return exits.HOLDS
+    return output.answer({"event": "stopped", **intake.counts.fields(folder)}, _ended(intake, folder))
 
 
 def _begun(listening: Listening, out: str) -> None:
-    if output.for_machines():
-        output.emit({"event": "listening", "out": out, **listening._asdict()})
-    else:
-        output.say(f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}")
-        if listening.grpc is not None:
-            output.say(f"listening on {listening.grpc} for gRPC")
+    lines = [f"listening on {listening.http}/v1/traces, writing to {output.printable(out)}"]
+    lines += [f"listening on {listening.grpc} for gRPC"] if listening.grpc is not None else []
+    output.answer({"event": "listening", "out": out, **listening._asdict()}, lines)
     output.finish()
 
 
 @contextmanager
 def _shown(folder: Folder, out: str) -> Iterator[None]:
     """Show the page once there is something to show, in a process of its own: to draw it takes a while."""
-    from subprocess import DEVNULL, Popen
-    from threading import Event, Thread
-
     over = Event()
 
     def show() -> None:

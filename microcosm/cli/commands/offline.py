@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.show.offline import (
+    FITS,
+    NO_WORLD,
+    beyond,
+    conflict_lines,
+    inconsistent_fields,
+    inconsistent_lines,
+    offline_exit,
+    offline_fields,
+    possible_fields,
+    possible_lines,
+    say_inconsistent,
+    shown_offline,
+    statements,
+    too_wide,
+)
+from microcosm.cli.show.proofs import events_field
+from microcosm.cli.show.verdict import note_unknown_events, proof_tree, unknown_events, words_of
+from microcosm.engine.ground import Universe
+from microcosm.engine.lowering import closes_givens
+from microcosm.errors import MissingLibrary
+from microcosm.logic.derivation import proof_object
+from microcosm.queries.possible import Worlds, shown_by
+from microcosm.state.evolve import clash_node
+from microcosm.state.microcosm import Microcosm
+from microcosm.text.names import quote
 from microcosm.tuning import kept
+from microcosm.worlds.possible import Undecided
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
     from microcosm.queries.offline import Offline
-    from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.worlds.search import Stop
 
 
-app = typer.Typer()
+app = Typer()
 
 PROFILES = ("full", "paper")
 
@@ -34,18 +61,14 @@ PROFILE_HELP = (
 @app.command("offline")
 def offline(
     asked: options.Pair,
-    profile: Annotated[str, typer.Option("--profile", metavar="full|paper", help=PROFILE_HELP)] = "full",
+    profile: Annotated[str, Option(metavar="full|paper", help=PROFILE_HELP)] = "full",
     depth: Annotated[
-        str, typer.Option("--depth", metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
+        str, Option(metavar="N|exact", help="How deep assumptions nest; 0: none at all.")
     ] = "exact",
     limit: options.Limit = None,
     certificate: Annotated[
         str | None,
-        typer.Option(
-            "--certificate",
-            metavar="OUT",
-            help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat.",
-        ),
+        Option(metavar="OUT", help="Where only a solver decided: write OUT.cnf and its refutation OUT.drat."),
     ] = None,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
@@ -61,8 +84,6 @@ def offline(
       microcosm offline album.mc view "log in"
       microcosm offline album.mc view "log in" --depth 0 --json
     """
-    from microcosm.cli import reading
-
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     files, pair = reading.pair_asked(asked)
@@ -78,6 +99,16 @@ def offline(
     )
 
 
+NOTHING: dict[str, object] = {
+    "verdict": None,
+    "refuted": [],
+    "possible": [],
+    "exact": True,
+    "derivations": {},
+}
+"""What is said of a pair where no world fits."""
+
+
 def decided(
     known: Microcosm,
     left: str,
@@ -91,34 +122,27 @@ def decided(
 
     `how` are the options of `Microcosm.offline`.
     """
-    from microcosm.cli.show.offline import offline_exit, offline_fields, report_inconsistent, show_offline
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import note_unknown_events, unknown_events
     from microcosm.queries.offline import Inconsistent
 
     try:
         with output.progress("deciding", units="steps") as steps:
             found = known.offline(left, right, stop=steps.stopping(options.stop_after(limit)), **how)
     except Inconsistent as problem:
-        report_inconsistent(
-            known, problem, {"pair": [left, right], "verdict": None} if output.for_machines() else None
-        )
-        return exits.REFUTED
+        told = {"pair": [left, right], **NOTHING, **inconsistent_fields(problem)}
+        return output.answer(told, inconsistent_lines(known, problem), exits.REFUTED)
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
-    if output.for_machines():
+
+    def fields() -> dict[str, object]:
         proofs = found.derivations.values()
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
-        output.emit({**offline_fields(left, right, found), **written, **named})
-    else:
-        show_offline(known, left, right, found)
-    return offline_exit(found)
+        return {**offline_fields(left, right, found), **written, **named}
+
+    return output.answer(fields, shown_offline(known, left, right, found), offline_exit(found))
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
     """Write the certificate of what has no derivation; the JSON field that names it, if there is such."""
-    from microcosm import files
-    from microcosm.errors import MissingLibrary
     from microcosm.queries.offline import PROVED, REFUTED
 
     lacking = [
@@ -134,7 +158,6 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
     if out is None:
         output.note("what has no derivation has a certificate: --certificate OUT writes it")
         return {"certificate": None}
-    from microcosm.text.names import quote
 
     names = [quote(event) for event in known.worlds.events]
     written = []
@@ -174,8 +197,6 @@ def possible(
     Example:
       microcosm possible album.mc notify like
     """
-    from microcosm.cli import reading
-
     files, pair = reading.pair_asked(asked)
     known = reading.load(files, strict=strict)
     return may_be(known, files, *reading.pair_of(known, *pair), limit=limit, must_exist=must_exist)
@@ -191,10 +212,6 @@ def may_be(
     must_exist: bool = False,
 ) -> int:
     """Answer with what is possible of two events of what some files give; the exit code."""
-    from microcosm.cli.show.offline import possible_fields, possible_lines, say_inconsistent, too_wide
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import note_unknown_events, unknown_events, words_of
-
     stop = options.stop_after(limit)
     with output.progress("searching", units="steps") as steps:
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
@@ -232,8 +249,6 @@ def check(
     Example:
       microcosm check phone.mc laptop.mc
     """
-    from microcosm.cli import reading
-
     book = reading.rulebook()
     codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
     worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
@@ -241,16 +256,7 @@ def check(
 
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
-    from microcosm.cli import reading
-    from microcosm.cli.show.offline import FITS, NO_WORLD, beyond, conflict_lines, statements
-    from microcosm.cli.show.proofs import events_field
-    from microcosm.cli.show.verdict import show_proof
-    from microcosm.engine.ground import Universe
-    from microcosm.engine.lowering import closes_givens
-    from microcosm.logic.derivation import proof_object
     from microcosm.queries.conflict import conflict
-    from microcosm.queries.possible import Worlds, shown_by
-    from microcosm.worlds.possible import Undecided
 
     file = source.name
     try:
@@ -271,25 +277,28 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
         consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
     except Undecided:
-        output.answer({"consistent": None, "derivation": None, "conflict": None}, f"{file}: {UNDECIDED}")
-        return exits.UNDECIDED
+        nothing = {"consistent": None, "derivation": None, "conflict": None}
+        return output.answer(nothing, f"{file}: {UNDECIDED}", exits.UNDECIDED)
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
-    if output.for_machines():
+
+    def fields() -> dict[str, object]:
         derivation = None if proof is None else proof_object(proof)
-        named = events_field(givens, proofs=[proof])
         answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(found)}
-        output.emit({**answer, **named})
-    elif shown is not None:
-        output.say(f"{file}: {shown}")
-        exits.show_sides(shown, sys.stdout, givens)
-    else:
-        output.say(f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}")
-        output.say(*conflict_lines(found or ()))
+        return {**answer, **events_field(givens, proofs=[proof])}
+
+    def lines() -> Iterator[str]:
+        if shown is not None:
+            yield f"{file}: {shown}"
+            yield from exits.side_lines(shown, sys.stdout, givens)
+            return
+        yield f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}"
+        yield from conflict_lines(found or ())
         if proof is not None:
-            output.say("")
-            show_proof(reading.microcosm_of(givens, book), proof)
-    return exits.HOLDS if consistent else exits.REFUTED
+            yield ""
+            yield from proof_tree(reading.microcosm_of(givens, book), proof)
+
+    return output.answer(fields, lines(), exits.holding(consistent))
 
 
 def _proof(
@@ -297,8 +306,6 @@ def _proof(
 ) -> Derivation | None:
     """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
     from microcosm.engine.refutation import Stopped
-    from microcosm.state.evolve import clash_node
-    from microcosm.state.microcosm import Microcosm
 
     if shown is not None:
         return clash_node(shown)

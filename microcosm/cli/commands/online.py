@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import (
     by_complete,
     concluded_field,
     explained,
+    hint,
     note_unknown_events,
     premise_fields,
     premise_lines,
     proof_of,
-    show_hint,
-    show_proof,
-    show_prose,
-    show_verdict,
+    proof_tree,
+    prose,
     stands,
+    statement,
     unknown_events,
     verdict_exit,
     verdict_fields,
+    verdict_lines,
     words_of,
 )
 from microcosm.text.names import quote
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
 
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("online")
@@ -53,8 +56,6 @@ def online(
     Example:
       microcosm online album.mc unshare upload
     """
-    from microcosm.cli import reading
-
     files, pair = reading.pair_asked(asked)
     known = reading.load(files, strict=strict)
     return told(known, files, *reading.pair_of(known, *pair), must_exist=must_exist)
@@ -71,30 +72,35 @@ def told(known: Microcosm, files: Sequence[str], left: str, right: str, *, must_
         proof = proof_of(known, left, right, offline=offline)
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
-    if output.for_machines():
-        _emit(known, left, verdict, right, proof, offline)
-        return verdict_exit(verdict)
-    show_verdict(left, verdict, right, words_of(known))
-    if proof is not None:
-        output.say("")
-        show_proof(known, proof)
-    _show_more(known, left, verdict, right, offline)
-    return verdict_exit(verdict)
+    tree = () if proof is None else chain([""], proof_tree(known, proof))
+    lines = chain(verdict_lines(left, verdict, right, words_of(known)), tree)
+    return _answered(known, left, verdict, right, proof, offline, lines)
 
 
-def _emit(
-    known: Microcosm, left: str, verdict: Relation, right: str, proof: Derivation | None, offline: bool
-) -> None:
-    named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-    output.emit({**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named})
+def _answered(
+    known: Microcosm,
+    left: str,
+    verdict: Relation,
+    right: str,
+    proof: Derivation | None,
+    offline: bool,
+    lines: Iterable[str],
+) -> int:
+    """Answer with a verdict, or `lines` that say it; the exit code.
 
+    People are told that it was concluded offline, too, and what would settle one that says nothing.
+    """
 
-def _show_more(known: Microcosm, left: str, verdict: Relation, right: str, offline: bool) -> None:
-    """That a verdict was concluded offline, and what would settle one that says nothing."""
-    if offline:
-        output.say("")
-        show_prose(by_complete(known))
-    show_hint(known, left, verdict, right)
+    def fields() -> dict[str, object]:
+        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
+        return {**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named}
+
+    def told() -> Iterator[str]:
+        yield from lines
+        for more in (by_complete(known) if offline else None, hint(known, left, verdict, right)):
+            yield from ("", *prose(more)) if more else ()
+
+    return output.answer(fields, told(), verdict_exit(verdict))
 
 
 @app.command("why")
@@ -102,15 +108,14 @@ def why(
     asked: options.Pair,
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since",
+        Option(
             metavar="'C < D'",
             help="Explain through what this given brought (Strng, Weak); 'c <> d := c < d' for an update "
             "(Up-S, Up-W).",
         ),
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
+        bool, Option("--offline", help="Why the offline verdict is what it is (see `offline`).")
     ] = False,
     strict: options.Strict = False,
     must_exist: options.MustExist = False,
@@ -124,8 +129,6 @@ def why(
       microcosm why album.mc unshare view
       microcosm why album.mc unshare view --since 'upload < view'
     """
-    from microcosm.cli import reading
-
     if offline:
         from microcosm.cli.commands import offline as decisions
 
@@ -146,19 +149,15 @@ def why(
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
     note_unknown_events(known, left, right)
-    if output.for_machines():
-        _emit(known, left, verdict, right, proof, offline)
-    else:
-        _explain(known, files, left, verdict, right, proof)
-        _show_more(known, left, verdict, right, offline)
-    return verdict_exit(verdict)
+    lines = _explained(known, files, left, verdict, right, proof)
+    return _answered(known, left, verdict, right, proof, offline, lines)
 
 
 @app.command("why-not")
 def why_not(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... 'A < B'",
             help=f"What to read: {options.WHAT} Then what does not hold: events and one of < > || <> ?; A B "
             "asks of A < B.",
@@ -177,8 +176,6 @@ def why_not(
       microcosm why-not album.mc 'view < upload'
       microcosm why-not album.mc 'upload ? "log in"'
     """
-    from microcosm.cli import reading
-
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
@@ -187,32 +184,29 @@ def why_not(
     shown, offline = stands(known, left, right)
     holds = found.holds or (offline and stated.relation is shown)
     note_unknown_events(known, left, right)
-    if output.for_machines():
-        premises = premise_fields(found.premises)
+
+    def fields() -> dict[str, object]:
         named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
         told = {**concluded_field(offline), **unknown_events(known, left, right), **named}
-        output.emit({"holds": holds, "premises": premises, **told})
-    else:
-        from microcosm.cli.show.verdict import statement
+        return {"holds": holds, "premises": premise_fields(found.premises), **told}
 
+    def lines() -> Iterator[str]:
         said = statement(left, str(stated.relation), right, words_of(known))
-        output.say(f"{said} {'holds' if holds else 'does not hold'}")
+        yield f"{said} {'holds' if holds else 'does not hold'}"
         if offline:
-            show_prose(f"{statement(left, str(shown), right, words_of(known))} is {by_complete(known)}")
-        output.say_all(premise_lines(found.premises))
-    return exits.REFUTED if holds else exits.HOLDS
+            yield from prose(f"{statement(left, str(shown), right, words_of(known))} is {by_complete(known)}")
+        yield from premise_lines(found.premises)
+
+    return output.answer(fields, lines(), exits.holding(not holds))
 
 
-def _explain(
+def _explained(
     known: Microcosm, files: list[str], left: str, verdict: Relation, right: str, proof: Derivation | None
-) -> None:
-    from shlex import join
-
-    from microcosm.cli.show.verdict import statement
-
-    if proof is None:
-        show_verdict(left, verdict, right, words_of(known))
-        asked = statement(left, "<", right)
-        output.say("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
+) -> Iterator[str]:
+    """Why a verdict is what it is; where nothing proves it, how to ask what each rule lacks."""
+    if proof is not None:
+        yield from explained(known, left, verdict, right, proof)
         return
-    output.say_all(explained(known, left, verdict, right, proof))
+    yield from verdict_lines(left, verdict, right, words_of(known))
+    asked = statement(left, "<", right)
+    yield from ("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")

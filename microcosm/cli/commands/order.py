@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output
-from microcosm.cli.commands.order_input import logs_of
+from microcosm.cli.commands.order_input import logs_of, watch_all
 from microcosm.cli.options import StrictLog
-from microcosm.cli.reading import told_rest
+from microcosm.cli.reading import standard_input_once, told_rest
+from microcosm.cli.show.orderings import explained, headline, panels, show
+from microcosm.cli.show.orderings import svg as picture
+from microcosm.orderings.ordering import Ordering
+from microcosm.orderings.verdicts import classify
+from microcosm.state import opening
+from microcosm.tuning import kept
 
 if TYPE_CHECKING:
     from microcosm.cli.show.orderings import Row
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Report
 
 
-app = typer.Typer()
+app = Typer()
 
 LONGEST = 10_000
 """Executions of more events than this are not printed."""
@@ -34,19 +40,16 @@ def order(
     traces: options.Traces,
     level: Annotated[
         str,
-        typer.Option(
-            "--level",
-            metavar="LEVEL",
-            help="application (causal_send and deliver, where there are any) or network.",
+        Option(
+            metavar="LEVEL", help="application (causal_send and deliver, where there are any) or network."
         ),
     ] = "application",
     incomplete: Annotated[
-        bool,
-        typer.Option("--incomplete", help="Events may be missing: say only what more events cannot change."),
+        bool, Option("--incomplete", help="Events may be missing: say only what more events cannot change.")
     ] = False,
     complete: Annotated[
         str | None,
-        typer.Option(
+        Option(
             options.COMPLETE,
             metavar="[=P,Q]",
             help="Refuse a log in which something speaks against its being complete; of P and Q only: as "
@@ -54,22 +57,20 @@ def order(
         ),
     ] = None,
     explain: Annotated[
-        str | None,
-        typer.Option("--explain", metavar="ORDERING", help="The witnesses of one ordering, drawn."),
+        str | None, Option(metavar="ORDERING", help="The witnesses of one ordering, drawn.")
     ] = None,
     svg: Annotated[
-        str | None, typer.Option("--svg", metavar="OUT", help="With --explain: draw the witnesses there.")
+        str | None, Option(metavar="OUT", help="With --explain: draw the witnesses there.")
     ] = None,
     stream: Annotated[
-        bool,
-        typer.Option("--stream", help="Read events as they come; tell the first violation of each ordering."),
+        bool, Option("--stream", help="Read events as they come; tell the first violation of each ordering.")
     ] = False,
     transit: Annotated[
-        int, typer.Option("--transit", metavar="N", min=1, help="With --stream: remember N messages at most.")
+        int, Option(metavar="N", min=1, help="With --stream: remember N messages at most.")
     ] = 65_536,
     together: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--together/--apart", help="Several files are one log, or one each; else what they hold tells."
         ),
     ] = None,
@@ -96,13 +97,6 @@ def order(
       microcosm order run.jsonl --explain fifo-n-n --svg queue.svg
       tail -f run.jsonl | microcosm order - --stream
     """
-    from microcosm.cli.reading import standard_input_once
-    from microcosm.cli.show.orderings import explained, headline, panels, show
-    from microcosm.cli.show.orderings import svg as picture
-    from microcosm.orderings.ordering import Ordering
-    from microcosm.orderings.verdicts import classify
-    from microcosm.tuning import kept
-
     if level not in ("application", "network"):
         raise exits.UsageError(f"no level {level!r}. Levels: application, network.")
     names = [one.value for one in Ordering]
@@ -113,8 +107,6 @@ def order(
     standard_input_once(traces)
     how = options.of_logs()
     if stream:
-        from microcosm.cli.commands.order_input import watch_all
-
         if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, how.get("trace"), strict, transit)
@@ -177,8 +169,6 @@ def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str
 
     Cost: the log is extracted.
     """
-    from microcosm.state import opening
-
     if files.STDIN in traces:
         raise exits.UsageError("--complete reads a log twice, and standard input can be read only once")
     whole = True

@@ -8,22 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.reading import events_of, report_of, sources, told_rest
 from microcosm.errors import TextError
-from microcosm.files import STDIN, display_name
+from microcosm.files import STDIN, display_name, explaining
 from microcosm.orderings.computation import Computation, NoComputation, build
+from microcosm.orderings.ordering import Ordering, Unfit, Watch
 from microcosm.traces.causality import Before, Exchange, exchange
 from microcosm.traces.clocks import Clocks
+from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.execution import Execution, executions, names_of
-from microcosm.traces.reading import nearest
+from microcosm.traces.execution import UNNAMED, Execution, executions, names_of
+from microcosm.traces.formats.jsonl import event_of
+from microcosm.traces.reading import nearest, parts_of_logs, picked
 from microcosm.traces.report import Irregularity, Report
-
-if TYPE_CHECKING:
-    from microcosm.orderings.ordering import Watch
+from microcosm.traces.text.lines import BadLine, json_object, lenient, open_lines
 
 
 def communication(
@@ -62,8 +63,6 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
 
     Nothing can be odd about it but that a message is not received, and its lines are an execution.
     """
-    from microcosm.traces.columns import plain_extraction
-
     odd: list[Irregularity] = []
     found = plain_extraction(path, Report(each=odd.append))
     told = None if found is None or found.incomplete else found.givens.told
@@ -218,9 +217,6 @@ def logs_of(
     `together` says whether all are one log (True), each is one (False), or what they hold tells (None):
     then each is read by itself, and what may be one log once more as such. Raises as readers do.
     """
-    from microcosm.traces.reading import parts_of_logs, picked
-    from microcosm.traces.report import Report
-
     have_lines = {file: sources([file])[0].content is None for file in traces}
 
     def log(files: list[str]) -> Log:
@@ -267,8 +263,6 @@ def logs_of(
 
 def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, transit: int) -> int:
     """Watch one log after the other, each as an execution of its own."""
-    from microcosm.orderings.ordering import Ordering, Watch
-
     for file in traces:
         report = report_of(strict)
         watch = Watch(transit)
@@ -299,10 +293,6 @@ def _violations(
     file: str, level: str, trace: str | None, watch: Watch, report: Report
 ) -> Iterator[tuple[TraceEvent, list[str]]]:
     """The events at which an ordering is violated for the first time."""
-    from microcosm.errors import TextError
-    from microcosm.orderings.ordering import Unfit
-    from microcosm.traces.execution import UNNAMED
-
     application = None if level == "application" else False
     last: dict[str, int] = {}
     execution: tuple[str | None] | None = None
@@ -338,10 +328,6 @@ def _violations(
 
 def _events(file: str, report: Report) -> Iterator[TraceEvent]:
     """The events of a log in JSON lines, each as soon as its line is there."""
-    from microcosm.files import display_name
-    from microcosm.traces.formats.jsonl import event_of
-    from microcosm.traces.text.values import BadLine, json_object
-
     name = display_name(file)
     for number, text in _lines(file, name, report):
         if not text.strip():
@@ -355,10 +341,6 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
 
 def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
     """Lines as they come; of a pipe nothing is read ahead of them, and so nothing is unpacked."""
-    from microcosm.files import explaining
-    from microcosm.traces.text.encoding import lenient
-    from microcosm.traces.text.lines import open_lines
-
     if file != STDIN and os.path.isfile(file):
         with open_lines(file, report) as lines:
             yield from lines

@@ -9,10 +9,13 @@ from contextlib import ExitStack, nullcontext
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm import files
-from microcosm.cli import exits, options, output
+from microcosm import files as door
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.reading import rulebook
+from microcosm.files import STDIN, write_text
 
 if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBehind
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from microcosm.state.opening import Source
     from microcosm.traces.report import Report
 
-app = typer.Typer()
+app = Typer()
 
 PROOFS = ("all", "pairs", "none")
 """Of which pairs a page may have proofs."""
@@ -36,28 +39,17 @@ ADVICE = "cut the log down (--process, --trace), or look at it with `microcosm v
 def page(
     files: options.Files,
     out: options.Out = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="T", help="What the page is called; else its files.")
-    ] = None,
+    title: Annotated[str | None, Option(metavar="T", help="What the page is called; else its files.")] = None,
     pair: Annotated[
         list[str],  # of pairs, by the two words of its metavar
-        typer.Option("--pair", metavar="A B", help="Two events to begin with, their proof in the page."),
+        Option(metavar="A B", help="Two events to begin with, their proof in the page."),
     ] = [],  # noqa: B006
     proofs: Annotated[
-        str,
-        typer.Option(
-            "--proofs",
-            metavar="WHICH",
-            help="all (of up to 60 events; else pairs), pairs (of --pair) or none.",
-        ),
+        str, Option(metavar="WHICH", help="all (of up to 60 events; else pairs), pairs (of --pair) or none.")
     ] = "all",
-    ask: Annotated[
-        list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
-    ] = [],  # noqa: B006
+    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
     other: Annotated[
-        str | None,
-        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
     ] = None,
     strict: options.Strict = False,
 ) -> int:
@@ -79,8 +71,6 @@ def page(
       microcosm page run.log -o run.html --pair alice:6 bob:4 --title 'The lost order'
       microcosm page phone.mc laptop.mc -o both.html
     """
-    from microcosm.cli import reading
-    from microcosm.files import STDIN, write_text
     from microcosm.page.knowledge import TooLarge
     from microcosm.page.write import contents, html
 
@@ -131,8 +121,6 @@ def page(
 
 def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source | None]:
     """What the page is of, and what it is compared with, if anything. Raises `UsageError`."""
-    from microcosm.cli import reading
-
     if other is not None:
         reading.standard_input_once([*files, other])
         return reading.one_of(files), reading.one_of([other])
@@ -143,7 +131,6 @@ def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source 
 
 
 def questions_in(path: str) -> Questions:
-    from microcosm import files as door
     from microcosm.questions.reader import read_questions
 
     return read_questions(door.read_text(path), door.display_name(path))
@@ -151,8 +138,6 @@ def questions_in(path: str) -> Questions:
 
 def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcosm, Report | None]:
     """A microcosm, and what was odd about the log that it was made of. Raises as `reading.load` does."""
-    from microcosm.cli import reading
-
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
     givens = reading.given_in(source, strict=strict, report=report)
     return reading.microcosm_of(givens, rules, strict=strict), report
@@ -162,34 +147,24 @@ def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcos
 def view(
     file: Annotated[
         list[str],
-        typer.Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
+        Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
     ],
     other: Annotated[
-        str | None,
-        typer.Option("--other", metavar="OTHER", help="Another log or microcosm, to be compared with."),
+        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
     ] = None,
-    ask: Annotated[
-        list[str],
-        typer.Option("--ask", metavar="QUESTIONS.ask", help="Questions that the page answers."),
-    ] = [],  # noqa: B006
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; else any free one.")
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser; the address is printed.")
-    ] = False,
+    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
+    port: Annotated[int, Option(metavar="N", min=0, max=65535, help="The port; else any free one.")] = 0,
+    browser: Annotated[bool, Option("--no-browser", help="Open no browser; the address is printed.")] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Refuse what changes anything, and files to load and to save.")
+        bool, Option("--read-only", help="Refuse what changes anything, and files to load and to save.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
+        bool, Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
     ] = False,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
+        bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")
     ] = False,
-    limit: Annotated[
-        float, typer.Option("--limit", metavar="SECONDS", min=0, help="For one question; 0 is none.")
-    ] = 10.0,
+    limit: Annotated[float, Option(metavar="SECONDS", min=0, help="For one question; 0 is none.")] = 10.0,
     strict: options.Strict = False,
 ) -> int:
     """Show a log or a microcosm in a browser, with a session behind the page that answers what it is asked.
@@ -208,7 +183,6 @@ def view(
       microcosm view run.log --follow
       microcosm view phone.mc laptop.mc
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.cli.session.page_session import Following, SessionBehind
     from microcosm.cli.session.session import How, opened
     from microcosm.page.turns import Turns
@@ -297,21 +271,18 @@ def draw(
     file: options.Files,
     around: Annotated[
         list[str] | None,
-        typer.Option(
-            "--around",
+        Option(
             metavar="EVENT",
             help="Draw what is near this event (again: near that one too, with a way between them): its "
             "name, FILE:LINE of a log, or /regex/ that one event matches.",
         ),
     ] = None,
-    most: Annotated[
-        int, typer.Option("--most", metavar="N", min=1, max=400, help="Draw at most so many events.")
-    ] = 40,
-    svg: Annotated[bool, typer.Option("--svg", help="SVG; so it is where nothing is said.")] = False,
-    dot: Annotated[bool, typer.Option("--dot", help="DOT, the language of Graphviz.")] = False,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
+    most: Annotated[int, Option(metavar="N", min=1, max=400, help="Draw at most so many events.")] = 40,
+    svg: Annotated[bool, Option("--svg", help="SVG; so it is where nothing is said.")] = False,
+    dot: Annotated[bool, Option("--dot", help="DOT, the language of Graphviz.")] = False,
+    mermaid: Annotated[bool, Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
     hasse: Annotated[
-        bool, typer.Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
+        bool, Option("--hasse", help="A Hasse diagram, upwards, without the lines of processes.")
     ] = False,
     out: options.Out = None,
     strict: options.Strict = False,
@@ -327,8 +298,6 @@ def draw(
       microcosm draw photo-album.jsonl --around digest --most 6 --mermaid
       microcosm draw album.mc --dot | dot -Tpng > album.png
     """
-    from microcosm import files
-    from microcosm.cli import reading
     from microcosm.queries import diagrams
     from microcosm.queries.drawing import drawing_of
 
@@ -350,10 +319,8 @@ def draw(
     counts = {"events": len(drawing.events), "more": drawing.more}
     if out is not None and out != files.STDIN:
         files.write_text(out, text)
-        output.answer(
-            {"path": out, **counts},
-            f"{out}: {counts['events']:,} events" + (f", {drawing.more:,} more" if drawing.more else ""),
-        )
+        more = f", {drawing.more:,} more" if drawing.more else ""
+        output.answer({"path": out, **counts}, f"{out}: {counts['events']:,} events{more}")
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:

@@ -7,19 +7,24 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files as door
+from microcosm.cli import exits, options, output, reading
+from microcosm.errors import readable
+from microcosm.logic.derivation import proof_object
+from microcosm.questions.ask import pair_questions
+from microcosm.questions.language import Questions
+from microcosm.questions.reader import read_questions, read_sought
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness
     from microcosm.questions.ask import Answered, Found
-    from microcosm.questions.language import Questions
     from microcosm.questions.settle import Observation
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
 
-app = typer.Typer()
+app = Typer()
 
 ENDING = ".ask"
 """How the name of a file of questions ends."""
@@ -29,12 +34,10 @@ SETTLED_UP_TO = 20_000
 
 Logs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."
-    ),
+    Argument(metavar="FILE... [QUESTIONS.ask]", help=f"What to read: {options.WHAT} And files of questions."),
 ]
 Text = Annotated[
-    list[str], typer.Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
+    list[str], Option("-e", "--expression", metavar="TEXT", help="Questions, on the command line.")
 ]
 
 
@@ -42,22 +45,16 @@ Text = Annotated[
 def assert_that(
     files: Logs,
     text: Text = [],  # noqa: B006
-    exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Search worlds for what stays open.")] = False,
     limit: options.Limit = None,
-    proof: Annotated[
-        str, typer.Option("--proof", metavar="N", help="So many witnesses are proved, each atom of them.")
-    ] = "1",
-    witnesses: Annotated[
-        str, typer.Option("--witnesses", metavar="N", help="So many witnesses of each kind are shown.")
-    ] = "5",
-    proofs: Annotated[
-        str | None, typer.Option("--proofs", metavar="DIR", help="Write each proof into a file there.")
-    ] = None,
+    proof: Annotated[str, Option(metavar="N", help="So many witnesses are proved, each atom of them.")] = "1",
+    witnesses: Annotated[str, Option(metavar="N", help="So many witnesses of each kind are shown.")] = "5",
+    proofs: Annotated[str | None, Option(metavar="DIR", help="Write each proof into a file there.")] = None,
     junit: Annotated[
-        str | None, typer.Option("--junit", metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
+        str | None, Option(metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
     ] = None,
     no_vacuous: Annotated[
-        bool, typer.Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
+        bool, Option("--no-vacuous", help="A question whose patterns match nothing fails (exit 1).")
     ] = False,
 ) -> int:
     """Do questions about all events hold? Each holds, is violated, or is open, with witnesses and proofs.
@@ -71,8 +68,6 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
-    from microcosm.cli import reading
-
     asked, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
@@ -95,26 +90,21 @@ def assert_that(
         _write_proofs(answers, proofs)
     if junit is not None:
         _write_junit(junit, asked, answered)
-    if output.for_machines():
-        output.emit(fields(asked, answered, min(proved, shown)))
-    else:
-        output.say_all(report(known, answered))
-    return _exit(answers, no_vacuous or junit is not None)
+    code = verdict_exit(answers, no_vacuous or junit is not None)
+    return output.answer(lambda: fields(asked, answered, min(proved, shown)), report(known, answered), code)
 
 
 @app.command("find")
 def find(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
+        Argument(metavar="FILE... SOUGHT", help=f"What to read: {options.WHAT} Then what is sought."),
     ],
     definitions: Annotated[
-        str | None, typer.Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
+        str | None, Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
     ] = None,
-    limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help="Show at most so many, of each kind.")
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values, a line for each.")] = False,
+    limit: Annotated[str | None, Option(metavar="N", help="Show at most so many, of each kind.")] = None,
+    csv: Annotated[bool, Option("--csv", help="Comma-separated values, a line for each.")] = False,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
 
@@ -127,19 +117,14 @@ def find(
       microcosm find run.jsonl 'process = "lock" and label ~ "lease"'
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
-    from microcosm.cli import reading
-    from microcosm.questions.reader import read_questions, read_sought
-
     logs, (sought,) = reading.split(files, "SOUGHT")
     most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
     patterns = None
     if definitions is not None:
-        from microcosm import files as door
-
         patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
     read_sought(sought, patterns)  # before anything is opened
     known = reading.load(logs)
-    found = _found(known, sought, patterns, most)
+    found = known.find(sought, limit=most, known=patterns)
     for warning in found.warnings:
         output.warn(warning)
     if csv:
@@ -148,6 +133,11 @@ def find(
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:
         output.say_all(found_lines(known, found))
+    return found_exit(found)
+
+
+def found_exit(found: Found) -> int:
+    """0 where something was found, 3 where it is open, 1 where there is nothing."""
     return exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
 
 
@@ -155,7 +145,7 @@ def find(
 def settle(
     files: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... (A B | QUESTIONS.ask)",
             help=f"What to read: {options.WHAT} Then two events, or questions.",
         ),
@@ -173,8 +163,6 @@ def settle(
       microcosm settle run.jsonl alice:6 bob:4
       microcosm settle run.jsonl -e 'event any; never any || any'
     """
-    from microcosm.cli import reading
-
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
         known = reading.load(logs)
@@ -186,23 +174,26 @@ def settle(
     stop = options.stop_after(limit)
     rows = [row for one in asked for row in settled(known, one, stop)]
     is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    if output.for_machines():
-        told = [
-            {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
-             "settle": [seen.to_json() for seen in observations]}
-            for answer, observations in rows
-        ]  # fmt: skip
-        output.emit({"questions": told})
-    else:
+    told = [
+        {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
+         "settle": [seen.to_json() for seen in observations]}
+        for answer, observations in rows
+    ]  # fmt: skip
+
+    def lines() -> Iterator[str]:
         for answer, observations in rows:
-            output.say(f"{answer}")
-            output.say_all(f"  {note}" for note in answer.notes)
-            output.say_all(f"  {seen}" for seen in observations)
+            yield from settled_lines(answer, observations)
             if (answer.verdict == "open" or answer.counts["open"]) and not observations:
-                output.say("  no observation that this program knows of decides it")
+                yield "  no observation that this program knows of decides it"
             if any(seen.kind == "clock" for seen in observations):
-                output.say("  (clocks and peers are chosen greedily: about as few as can be found fast)")
-    return exits.UNDECIDED if is_open else exits.HOLDS
+                yield "  (clocks and peers are chosen greedily: about as few as can be found fast)"
+
+    return output.answer({"questions": told}, lines(), exits.UNDECIDED if is_open else exits.HOLDS)
+
+
+def settled_lines(answer: Answer, observations: Sequence[Observation]) -> list[str]:
+    """An answer, and what would settle what is open of it."""
+    return [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
 
 
 def settled(
@@ -212,9 +203,6 @@ def settled(
 
     Of two events that are known to be related, the direction may still be open.
     """
-    from microcosm.questions.ask import pair_questions
-    from microcosm.questions.reader import read_questions
-
     if not isinstance(asked, tuple):
         return [*known.settle(asked, stop=stop)]
     table = known.givens.events
@@ -231,8 +219,6 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
     they can be verified.
     """
-    from microcosm.logic.derivation import proof_object
-
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
         "proved": proved,
@@ -241,18 +227,10 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
     }
 
 
-def _found(known: Microcosm, sought: str, patterns: Questions | None, most: int | None) -> Found:
-    return known.find(sought, limit=most, known=patterns)
-
-
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
     """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
     `UsageError`.
     """
-    from microcosm import files as door
-    from microcosm.questions.language import Questions
-    from microcosm.questions.reader import read_questions
-
     asked = [name for name in names if name.endswith(ENDING)]
     if not asked and not text:
         raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
@@ -267,7 +245,8 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
     return read, [name for name in names if not name.endswith(ENDING)]
 
 
-def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
+def verdict_exit(answers: Sequence[Answer], no_vacuous: bool = False) -> int:
+    """1 where a question is violated, or is vacuous and must not be, 3 where one is open, else 0."""
     verdicts = {answer.verdict for answer in answers}
     if "violated" in verdicts or (no_vacuous and any(answer.vacuous for answer in answers)):
         return exits.REFUTED
@@ -276,10 +255,7 @@ def _exit(answers: Sequence[Answer], no_vacuous: bool) -> int:
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-    from microcosm import files as door
-
     door.make_folder(folder)
-    from microcosm.logic.derivation import proof_object
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):
@@ -293,9 +269,6 @@ def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answer
     """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
     skipped.
     """
-    from microcosm import files as door
-    from microcosm.errors import readable
-
     cases, failures, skipped = list[str](), 0, 0
     for questions, one in zip(asked, answered, strict=True):
         place = readable(questions.file or "-e")

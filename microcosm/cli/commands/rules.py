@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Typer
 
+from microcosm import files
 from microcosm.cli import exits, output
+from microcosm.cli.reading import rulebook
 from microcosm.errors import RuleError
 
 if TYPE_CHECKING:
     from microcosm.logic.rule import Rule
 
-app = typer.Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
+app = Typer(help="The rules of the calculus: list them, show one, check them.", no_args_is_help=True)
 
 _PLACE = r"(?:Definition|Figure|Section|Theorem|Lemma|Example)s?"
 _PAPER = r"(?:Worlds\s+of\s+Events|Orderings\s+Beyond\s+Causality)"
@@ -28,7 +32,6 @@ def list_rules() -> int:
     Example:
       microcosm rules list
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.logic.printer import premise_text
 
     book = rulebook()
@@ -51,7 +54,7 @@ def list_rules() -> int:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
+    name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
 ) -> int:
     """One rule, as its file has it.
 
@@ -59,10 +62,6 @@ def show(
     Example:
       microcosm rules show Un-2
     """
-    from difflib import get_close_matches
-
-    from microcosm.cli.reading import rulebook
-
     book = rulebook()
     found = book.named(name)
     if not found:
@@ -89,7 +88,6 @@ def check() -> int:
     Example:
       microcosm rules check --rules my-rules
     """
-    from microcosm.cli.reading import rulebook
     from microcosm.engine.strata import never_fire, strata
 
     try:
@@ -102,12 +100,10 @@ def check() -> int:
     idle = never_fire(book)
     for rule, reason in idle:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
-    if output.for_machines():
-        never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
-        output.emit({"valid": True, "errors": [], "never_fire": never, "strata": len(found)})
-    else:
-        output.say(f"{len(book.rules)} rules, {len(found)} strata, negation is stratified")
-    return exits.REFUTED if idle else exits.HOLDS
+    never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
+    fields = {"valid": True, "errors": [], "never_fire": never, "strata": len(found)}
+    said = f"{len(book.rules)} rules, {len(found)} strata, negation is stratified"
+    return output.answer(fields, said, exits.holding(not idle))
 
 
 def citation(rule: Rule) -> str:
@@ -122,16 +118,12 @@ def citation(rule: Rule) -> str:
 
 def _head(rule: Rule) -> str:
     """The comments before the first rule of the rule's file."""
-    from microcosm import files
-
     if rule.file is None:
         return ""
     return files.read_text(rule.file).partition("\nrule ")[0]
 
 
 def _place(rule: Rule) -> str:
-    from pathlib import Path
-
     name = Path(rule.file).name if rule.file else "?"
     return f"{name}:{rule.line}"
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Iterator
 from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
+from microcosm import files
 from microcosm.cli import exits, options, output
+from microcosm.errors import ProtocolError
+from microcosm.protocol.catalogue import PROTOCOLS
 
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
     from microcosm.simulation.explore_state import ExploreScope
     from microcosm.simulation.simulate import SimulationResult, SimulationSetting
 
-app = typer.Typer()
+app = Typer()
 
 MOST_PROCESSES = 100_000
 
@@ -30,35 +34,25 @@ SHOWN = 5
 
 @app.command("simulate")
 def simulate(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
-    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "5",
-    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends in all.")] = "100",
-    seed: Annotated[str, typer.Option("--seed", metavar="S", help="Same seed, same run.")] = "0",
-    loss: Annotated[str, typer.Option("--loss", metavar="P", help="Share of packets lost.")] = "0",
-    duplicate: Annotated[str, typer.Option("--duplicate", metavar="P", help="Share doubled.")] = "0",
-    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
-    rtt: Annotated[
-        str, typer.Option("--rtt", metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")
-    ] = "1",
+    protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
+    processes: Annotated[str, Option(metavar="N", help="How many.")] = "5",
+    messages: Annotated[str, Option(metavar="M", help="Causal sends in all.")] = "100",
+    seed: Annotated[str, Option(metavar="S", help="Same seed, same run.")] = "0",
+    loss: Annotated[str, Option(metavar="P", help="Share of packets lost.")] = "0",
+    duplicate: Annotated[str, Option(metavar="P", help="Share doubled.")] = "0",
+    reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
+    rtt: Annotated[str, Option(metavar="T", help="Round trip time, or LOW..HIGH for one a pair.")] = "1",
     topology: Annotated[
-        str | None,
-        typer.Option(
-            "--topology", metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3."
-        ),
+        str | None, Option(metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3.")
     ] = None,
     budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="N", help="Of hybrid-dependencies: so many a message, at most."),
+        str | None, Option(metavar="N", help="Of hybrid-dependencies: so many a message, at most.")
     ] = None,
-    trace: Annotated[
-        str | None, typer.Option("--trace", metavar="OUT", help="Write all events there, as JSON lines.")
-    ] = None,
+    trace: Annotated[str | None, Option(metavar="OUT", help="Write all events there, as JSON lines.")] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Measure all protocols: Table 1 of the literature.")
+        bool, Option("--compare", help="Measure all protocols: Table 1 of the literature.")
     ] = False,
-    plots: Annotated[
-        str | None, typer.Option("--plots", metavar="DIR", help="With --compare: SVG files go there.")
-    ] = None,
+    plots: Annotated[str | None, Option(metavar="DIR", help="With --compare: SVG files go there.")] = None,
 ) -> int:
     """Run a delivery protocol on a simulated network, and check what it delivers.
 
@@ -83,7 +77,6 @@ def simulate(
         if topology is not None or budget is not None:
             raise exits.UsageError("--topology and --budget go with one protocol")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.simulate import SimulationSetting
 
     if protocol not in PROTOCOLS:
@@ -117,12 +110,10 @@ def simulate(
         output.warn(str(violation))
     if len(outcome.violations) > SHOWN:
         output.warn(f"and {len(outcome.violations) - SHOWN:,} violations more")
-    return exits.REFUTED if outcome.violations else exits.HOLDS
+    return exits.holding(not outcome.violations)
 
 
 def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
-    from microcosm import files
-    from microcosm.errors import ProtocolError
     from microcosm.simulation.events import TraceLines
     from microcosm.simulation.simulate import simulate as run
 
@@ -141,7 +132,6 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
 
 
 def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
     monitors = PROTOCOLS[protocol].monitors(setting.processes)
@@ -164,7 +154,6 @@ def _rounded(value: float | None) -> float | None:
 
 def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
     from microcosm.cli.show.tables import draw, new_table
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.events import process_name
 
     statistics = outcome.statistics
@@ -231,26 +220,20 @@ EVERY = 10.0
 
 @app.command("explore")
 def explore(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
-    processes: Annotated[str, typer.Option("--processes", metavar="N", help="How many.")] = "3",
-    messages: Annotated[str, typer.Option("--messages", metavar="M", help="Causal sends, at most.")] = "2",
-    reorder: Annotated[bool, typer.Option("--reorder", help="Packets may overtake each other.")] = False,
-    losses: Annotated[str, typer.Option("--losses", metavar="N", help="So many packets are lost.")] = "0",
-    doubles: Annotated[str, typer.Option("--doubles", metavar="N", help="So many come twice.")] = "0",
+    protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
+    processes: Annotated[str, Option(metavar="N", help="How many.")] = "3",
+    messages: Annotated[str, Option(metavar="M", help="Causal sends, at most.")] = "2",
+    reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
+    losses: Annotated[str, Option(metavar="N", help="So many packets are lost.")] = "0",
+    doubles: Annotated[str, Option(metavar="N", help="So many come twice.")] = "0",
     multicasts: Annotated[
-        str | None,
-        typer.Option("--multicasts", metavar="N", help="So many messages have several receivers, at most."),
+        str | None, Option(metavar="N", help="So many messages have several receivers, at most.")
     ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Processes also send from within a delivery.")
-    ] = False,
+    answers: Annotated[bool, Option("--answers", help="Processes also send from within a delivery.")] = False,
     workloads: Annotated[
-        bool,
-        typer.Option("--workloads", help="Each workload by itself, without what makes no difference."),
+        bool, Option("--workloads", help="Each workload by itself, without what makes no difference.")
     ] = False,
-    most: Annotated[
-        str, typer.Option("--most", metavar="N", help="Give up after so many states (a workload).")
-    ] = "2000000",
+    most: Annotated[str, Option(metavar="N", help="Give up after so many states (a workload).")] = "2000000",
 ) -> int:
     """Follow every interleaving of a few messages between a few processes, and check all of them.
 
@@ -267,7 +250,6 @@ def explore(
       microcosm explore hybrid-multicast-sps --messages 4 --reorder --workloads
       microcosm explore cykas --reorder --losses 1
     """
-    from microcosm.protocol.catalogue import PROTOCOLS
     from microcosm.simulation.explore_state import ExploreScope
 
     if protocol not in PROTOCOLS:
@@ -289,13 +271,11 @@ def explore(
     if outside:
         output.note(f"{protocol} is not made for a network with {' and '.join(outside)}")
     explored = _explored(found, scope, workloads)
-    if output.for_machines():
-        output.emit(_explored_fields(protocol, scope, explored))
-    else:
-        _show_explored(protocol, scope, explored)
-    if explored.fault is not None:
-        return exits.REFUTED
-    return exits.HOLDS if explored.complete else exits.UNDECIDED
+    code = exits.HOLDS if explored.complete else exits.UNDECIDED
+    code = code if explored.fault is None else exits.REFUTED
+    return output.answer(
+        _explored_fields(protocol, scope, explored), _explored_lines(protocol, scope, explored), code
+    )
 
 
 def _outside(protocol: Protocol, scope: ExploreScope) -> list[str]:
@@ -325,15 +305,10 @@ def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Exp
 
 
 def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
+    said = ("processes", "messages", "reorder", "losses", "doubles", "multicasts", "answers")
     return {
         "protocol": protocol,
-        "processes": scope.processes,
-        "messages": scope.messages,
-        "reorder": scope.reorder,
-        "losses": scope.losses,
-        "doubles": scope.doubles,
-        "multicasts": scope.multicasts,
-        "answers": scope.answers,
+        **{name: getattr(scope, name) for name in said},
         "workloads": getattr(explored, "workloads", None),
         "states": explored.states,
         "largest": getattr(explored, "largest", explored.states),
@@ -343,22 +318,22 @@ def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Su
     }
 
 
-def _show_explored(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> None:
+def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> Iterator[str]:
     network = [
         "reordering" if scope.reorder else "FIFO",
         *([f"{scope.losses} lost"] if scope.losses else []),
         *([f"{scope.doubles} doubled"] if scope.doubles else []),
     ]
-    output.say(f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})")
+    yield f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})"
     states = f"{explored.states:,} states"
     count = getattr(explored, "workloads", None)
     if count is not None:
         states += f" of {count:,} workloads"
     if explored.fault is not None:
-        output.say(f"{explored.fault}; the shortest scenario, after {states}:")
-        output.say("")
-        output.say((explored.scenario or "").rstrip("\n"))
+        yield f"{explored.fault}; the shortest scenario, after {states}:"
+        yield ""
+        yield (explored.scenario or "").rstrip("\n")
     elif explored.complete:
-        output.say(f"nothing is wrong in {states}")
+        yield f"nothing is wrong in {states}"
     else:
-        output.say(f"nothing is wrong so far, in {states}; --most allows more")
+        yield f"nothing is wrong so far, in {states}; --most allows more"

@@ -46,7 +46,7 @@ def compare_all(seed: int, plots: str | None) -> int:
     else:
         _show(rows)
         _show_knowledge(known)
-    return exits.REFUTED if any(row.violations for row in rows) else exits.HOLDS
+    return exits.holding(not any(row.violations for row in rows))
 
 
 def _rounded(fields: dict[str, object]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import Format, Pattern
@@ -18,42 +18,36 @@ from microcosm.files import require_posix
 if TYPE_CHECKING:
     from microcosm.spark.io.events import MaxBad
 
-app = typer.Typer(
+app = Typer(
     help="Jobs on Spark: compare many microcosms, extract correspondences from many traces.",
     no_args_is_help=True,
 )
 
 LOCAL = "local[2,4]"
 
-Folder = Annotated[
-    str, typer.Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")
-]
+Folder = Annotated[str, Option("--out", metavar="DIR", help="The folder of the tables, made if need be.")]
 Master = Annotated[
     str,
-    typer.Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
+    Option("--master", metavar="URL", help="Where Spark runs; two cores of this machine by default."),
 ]
 MostBad = Annotated[
     str | None,
-    typer.Option("--max-bad", metavar="N|P%", help="Fail where more lines or rows cannot be read."),
+    Option("--max-bad", metavar="N|P%", help="Fail where more lines or rows cannot be read."),
 ]
-StrictRows = Annotated[bool, typer.Option("--strict", help="A row or line that is odd is an error.")]
+StrictRows = Annotated[bool, Option("--strict", help="A row or line that is odd is an error.")]
 
 
 @app.command("bisim")
 def bisim(
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files."
-        ),
+        str, Argument(metavar="INPUT", help="Parquet or .jsonl, a microcosm a row; or a folder of .mc files.")
     ],
     out: Folder,
     pairs: Annotated[
-        str | None,
-        typer.Option("--pairs", metavar="FILE", help="Two ids a line: tell why these differ, if they do."),
+        str | None, Option(metavar="FILE", help="Two ids a line: tell why these differ, if they do.")
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Also what the offline rules leave of pairs of events.")
+        bool, Option("--offline", help="Also what the offline rules leave of pairs of events.")
     ] = False,
     master: Master = LOCAL,
     strict: StrictRows = False,
@@ -88,26 +82,17 @@ def bisim(
 def extract(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT", help="Logs of any format, Parquet of events, or folders of them."),
+        Argument(metavar="INPUT", help="Logs of any format, Parquet of events, or folders of them."),
     ],
     out: Folder,
     concurrent: Annotated[
-        str | None,
-        typer.Option(
-            "--concurrent", metavar="FILTER", help="Also || between the events that FILTER chooses."
-        ),
+        str | None, Option(metavar="FILTER", help="Also || between the events that FILTER chooses.")
     ] = None,
     token: Annotated[
-        str | None,
-        typer.Option(
-            "--token", metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR."
-        ),
+        str | None, Option(metavar="ATTR", help="Also <> between consecutive holders of a value of ATTR.")
     ] = None,
     slices: Annotated[
-        int | None,
-        typer.Option(
-            "--slices", metavar="N", min=1, help="Do a giant trace in N slices; by size if not given."
-        ),
+        int | None, Option(metavar="N", min=1, help="Do a giant trace in N slices; by size if not given.")
     ] = None,
     format: Format = None,
     pattern: Pattern = None,
@@ -144,10 +129,10 @@ def extract(
 def assert_that(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE... QUESTIONS.ask", help="Logs, folders of them; last the questions."),
+        Argument(metavar="TRACE... QUESTIONS.ask", help="Logs, folders of them; last the questions."),
     ],
     out: Folder,
-    exact: Annotated[bool, typer.Option("--exact", help="Search worlds for what stays open.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Search worlds for what stays open.")] = False,
     master: Master = LOCAL,
     max_bad: MostBad = None,
 ) -> int:
@@ -191,32 +176,24 @@ def assert_that(
 @app.command("stream")
 def stream(
     path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="A folder of logs, to which more may come, or one log.")
+        str, Argument(metavar="INPUT", help="A folder of logs, to which more may come, or one log.")
     ],
     out: Folder,
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps how far it has come.")
-    ],
+    checkpoint: Annotated[str, Option(metavar="DIR", help="Where the stream keeps how far it has come.")],
     once: Annotated[
-        bool, typer.Option("--once", help="Take what is there now, and end; else go on until Ctrl-C.")
+        bool, Option("--once", help="Take what is there now, and end; else go on until Ctrl-C.")
     ] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="How often to look for more.")
-    ] = 5.0,
+    every: Annotated[float, Option(metavar="SECONDS", min=0.1, help="How often to look for more.")] = 5.0,
     wait: Annotated[
         float | None,
-        typer.Option(
-            "--wait",
+        Option(
             metavar="SECONDS",
             min=0,
             help="How long events wait for earlier ones of their process; 60, with --once 0.",
         ),
     ] = None,
     keep: Annotated[
-        int,
-        typer.Option(
-            "--keep", metavar="N", min=1, help="How many events of a process are remembered for late ones."
-        ),
+        int, Option(metavar="N", min=1, help="How many events of a process are remembered for late ones.")
     ] = 10_000,
     format: Format = None,
     pattern: Pattern = None,
@@ -301,9 +278,5 @@ def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
 
 
 def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float]) -> int:
-    if output.for_machines():
-        output.emit({**summary, "stages": dict(stages)})
-    else:
-        counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
-        output.say(f"{out}: {counts}")
-    return exits.HOLDS
+    counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+    return output.answer({**summary, "stages": dict(stages)}, f"{out}: {counts}")

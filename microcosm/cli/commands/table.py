@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.show.offline import (
+    inconsistent_fields,
+    inconsistent_lines,
+    joined,
+    say_inconsistent,
+    too_wide,
+    warn_if_inconsistent,
+)
+from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
     draw,
@@ -21,12 +30,13 @@ from microcosm.cli.show.tables import (
     stream_pairs,
 )
 from microcosm.cli.show.verdict import by_complete, words_of
+from microcosm.givens.relation import Relation
 from microcosm.tuning import kept
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.show.tables import Verdict
     from microcosm.cli.show.verdict import Words
-    from microcosm.givens.relation import Relation
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Shown, ShownTable
     from microcosm.queries.possible import PairsLeft
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-app = typer.Typer()
+app = Typer()
 
 
 MODES = ("online", "offline", "possible")
@@ -44,12 +54,10 @@ MODES = ("online", "offline", "possible")
 def table(
     files: options.Files,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="online|offline|possible", help="Verdicts, or what may be.")
+        str, Option(metavar="online|offline|possible", help="Verdicts, or what may be.")
     ] = "online",
-    every: Annotated[bool, typer.Option("--all", help="Every pair, on a line of its own.")] = False,
-    depth: Annotated[
-        int, typer.Option("--depth", metavar="N", min=0, help="For offline: how deep assumptions nest.")
-    ] = 0,
+    every: Annotated[bool, Option("--all", help="Every pair, on a line of its own.")] = False,
+    depth: Annotated[int, Option(metavar="N", min=0, help="For offline: how deep assumptions nest.")] = 0,
     limit: options.Limit = None,
     strict: options.Strict = False,
 ) -> int:
@@ -64,9 +72,6 @@ def table(
       microcosm table album.mc
       microcosm table --mode possible album.mc
     """
-    from microcosm.cli import reading
-    from microcosm.cli.show.offline import warn_if_inconsistent
-
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
     if limit is not None and mode != "possible":
@@ -152,9 +157,6 @@ class _Words(dict[str, str]):
 
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     """Of each event its pairs with those after it, a line each."""
-    from microcosm.cli.show.proofs import Style
-    from microcosm.cli.show.verdict import words_of
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
@@ -168,8 +170,6 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
 
 
 def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
-    from microcosm.cli.show.proofs import Style
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     silent = Style.of(sys.stdout).signs.silent
@@ -186,8 +186,6 @@ def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
 
 
 def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[str]:
-    from microcosm.cli.show.proofs import Style
-    from microcosm.givens.relation import Relation
     from microcosm.queries.concluded import ConcludedOffline
 
     found: Counter[Shown] = Counter(_table(known).counts())
@@ -214,8 +212,6 @@ NOT_DECIDED = "some of these were not decided in time, and may be impossible"
 
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-    from microcosm.cli.show.offline import say_inconsistent, too_wide
-
     events = known.events
     found = known.possible_table(stop)
     if found is None:
@@ -238,21 +234,15 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
 
 def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
-    from microcosm.cli.show.offline import INCONSISTENT
-    from microcosm.cli.show.verdict import show_proof
-    from microcosm.logic.derivation import proof_object
     from microcosm.queries.offline import Inconsistent
 
     try:
         pairs = known.offline_table(depth=depth)
     except Inconsistent as problem:
         if output.for_machines():
-            stream_pairs(
-                file, known.events, (), {"consistent": False, "derivation": proof_object(problem.derivation)}
-            )
+            stream_pairs(file, known.events, (), inconsistent_fields(problem))
         else:
-            output.say(f"inconsistent: {INCONSISTENT}", "")
-            show_proof(known, problem.derivation)
+            output.say_all(inconsistent_lines(known, problem))
         return exits.REFUTED
     _left(file, known, pairs, every, {} if output.for_machines() else None)
     return exits.HOLDS
@@ -280,9 +270,6 @@ def _left(
 
 
 def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
-    from microcosm.cli.show.offline import joined
-    from microcosm.worlds.propagation import MEMBERS
-
     cell = {}
     for a, b, left in pairs:
         cell[a, b] = joined(left)

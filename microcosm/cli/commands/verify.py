@@ -5,26 +5,33 @@ from __future__ import annotations
 import json as json_text
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-import typer
+from typer import Argument, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm import files
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.commands import claims
+from microcosm.engine.lowering import compile_rules
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.kernel import check as kernel
+from microcosm.kernel.consistent import surely_consistent
+from microcosm.worlds.possible import Undecided
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.worlds.search import Stop
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("verify")
 def verify(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... PROOF",
             help=f"What to read: {options.WHAT} Then a derivation, or a whole answer of online, offline, "
             "check, possible or assert.",
@@ -45,16 +52,10 @@ def verify(
       microcosm online album.mc unshare view --json > proof.json
       microcosm verify album.mc proof.json
     """
-    from microcosm import files
-    from microcosm.cli import reading
-    from microcosm.kernel.consistent import surely_consistent
-
     reading.standard_input_once(asked)
     paths, (proof,) = reading.split(asked, "PROOF")
     givens, book = reading.givens_of(paths), reading.rulebook()
     if options.rules() is not None:
-        from microcosm.engine.lowering import compile_rules
-
         compile_rules(book)  # those that cannot be ordered are bad input, whatever is to be verified
     fault: str | None
     try:
@@ -68,18 +69,10 @@ def verify(
         with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
-            output.answer(
-                {"valid": None, "fault": None},
-                "undecided: --limit came before all of the answer was worked out anew",
-            )
-            return exits.UNDECIDED
-    if output.for_machines():
-        output.emit({"valid": fault is None, "fault": fault})
-    elif fault is None:
-        output.say("valid: the kernel accepts every step")
-    else:
-        output.say(f"not valid: {fault}")
-    return exits.HOLDS if fault is None else exits.REFUTED
+            said = "undecided: --limit came before all of the answer was worked out anew"
+            return output.answer({"valid": None, "fault": None}, said, exits.UNDECIDED)
+    said = "valid: the kernel accepts every step" if fault is None else f"not valid: {fault}"
+    return output.answer({"valid": fault is None, "fault": fault}, said, exits.holding(fault is None))
 
 
 def _concludes_contradiction(stated: object) -> bool:
@@ -106,7 +99,6 @@ class Limited:
             return fault()
         except MicrocosmError as error:
             from microcosm.engine.refutation import Stopped
-            from microcosm.worlds.possible import Undecided
 
             if not isinstance(error, Stopped | Undecided):
                 raise
@@ -123,17 +115,12 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
     For a derivation by itself nothing is loaded but the kernel and what it stands on.
     """
     if isinstance(stated, dict) and "questions" in stated:
-        from functools import partial
-
         from microcosm.questions.ask import answer_fault
         from microcosm.state.evolve import built
 
         return answer_fault(stated, givens, book, partial(built, rules=book, strict=False))
     if isinstance(stated, dict) and "rule" not in stated and ANSWERS & stated.keys():
-        from microcosm.cli.commands import claims
-
         return claims.fault(stated, givens, book, stop)
-    from microcosm.kernel import check as kernel
 
     return kernel.check(givens, book, stated)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
+from microcosm.cli.replica.network import network_of
+from microcosm.errors import KeyFileError
 
 if TYPE_CHECKING:
     from microcosm.replica.journal.examine import FsckReport
 
 
-keys = typer.Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
-app = typer.Typer(
+keys = Typer(help="The keys that a group of replicas shares.", no_args_is_help=True)
+app = Typer(
     help="A durable microcosm: what it knows, exchange with others, and its journal.", no_args_is_help=True
 )
 for part in (replica_knowledge, replica_status, replica_members):
@@ -29,8 +35,7 @@ app.add_typer(keys, name="key")
 def fsck(
     path: options.Journal,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was."),
+        bool, Option("--repair", help="Keep a copy, then cut the journal where it stops being what it was.")
     ] = False,
 ) -> int:
     """Whether a journal is what was written to it.
@@ -48,23 +53,21 @@ def fsck(
     found = check(path, repair=repair)
     for fault in found.faults:
         output.complain(f"damaged: {fault}")
-    output.answer(
-        {
-            "file": path,
-            "application": found.application,
-            "version": found.schema,
-            "snapshot": found.through,
-            "first": found.first,
-            "last": found.last,
-            "dropped": found.dropped,
-            "faults": list(found.faults),
-            "lost": found.lost,
-            "copy": found.copy,
-            "repaired": found.repaired,
-        },
-        *_lines(found),
-    )
-    return exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
+    fields = {
+        "file": path,
+        "application": found.application,
+        "version": found.schema,
+        "snapshot": found.through,
+        "first": found.first,
+        "last": found.last,
+        "dropped": found.dropped,
+        "faults": list(found.faults),
+        "lost": found.lost,
+        "copy": found.copy,
+        "repaired": found.repaired,
+    }
+    code = exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
+    return output.answer(fields, _lines(found), code)
 
 
 def _lines(found: FsckReport) -> list[str]:
@@ -91,7 +94,7 @@ def _lines(found: FsckReport) -> list[str]:
 @app.command("backup")
 def backup(
     path: options.Journal,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
+    out: Annotated[str, Argument(metavar="OUT", help="Where the copy goes; nothing may be there.")],
 ) -> int:
     """Copy a journal as it is at this moment, while it is in use or not.
 
@@ -106,17 +109,17 @@ def backup(
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
-    output.answer({"file": path, "copy": out, "last": last}, f"{output.printable(out)}: up to record {last}")
-    return exits.HOLDS
+    said = f"{output.printable(out)}: up to record {last}"
+    return output.answer({"file": path, "copy": out, "last": last}, said)
 
 
-Keys = Annotated[str, typer.Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
+Keys = Annotated[str, Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
 
 
 @app.command("restore")
 def restore(
-    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
-    path: Annotated[str, typer.Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
+    backup: Annotated[str, Argument(metavar="BACKUP", help="A copy that `replica backup` made.")],
+    path: Annotated[str, Argument(metavar="JOURNAL", help="Where it goes; nothing may be there.")],
 ) -> int:
     """Put a backup in the place of a journal that is lost, as a new incarnation of its replica.
 
@@ -128,7 +131,6 @@ def restore(
     Example:
       microcosm replica restore phone.backup phone.journal
     """
-    from microcosm.cli.replica.network import network_of
     from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.reader import Reader
     from microcosm.replica.network.status import lost
@@ -140,17 +142,12 @@ def restore(
         members = [member.name for member in durable.process.members]
         gone = lost(replica)
         incarnation = replica.known_as
-        if output.for_machines():
-            found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
-            output.emit({**found, "lost": gone})
-            return exits.HOLDS
-        output.say(f"{output.printable(path)} is the replica {replica.name}, incarnation {incarnation}")
-        for name, messages in gone.items():
-            output.say(output.printable(f"not known to have reached {name}: {', '.join(messages)}"))
-        for name in members:
-            said = f"at {name}: microcosm replica member replace JOURNAL {replica.name}"
-            output.say(output.printable(f"{said} --incarnation {incarnation}"))
-    return exits.HOLDS
+    found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
+    lines = [f"{path} is the replica {replica.name}, incarnation {incarnation}"]
+    lines += [f"not known to have reached {name}: {', '.join(messages)}" for name, messages in gone.items()]
+    said = f"microcosm replica member replace JOURNAL {replica.name} --incarnation {incarnation}"
+    lines += [f"at {name}: {said}" for name in members]
+    return output.answer({**found, "lost": gone}, map(output.printable, lines))
 
 
 @keys.command("new")
@@ -161,27 +158,21 @@ def new(file: Keys) -> int:
     Example:
       microcosm replica key new album.keys
     """
-    from pathlib import Path
-
-    from microcosm.errors import KeyFileError
     from microcosm.replica.network.keys import new_ring, write_keys
 
     if Path(file).exists():
         raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
     write_keys(file, new_ring())
-    output.answer(
-        {"file": file, "keys": [{"id": 1, "starts": 0.0, "ends": None}]},
-        f"{output.printable(file)}: key 1; only you can read it",
-    )
-    return exits.HOLDS
+    keys = [{"id": 1, "starts": 0.0, "ends": None}]
+    said = f"{output.printable(file)}: key 1; only you can read it"
+    return output.answer({"file": file, "keys": keys}, said)
 
 
 @keys.command("rotate")
 def rotate(
     file: Keys,
     overlap: Annotated[
-        float,
-        typer.Option("--overlap", metavar="HOURS", min=0.01, help="How long the old key is still accepted."),
+        float, Option(metavar="HOURS", min=0.01, help="How long the old key is still accepted.")
     ] = 168.0,
 ) -> int:
     """Add a new key, and state when the old one ends.
@@ -193,23 +184,17 @@ def rotate(
     Example:
       microcosm replica key rotate album.keys --overlap 24
     """
-    import os
-    import time
-    from datetime import UTC, datetime
-
     from microcosm.replica.network.keys import SECRET_BYTES, read_keys, write_keys
 
     ring = read_keys(file).rotated(os.urandom(SECRET_BYTES), time.time(), overlap * 3600)
     write_keys(file, ring)
-    if output.for_machines():
-        stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
-        output.emit({"file": file, "keys": stated})
-        return exits.HOLDS
+    stated = [{"id": key.id, "starts": key.starts, "ends": key.ends} for key in ring.keys]
+    lines = []
     for key in ring.keys:
         starts, ends = (
             datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else None
             for at in (key.starts, key.ends)
         )
         spans = [f"sent with from {starts} on" if starts else "", f"accepted until {ends}" if ends else ""]
-        output.say(f"key {key.id}: {', '.join(filter(None, spans)) or 'in force'}")
-    return exits.HOLDS
+        lines.append(f"key {key.id}: {', '.join(filter(None, spans)) or 'in force'}")
+    return output.answer({"file": file, "keys": stated}, lines)

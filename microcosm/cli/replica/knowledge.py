@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from os.path import realpath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, options, output, reading
+from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, Undefined
+from microcosm.givens.givens import Givens
+from microcosm.replica.core import open_store
+from microcosm.replica.journal.reader import Reader
+from microcosm.replica.ledger.chain import can_sign
+from microcosm.replica.replica import Replica, level
+from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
     from microcosm.replica.conflicts import Conflict
-    from microcosm.replica.replica import Replica
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("init")
 def init(
     path: options.Journal,
-    name: Annotated[str, typer.Option("--name", metavar="N", help="What the others call this replica.")],
+    name: Annotated[str, Option(metavar="N", help="What the others call this replica.")],
     member: Annotated[
-        list[str] | None,
-        typer.Option("--member", metavar="N", help="A replica that takes part; once for each, this one too."),
+        list[str] | None, Option(metavar="N", help="A replica that takes part; once for each, this one too.")
     ] = None,
 ) -> int:
     """Make a new, empty replica.
@@ -38,11 +44,6 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-    from pathlib import Path
-
-    from microcosm.replica.ledger.chain import can_sign
-    from microcosm.text.statement import unfit
-
     fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
     if fault is not None:
         raise exits.UsageError(f"--name and --member: {fault}")
@@ -50,17 +51,8 @@ def init(
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
-        if output.for_machines():
-            fields = {
-                "file": path,
-                "name": name,
-                "incarnation": replica.stream[1],
-                "members": replica.members,
-            }
-            output.emit({**fields, "author": None if key is None else key.hex()})
-        else:
-            output.say(f"{path} is the replica {name}")
-    return exits.HOLDS
+        said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
+        return output.answer({**said, "author": key and key.hex()}, f"{path} is the replica {name}")
 
 
 @app.command("query")
@@ -69,10 +61,10 @@ def query(
     left: options.First,
     right: options.Second,
     offline: Annotated[
-        bool, typer.Option("--offline", help="What cannot be and what must be, as `microcosm offline`.")
+        bool, Option("--offline", help="What cannot be and what must be, as `microcosm offline`.")
     ] = False,
     possible: Annotated[
-        bool, typer.Option("--possible", help="What some world has, as `microcosm possible`.")
+        bool, Option("--possible", help="What some world has, as `microcosm possible`.")
     ] = False,
     must_exist: options.MustExist = False,
 ) -> int:
@@ -84,7 +76,6 @@ def query(
     Example:
       microcosm replica query phone.journal unshare view --offline
     """
-    from microcosm.cli import reading
     from microcosm.cli.commands.offline import decided, may_be
     from microcosm.cli.commands.online import told
 
@@ -111,8 +102,6 @@ def import_(path: options.Journal, file: options.File) -> int:
     Example:
       microcosm replica import phone.journal album.mc
     """
-    from microcosm.cli import reading
-
     givens = reading.load([file]).givens
     left_out = [
         what
@@ -128,11 +117,8 @@ def import_(path: options.Journal, file: options.File) -> int:
             return exits.REFUTED
         if left_out:
             output.warn(f"a replica takes over no {', '.join(left_out)}")
-        output.answer(
-            {"file": path, "events": events, "correspondences": facts, "left_out": left_out},
-            f"{events} events, {facts} correspondences are new",
-        )
-    return exits.HOLDS
+        fields = {"file": path, "events": events, "correspondences": facts, "left_out": left_out}
+        return output.answer(fields, f"{events} events, {facts} correspondences are new")
 
 
 @app.command("export")
@@ -152,8 +138,8 @@ def export(path: options.Journal, out: options.Out = None) -> int:
 
 @app.command("exchange")
 def exchange(
-    one: Annotated[str, typer.Argument(metavar="A", help="The journal of a replica.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="The journal of another.")],
+    one: Annotated[str, Argument(metavar="A", help="The journal of a replica.")],
+    other: Annotated[str, Argument(metavar="B", help="The journal of another.")],
 ) -> int:
     """Let two replicas on this machine tell each other what one of them lacks.
 
@@ -166,7 +152,6 @@ def exchange(
       microcosm replica exchange phone.journal laptop.journal
     """
     from microcosm.replica.network.status import divergences
-    from microcosm.replica.replica import level
 
     if realpath(one) == realpath(other):
         raise Undefined(f"{one} and {other} are one journal: name those of two replicas")
@@ -213,10 +198,6 @@ def exchange(
 @contextmanager
 def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Replica]:
     """The replica of a journal, closed afterwards; with a name a new one."""
-    from microcosm.cli.reading import rulebook
-    from microcosm.replica.core import open_store
-    from microcosm.replica.replica import Replica
-
     with closing(open_store(path, create=name is not None)) as store:
         yield Replica(store, name, rules=rulebook(), **options_)
 
@@ -224,11 +205,7 @@ def opened(path: str, name: str | None = None, **options_: Any) -> Iterator[Repl
 @contextmanager
 def looked_into(path: str) -> Iterator[Replica]:
     """The replica of a journal, as it is at this moment, whoever is using it; nothing can be changed."""
-    from microcosm.cli.reading import rulebook
-    from microcosm.replica.journal.reader import ReadOnlyStore
-    from microcosm.replica.replica import Replica
-
-    with closing(ReadOnlyStore(path)) as store:
+    with closing(Reader(path)) as store:
         yield Replica(store, rules=rulebook())
 
 
@@ -245,10 +222,6 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
 
 def show_conflict(conflict: Conflict) -> None:
     """Both sides of what is set aside."""
-    import sys
-
-    from microcosm.givens.givens import Givens
-
     givens = Givens()
     for fact in (*conflict.facts, *conflict.orders):
         givens.add(fact)

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
-from microcosm.errors import ReplicaError
+from microcosm.cli.replica.knowledge import opened
+from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.replica.admission import Quota
+from microcosm.replica.ledger.forgetting import Forgetting
+from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
-    from microcosm.replica.admission import Quota
     from microcosm.replica.network.durable import Durable
     from microcosm.replica.network.process import DeliveredMessage
     from microcosm.replica.replica import Replica
 
 
-app = typer.Typer()
-member = typer.Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
+app = Typer()
+member = Typer(help="The other replicas that one exchanges messages with.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What the other replica is called.")]
+Name = Annotated[str, Argument(metavar="NAME", help="What the other replica is called.")]
 
 
 Author = Annotated[
     str | None,
-    typer.Option("--author", metavar="KEY", help="The key that it signs with; `replica authors` shows it."),
+    Option("--author", metavar="KEY", help="The key that it signs with; `replica authors` shows it."),
 ]
 
 
@@ -34,7 +38,7 @@ Author = Annotated[
 def add(
     path: options.Journal,
     name: Name,
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where it listens.")],
+    address: Annotated[str, Argument(metavar="HOST:PORT", help="Where it listens.")],
     author: Author = None,
 ) -> int:
     """Add a member, or change the address of one.
@@ -57,8 +61,7 @@ def add(
         durable.member(name, host, port)
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable)
-    return exits.HOLDS
+        return _show(path, durable)
 
 
 @member.command("evict")
@@ -71,13 +74,10 @@ def evict(path: options.Journal, name: Name) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
-
     with network_of(path) as (replica, durable):
         lost = _evicted(replica, durable, name, mine=True)
-        if not output.for_machines():
-            output.say(f"{name} is no member any more; the others follow when they hear of it")
-        _show(path, durable, lost)
-    return exits.HOLDS
+        said = f"{name} is no member any more; the others follow when they hear of it"
+        return _show(path, durable, lost, said)
 
 
 @member.command("replace")
@@ -85,12 +85,11 @@ def replace(
     path: options.Journal,
     name: Name,
     address: Annotated[
-        str | None, typer.Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
+        str | None, Argument(metavar="HOST:PORT", help="Where it listens now, if that is new.")
     ] = None,
     author: Author = None,
     incarnation: Annotated[
-        int | None,
-        typer.Option("--incarnation", metavar="N", help="The new one: if it is known already, it stays."),
+        int | None, Option(metavar="N", help="The new one: if it is known already, it stays.")
     ] = None,
 ) -> int:
     """Let a member in that has begun a new incarnation, in the place of the old one.
@@ -126,8 +125,7 @@ def replace(
 
         Stating(replica, durable).follow()
         durable.flush()
-        _show(path, durable, lost)
-    return exits.HOLDS
+        return _show(path, durable, lost)
 
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
@@ -159,19 +157,14 @@ def renew(path: options.Journal, author: Author = None) -> int:
     Example:
       microcosm replica renew laptop.journal
     """
-    from microcosm.cli.replica.knowledge import opened
-
     with opened(path) as replica:
         if author is not None:
             replica.sign()
             replica.had_key(author)
         replica.renew()
         incarnation = replica.stream[1]
-        output.answer(
-            {"file": path, "name": replica.name, "incarnation": incarnation},
-            f"{replica.name} is incarnation {incarnation} now",
-        )
-    return exits.HOLDS
+        fields = {"file": path, "name": replica.name, "incarnation": incarnation}
+        return output.answer(fields, f"{replica.name} is incarnation {incarnation} now")
 
 
 @app.command("compact")
@@ -182,8 +175,6 @@ def compact(path: options.Journal) -> int:
     Example:
       microcosm replica compact phone.journal
     """
-    from pathlib import Path
-
     from microcosm.replica.network.write_ahead import STATE
 
     before = Path(path).stat().st_size if Path(path).exists() else 0
@@ -191,33 +182,18 @@ def compact(path: options.Journal) -> int:
         replica.recorded(STATE, durable.export())
         replica.compact()
     after = Path(path).stat().st_size
-    output.answer(
-        {"file": path, "before": before, "after": after}, f"{before:,} bytes before, {after:,} after"
-    )
-    return exits.HOLDS
+    said = f"{before:,} bytes before, {after:,} after"
+    return output.answer({"file": path, "before": before, "after": after}, said)
 
 
 @contextmanager
 def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
     """A replica and its network, without a socket."""
-    from microcosm.cli.replica.knowledge import opened
-    from microcosm.replica.network.durable import Durable
-    from microcosm.replica.network.status import LettingGo
-    from microcosm.replica.network.write_ahead import STATE
-    from microcosm.replica.store import NetworkStore
+    from microcosm.replica.network import status
 
     with opened(path) as replica:
         store = NetworkStore(replica.store, lambda: replica.network)
-        durable = Durable.opened(
-            *(store, replica.name, replica.known_as, _refused),
-            snapshot=replica.noted(STATE),
-            recorded=replica.recorded,
-        )
-        durable.letting_go = LettingGo(replica)
-        incarnation = replica.known_as
-        if durable.process.incarnation != incarnation:
-            durable = durable.renewed(incarnation)
-        yield replica, durable
+        yield replica, status.network_of(replica, store, _refused)
 
 
 def _refused(letter: DeliveredMessage) -> None:
@@ -225,69 +201,53 @@ def _refused(letter: DeliveredMessage) -> None:
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
 
-def _show(path: str, durable: Durable, lost: Sequence[str] = ()) -> None:
+def _show(path: str, durable: Durable, lost: Sequence[str] = (), *said: str) -> int:
+    """Answer with what is `said`, the messages that are lost and the members that there are; the code."""
     members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
-    if output.for_machines():
-        fields = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
-        output.emit({**fields, "lost": list(lost)} if lost else fields)
-    else:
-        for message in lost:
-            output.say(f"not acknowledged, and not sent again: {output.printable(message)}")
-        output.say(*(f"{name} at {address}" for name, address in members))
+    fields: dict[str, object] = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
+    lines = [*said, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
+    lines += [f"{name} at {address}" for name, address in members]
+    return output.answer({**fields, "lost": list(lost)} if lost else fields, lines)
 
 
 @app.command("serve")
 def serve(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The journal; a new one needs --name.")],
-    keys: Annotated[
-        str, typer.Option("--keys", metavar="KEYS", help="The key file of the group; see `replica key new`.")
-    ],
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="N", help="What the others call this replica.")
-    ] = None,
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen; port 0: any.")
-    ] = "127.0.0.1:0",
+    path: Annotated[str, Argument(metavar="PATH", help="The journal; a new one needs --name.")],
+    keys: Annotated[str, Option(metavar="KEYS", help="The key file of the group; see `replica key new`.")],
+    name: Annotated[str | None, Option(metavar="N", help="What the others call this replica.")] = None,
+    listen: Annotated[str, Option(metavar="HOST:PORT", help="Where to listen; port 0: any.")] = "127.0.0.1:0",
     member: Annotated[
-        list[str] | None,
-        typer.Option("--member", metavar="N=HOST:PORT", help="Another replica; once for each new one."),
+        list[str] | None, Option(metavar="N=HOST:PORT", help="Another replica; once for each new one.")
     ] = None,
     every: Annotated[
-        float,
-        typer.Option("--every", metavar="SECONDS", min=0.05, help="How often to exchange with each member."),
+        float, Option(metavar="SECONDS", min=0.05, help="How often to exchange with each member.")
     ] = 1.0,
     metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", metavar="FILE", help="Keep metrics there, in the OpenMetrics text format."),
+        str | None, Option(metavar="FILE", help="Keep metrics there, in the OpenMetrics text format.")
     ] = None,
     http: Annotated[
-        str | None,
-        typer.Option("--http", metavar="HOST:PORT", help="Answer GET /metrics, /healthz and /readyz there."),
+        str | None, Option(metavar="HOST:PORT", help="Answer GET /metrics, /healthz and /readyz there.")
     ] = None,
     socket: Annotated[
-        str | None,
-        typer.Option("--socket", metavar="FILE", help="Take the same lines over a Unix socket, mode 0600."),
+        str | None, Option(metavar="FILE", help="Take the same lines over a Unix socket, mode 0600.")
     ] = None,
     log: Annotated[
-        str, typer.Option("--log", metavar="text|json", help="How warnings are written on standard error.")
+        str, Option(metavar="text|json", help="How warnings are written on standard error.")
     ] = "text",
     window: Annotated[
-        int | None,
-        typer.Option("--window", metavar="N", min=1, help="Keep about so many events of each process."),
+        int | None, Option(metavar="N", min=1, help="Keep about so many events of each process.")
     ] = None,
     size: Annotated[
-        int | None,
-        typer.Option("--size", metavar="N", min=1, help="Keep about so many evolutions in all."),
+        int | None, Option(metavar="N", min=1, help="Keep about so many evolutions in all.")
     ] = None,
     quota: Annotated[
         list[str] | None,
-        typer.Option(
-            "--quota",
+        Option(
             metavar="WHAT=N",
             help="Of each other author take at most: rate=N a second, held=N evolutions, bytes=N.",
         ),
     ] = None,
-    stay: Annotated[bool, typer.Option("--stay", help="Go on after the end of standard input.")] = False,
+    stay: Annotated[bool, Option("--stay", help="Go on after the end of standard input.")] = False,
 ) -> int:
     """Take part: messages in causal order, exactly once, and exchanges of knowledge, until told to stop.
 
@@ -305,8 +265,6 @@ def serve(
     from microcosm.cli.replica.lines import endpoint_of
     from microcosm.cli.replica.monitor import Doors, Log
     from microcosm.cli.replica.serving import Serving
-    from microcosm.errors import MicrocosmError
-    from microcosm.replica.ledger.forgetting import Forgetting
 
     members = {}
     for each in member or ():
@@ -335,8 +293,6 @@ def serve(
 
 def _quota(stated: Sequence[str]) -> Quota | None:
     """What `--quota` states. Raises `UsageError`."""
-    from microcosm.replica.admission import Quota
-
     found: dict[str, int] = {}
     for each in stated:
         what, _, number = each.partition("=")

@@ -32,7 +32,7 @@ from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
 from microcosm.replica.journal import Journal
-from microcosm.replica.journal.reader import ReadOnlyStore
+from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.node import ReplicaNode
@@ -198,7 +198,7 @@ class Serving:
         store = node.replica.store.store if isinstance(node.replica.store, ReplicaStore) else None
         try:
             # all of it is read now, by a reader that there is: on a full disk another one may have no room
-            self._replica = Replica(ReadOnlyStore(store.reader if isinstance(store, Journal) else self._path))
+            self._replica = Replica(store.reader if isinstance(store, Journal) else Reader(self._path))
             node.close()
             self._log.warn(f"read-only: {self._why}")
             self._tell({"event": "health", "health": "read-only", "why": self._why})
@@ -324,7 +324,7 @@ class Serving:
             self._whens[left, right] = None
 
     def _digest(self, asked: Asked) -> Asked:
-        return {"digest": self._replica.digest(), "seen": len(self._replica.seen())}
+        return {"digest": self._replica.digest(), "seen": self._replica.seen().count}
 
     def _status(self, asked: Asked) -> Asked:
         found = self._standing()

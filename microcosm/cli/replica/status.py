@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.replica.knowledge import looked_into, show_conflict
+from microcosm.errors import Malformed
+from microcosm.files import display_name, read_text
+from microcosm.logic.derivation import proof_object
+from microcosm.replica.ledger.chain import imported
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.store import LogRecord
 
 if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
     from microcosm.replica.replica import Replica
 
-app = typer.Typer()
+app = Typer()
 
 MOST = 20
 """So many messages that wait are named at most, for people."""
@@ -26,14 +35,12 @@ def status(
     path: options.Journal,
     watch: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--watch",
             help="Go on showing it, until Ctrl-C (in a pipe: view after view); it may be served meanwhile.",
         ),
     ] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="With --watch: how often.")
-    ] = 1.0,
+    every: Annotated[float, Option(metavar="SECONDS", min=0.1, help="With --watch: how often.")] = 1.0,
 ) -> int:
     """What a replica holds, what each message that waits is waiting for, and what is set aside.
 
@@ -45,8 +52,6 @@ def status(
     Example:
       microcosm replica status phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into, show_conflict
-
     if watch:
         if output.for_machines():
             raise exits.UsageError("--watch is for people; ask for --json again and again")
@@ -75,19 +80,16 @@ def metrics(path: options.Journal) -> int:
     Example:
       microcosm replica metrics phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
     from microcosm.replica.network.status import exposition
 
     with looked_into(path) as replica:
         text = exposition(replica)
-    output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
-    return exits.HOLDS
+    return output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
 
 
 def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
     from microcosm.replica.network.write_ahead import STATE, remembered
-    from microcosm.replica.store import LogRecord
 
     records = (LogRecord(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
     return remembered(records, replica.noted(STATE))
@@ -95,7 +97,6 @@ def network_in(replica: Replica) -> Process | None:
 
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.logic.derivation import proof_object
     from microcosm.replica.network.status import blocked, divergences, gone, lost
 
     return {
@@ -176,37 +177,30 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 def _watch(path: str, every: float) -> int:
     """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
-    import sys
-    from time import sleep
-
     if output.is_terminal(sys.stdout):
         return _watch_live(path, every)
     with suppress(KeyboardInterrupt):
         while True:
             output.say(*_view(path), "")
             output.finish()
-            sleep(every)
+            time.sleep(every)
     return exits.HOLDS
 
 
 def _watch_live(path: str, every: float) -> int:
-    from time import sleep
-
     from rich.live import Live
     from rich.text import Text
 
     with Live(Text("\n".join(_view(path))), auto_refresh=False) as live:
         try:
             while True:
-                sleep(every)
+                time.sleep(every)
                 live.update(Text("\n".join(_view(path))), refresh=True)
         except KeyboardInterrupt:
             return exits.HOLDS
 
 
 def _view(path: str) -> list[str]:
-    from microcosm.cli.replica.knowledge import looked_into
-
     with looked_into(path) as replica:
         found = [*lines(replica, network_in(replica))]
         found += [f"set aside: {conflict}" for conflict in replica.conflicts]
@@ -224,22 +218,17 @@ def authors(path: options.Journal) -> int:
     Example:
       microcosm replica authors phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
-
     with looked_into(path) as replica:
         keys, own = replica.author_keys, replica.name
-    if output.for_machines():
-        output.emit({"file": path, "authors": keys})
-        return exits.HOLDS
-    for name in sorted(keys, key=lambda name: (name != own, name)):
-        output.say(*(f"{output.printable(name)} {key}" for key in keys[name]))
-    return exits.HOLDS
+    names = sorted(keys, key=lambda name: (name != own, name))
+    lines = (f"{output.printable(name)} {key}" for name in names for key in keys[name])
+    return output.answer({"file": path, "authors": keys}, lines)
 
 
 @app.command("proof")
 def proof(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A journal; with --check a proof.")],
-    check: Annotated[bool, typer.Option("--check", help="Check a proof that somebody else wrote.")] = False,
+    path: Annotated[str, Argument(metavar="PATH", help="A journal; with --check a proof.")],
+    check: Annotated[bool, Option("--check", help="Check a proof that somebody else wrote.")] = False,
 ) -> int:
     """The proofs that a replica has signed two things: two heads of one stream that cannot be of one chain.
 
@@ -251,17 +240,11 @@ def proof(
     Example:
       microcosm replica proof phone.journal
     """
-    from microcosm.cli.replica.knowledge import looked_into
-    from microcosm.errors import Malformed
-    from microcosm.files import display_name, read_text
-    from microcosm.replica.ledger.chain import imported
-    from microcosm.replica.ledger.dots import Dot
-
     if not check:
         with looked_into(path) as replica:
             found = [json_text.loads(each.exported()) for each in replica.proofs]
-        output.answer({"file": path, "proofs": found}, *map(json_text.dumps, found))
-        return exits.REFUTED if found else exits.HOLDS
+        shown = map(json_text.dumps, found)
+        return output.answer({"file": path, "proofs": found}, shown, exits.holding(not found))
     told = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
@@ -274,12 +257,12 @@ def proof(
     if not told:
         raise Malformed(f"{path}: no proof in it")
     holds = all(good for _, good in told)
-    if output.for_machines():
-        output.emit({"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]})
-    else:
-        for each, good in told:
-            key = each.one.key.hex()
-            dot = output.printable(str(Dot(*each.stream, each.number)) if good else each.stream[0])
-            said = f"who has the key {key} has signed two things under {dot}" if good else "proves nothing"
-            output.say(said if good else f"{dot}: {said}")
-    return exits.HOLDS if holds else exits.REFUTED
+    lines = (
+        f"who has the key {each.one.key.hex()} has signed two things under"
+        f" {output.printable(str(Dot(*each.stream, each.number)))}"
+        if good
+        else f"{output.printable(each.stream[0])}: proves nothing"
+        for each, good in told
+    )
+    fields = {"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]}
+    return output.answer(fields, lines, exits.holding(holds))

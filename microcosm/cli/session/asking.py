@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from microcosm.cli import exits, output
+from microcosm.cli import exits, output, reading
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
 from microcosm.cli.show.offline import (
@@ -14,19 +14,19 @@ from microcosm.cli.show.offline import (
     conflict_lines,
     joined,
     offline_fields,
-    offline_lines,
     possible_fields,
     possible_lines,
-    proofs_shown,
+    shown_offline,
     statements,
 )
-from microcosm.cli.show.verdict import proof_tree, statement, verdict_line, words_of
+from microcosm.cli.show.verdict import proof_tree, statement, words_of
 from microcosm.errors import TextError
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.derivation import proof_object
+from microcosm.state.microcosm import Microcosm
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.givens.relation import Correspondence
     from microcosm.questions.language import Questions
     from microcosm.text.sentences import Sentence
 
@@ -54,22 +54,13 @@ def offline(session: Session, sentence: Sentence) -> Answer:
         found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
-
-    def lines() -> Iterator[str]:
-        if found.relation is not None:
-            yield verdict_line(left, found.relation, right, words_of(known))
-        yield from offline_lines(left, right, found, words_of(known))
-        for proof in proofs_shown(found):
-            yield ""
-            yield from proof_tree(known, proof)
-
-    told = Answer(lines(), lambda: offline_fields(left, right, found))
+    shown = shown_offline(known, left, right, found, wrap=False)
+    told = Answer(shown, lambda: offline_fields(left, right, found))
     return with_unknown(told, known, left, right)
 
 
 def assume(session: Session, sentence: Sentence) -> Answer:
     """`what if A < B`: what could then not be, or that it cannot hold, and why; the state stays as it is."""
-    from microcosm.givens.relation import Correspondence
     from microcosm.queries.offline import REFUTED, Inconsistent
 
     left, relation, right = triple(session, sentence)
@@ -93,8 +84,6 @@ def assume(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.derivation import proof_object
-
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
 
@@ -117,8 +106,6 @@ def check(session: Session, sentence: Sentence) -> Answer:
             yield from proof_tree(known, proof)
 
     def fields() -> Fields:
-        from microcosm.logic.derivation import proof_object
-
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
@@ -135,8 +122,6 @@ def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
 
 def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
     """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
-    from microcosm.state.microcosm import Microcosm
-
     known = session.known
     supposed = Microcosm(known.givens, rules=known.rules)
     supposed.add(fact)
@@ -190,40 +175,35 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     """`never …`, `every …`, `possibly …`, `definitely …`, `assert …`: whether it holds, with witnesses and
     what would settle it.
     """
-    from microcosm.cli.commands.questions import fields, report
+    from microcosm.cli.commands.questions import fields, report, verdict_exit
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
     asked = read_questions(_line(sentence), None, _patterns(session))
     answered = session.known.assert_(asked, stop=session.work.stopping(None), settle=True)  # noqa: PT009
-    worst = {answer.verdict for answer in answered}
-    code = exits.REFUTED if "violated" in worst else exits.UNDECIDED if "open" in worst else exits.HOLDS
     warnings = [f"note: {warning}" for warning in answered.warnings]
-    return Answer(
-        [*report(session.known, [answered]), *warnings], lambda: fields([asked], [answered], PROVED), code
-    )
+    lines = [*report(session.known, [answered]), *warnings]
+    return Answer(lines, lambda: fields([asked], [answered], PROVED), verdict_exit(answered))
 
 
 def find(session: Session, sentence: Sentence) -> Answer:
     """`find SOUGHT`: the events that match, or the tuples for which it is true; apart, those open."""
-    from microcosm.cli.commands.questions import found_lines, row
+    from microcosm.cli.commands.questions import found_exit, found_lines, row
 
     known = session.known
     found = known.find(
         _said(sentence), known=_patterns(session), limit=FOUND, stop=session.work.stopping(None)
     )
-    code = exits.HOLDS if found.counts["true"] else exits.UNDECIDED if found.counts["open"] else exits.REFUTED
 
     def told() -> dict[str, Any]:
         return {"counts": found.counts, "found": [row(known, one) for one in (*found.true, *found.open)]}
 
-    return Answer([*found_lines(known, found)] or ["nothing"], told, code)
+    return Answer([*found_lines(known, found)] or ["nothing"], told, found_exit(found))
 
 
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
-    from microcosm.cli import reading
-    from microcosm.cli.commands.questions import settled
+    from microcosm.cli.commands.questions import settled, settled_lines
     from microcosm.questions.reader import read_questions
 
     words = _said(sentence).split()
@@ -233,7 +213,7 @@ def settle(session: Session, sentence: Sentence) -> Answer:
         asked = read_questions(_said(sentence), None, _patterns(session))
     lines, told, code = list[str](), list[dict[str, Any]](), exits.HOLDS
     for answer, observations in settled(session.known, asked, session.work.stopping(None)):
-        lines += [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
+        lines += settled_lines(answer, observations)
         told.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
         if answer.verdict == "open" or answer.counts["open"]:
             code = exits.UNDECIDED

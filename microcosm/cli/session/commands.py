@@ -13,6 +13,7 @@ from microcosm.cli import output
 from microcosm.cli.session import asking, changes, questions
 from microcosm.cli.session.session import Answer, Command, said
 from microcosm.errors import TextError
+from microcosm.text.sentences import complete_command
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
-    from microcosm.text.sentences import complete_command
-
     asked = sentence.of("WORD")
     if not asked:
         wide = max(len(command.form) for command in session.commands.values())

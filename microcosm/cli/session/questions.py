@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import chain
+from re import escape
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
@@ -33,6 +34,8 @@ from microcosm.errors import TextError
 from microcosm.files import natural
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
+from microcosm.queries.events import having, matching, rows_of
+from microcosm.text.mc_writer import iter_mc
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -206,10 +209,7 @@ def events(session: Session, sentence: Sentence) -> Answer:
 
     Text that is no `/regex/` is looked for as it is.
     """
-    from re import escape
-
     from microcosm.cli.commands.logs import fields, lines
-    from microcosm.queries.events import having, matching, rows_of
 
     known, words = session.known, sentence.of("EVENT")
     rows = list(rows_of(known))
@@ -228,7 +228,6 @@ def events(session: Session, sentence: Sentence) -> Answer:
 def givens(session: Session, sentence: Sentence) -> Answer:
     """`givens`: what is given, as a file would say it."""
     from microcosm.text.json_form import givens_to_json
-    from microcosm.text.mc_writer import iter_mc
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given, events=False))

@@ -6,29 +6,29 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
-from microcosm.cli.session.session import PROMPT, Session
+from microcosm.cli.reading import rulebook
+from microcosm.cli.session.commands import COMMANDS
+from microcosm.cli.session.session import PROMPT, How, Session, opened
+from microcosm.files import STDIN, read_bytes
+from microcosm.tuning import kept
 
-app = typer.Typer()
+app = Typer()
 
 
 @app.command("repl")
 def repl(
     file: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help=f"What to read: {options.WHAT} Without, an empty microcosm.",
-        ),
+        Argument(metavar="FILE", help=f"What to read: {options.WHAT} Without, an empty microcosm."),
     ] = None,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Statements change what a log told; else only `suppose` does.")
+        bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")
     ] = False,
     script: Annotated[
-        str | None,
-        typer.Option("--script", metavar="FILE", help="The lines are there, not on standard input."),
+        str | None, Option(metavar="FILE", help="The lines are there, not on standard input.")
     ] = None,
     strict: options.Strict = False,
 ) -> int:
@@ -48,12 +48,6 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
-    from microcosm.cli.reading import rulebook
-    from microcosm.cli.session.commands import COMMANDS
-    from microcosm.cli.session.session import How, Session, opened
-    from microcosm.files import STDIN, read_bytes
-    from microcosm.tuning import kept
-
     paths = file or []
     how = How(rulebook(), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)

@@ -23,6 +23,7 @@ from microcosm.cli.output import Progress
 from microcosm.cli.show.proofs import Style
 from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError
 from microcosm.givens.givens import Givens
+from microcosm.logic.derivation import proof_object
 from microcosm.state.microcosm import Microcosm
 from microcosm.state.timeline import Timeline
 from microcosm.text.names import quote
@@ -30,7 +31,6 @@ from microcosm.text.sentences import ASK, Sentence, SentencePart, complete_comma
 from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
@@ -109,8 +109,6 @@ def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, repo
 
 
 def _nothing() -> Givens:
-    from microcosm.givens.givens import Givens
-
     return Givens()
 
 
@@ -297,8 +295,6 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             yield from exits.side_lines(error, sys.stdout, givens)
 
     def fields() -> Fields:
-        from microcosm.logic.derivation import proof_object
-
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)
         column = {"column": error.column} if isinstance(error, TextError) and error.column else {}

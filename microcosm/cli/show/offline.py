@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
-from microcosm.cli.show.verdict import Words, show_proof, show_prose, show_verdict, words_of
+from microcosm.cli.show.proofs import given_from
+from microcosm.cli.show.verdict import (
+    IN_WORDS,
+    Words,
+    proof_tree,
+    prose,
+    statement,
+    verdict_line,
+    words_of,
+)
+from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.derivation import proof_object
+from microcosm.order.order import lacking
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Derivation
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Inconsistent, Offline
@@ -26,8 +37,6 @@ INCONSISTENT = "no world fits all that is given, so there is no verdict on any p
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
-    from microcosm.logic.derivation import proof_object
-
     return {
         "pair": [left, right],
         "verdict": None if found.relation is None else found.relation.value,
@@ -38,34 +47,36 @@ def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     }
 
 
-def report_inconsistent(known: Microcosm, problem: Inconsistent, fields: dict[str, object] | None) -> None:
-    """Say that no world fits, and why; `fields`: as JSON, with these beside it."""
-    from microcosm.logic.derivation import proof_object
-
-    if fields is not None:
-        empty: dict[str, object] = {"refuted": [], "possible": [], "exact": True, "derivations": {}}
-        output.emit({**fields, **empty, "consistent": False, "derivation": proof_object(problem.derivation)})
-    else:
-        output.say(f"inconsistent: {INCONSISTENT}", "")
-        show_proof(known, problem.derivation)
+def inconsistent_fields(problem: Inconsistent) -> dict[str, object]:
+    """The JSON fields that say that no world fits, and why."""
+    return {"consistent": False, "derivation": proof_object(problem.derivation)}
 
 
-def show_offline(known: Microcosm, left: str, right: str, found: Offline) -> None:
-    """The verdict for people: what is proved or refuted, what is left, and each proof."""
+def inconsistent_lines(known: Microcosm, problem: Inconsistent) -> Iterator[str]:
+    """That no world fits, and why."""
+    yield from (f"inconsistent: {INCONSISTENT}", "")
+    yield from proof_tree(known, problem.derivation)
+
+
+def shown_offline(
+    known: Microcosm, left: str, right: str, found: Offline, wrap: bool = True
+) -> Iterator[str]:
+    """The verdict for people: what is proved or refuted, what is left, and each proof.
+
+    What is a sentence is `wrap`ped to the width of the terminal.
+    """
+    words = words_of(known)
     if found.relation is not None:
-        show_verdict(left, found.relation, right, words_of(known))
-    for line in offline_lines(left, right, found, words_of(known)):
-        show_prose(line)
+        yield verdict_line(left, found.relation, right, words)
+    for line in offline_lines(left, right, found, words):
+        yield from prose(line) if wrap else (line,)
     for proof in proofs_shown(found):
-        output.say("")
-        show_proof(known, proof)
+        yield ""
+        yield from proof_tree(known, proof)
 
 
 def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
-    from microcosm.cli.show.verdict import IN_WORDS, statement
-    from microcosm.givens.relation import Relation
-
     told = []
     if found.relation is None or found.relation is Relation.RELATED:
         told += [
@@ -83,8 +94,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
 
 def proofs_shown(found: Offline) -> list[Derivation]:
     """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-    from microcosm.givens.relation import Relation
-
     proofs = found.derivations
     if found.relation is not None and found.relation is not Relation.RELATED:
         proofs = {str(found.relation): proofs[str(found.relation)]}
@@ -115,7 +124,6 @@ def possible_fields(left: str, right: str, found: Possibility) -> dict[str, obje
 
 def possible_lines(left: str, right: str, found: Possibility, words: Words = quote) -> Iterator[str]:
     """What is possible of two events, for people, with a world for each possibility."""
-    from microcosm.cli.show.verdict import statement
     from microcosm.worlds.propagation import MEMBERS
 
     shown = " or ".join(statement(left, str(relation), right, words) for relation in found.relations)
@@ -136,8 +144,6 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
     """The covering pairs of a world, and the order of its events."""
-    from microcosm.cli.show.verdict import statement
-
     if len(world) > MOST_DRAWN:
         return [f"  (a world of {len(world):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}
@@ -215,8 +221,6 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-    from microcosm.order.order import lacking
-
     said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
     return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
@@ -231,8 +235,6 @@ def statements(conflict: Sequence[OneGiven] | None) -> list[str] | None:
 
 def conflict_lines(conflict: Sequence[OneGiven]) -> list[str]:
     """A conflict for people: each given with where it comes from."""
-    from microcosm.cli.show.proofs import given_from
-    from microcosm.givens.relation import Correspondence
     from microcosm.queries.conflict import statement
 
     return [

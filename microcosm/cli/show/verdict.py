@@ -13,10 +13,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.show.proofs import Provenance
+from microcosm.cli.reading import may_be_complete
+from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links
+from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links, proof_object
 from microcosm.logic.rule import ABSENT
+from microcosm.queries.events import caption
 from microcosm.text.names import quote
 
 Words = Callable[[str], str]
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
 def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    from microcosm.logic.derivation import proof_object
-
     return {
         "pair": [left, right],
         "verdict": verdict.value,
@@ -81,59 +81,34 @@ def concluded_field(offline: bool) -> dict[str, object]:
 
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
     """What would settle a verdict that says nothing of two events of a log."""
-    from microcosm.cli.reading import may_be_complete
-
     table = known.givens.events
     if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None or not may_be_complete(known):
         return None
     return COMPLETE if left in table and right in table else None
 
 
-def show_hint(known: Microcosm, left: str, verdict: Relation, right: str) -> None:
-    """The hint, after an answer."""
-    if said := hint(known, left, verdict, right):
-        output.say("")
-        show_prose(said)
-
-
-def show_verdict(left: str, verdict: Relation, right: str, words: Words = quote) -> None:
+def verdict_lines(left: str, verdict: Relation, right: str, words: Words = quote) -> Iterator[str]:
     """The verdict for people; what `?` and silence mean is said."""
-    output.say(verdict_line(left, verdict, right, words))
-    if verdict is Relation.UNKNOWN:
-        show_prose(UNKNOWN)
-    elif verdict is Relation.SILENT:
-        show_prose(SILENT)
-
-
-def show_proof(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> None:
-    """The tree of a derivation on standard output, its leaves with their provenance."""
-    output.say_all(proof_tree(known, proof, provenance))
+    yield verdict_line(left, verdict, right, words)
+    if verdict in MEANING:
+        yield from prose(MEANING[verdict])
 
 
 def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | None = None) -> Iterator[str]:
-    """The lines of the tree of a derivation, as standard output wants them."""
-    from microcosm.cli.show.proofs import Provenance, Style, proof_lines
-
+    """The tree of a derivation, as standard output wants it, its leaves with their provenance."""
     if provenance is None:
         provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
 
 
-def show_prose(text: str) -> None:
-    """A paragraph, wrapped to the width of the terminal (80 columns in a pipe)."""
-    output.say(*prose(text))
-
-
 def prose(text: str) -> list[str]:
-    """The lines of a paragraph, as standard output wants them."""
+    """The lines of a paragraph, wrapped to the width of the terminal (80 columns in a pipe)."""
     columns, text = output.width(sys.stdout), output.plain(text, sys.stdout)
     return wrap(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
 def explained(known: Microcosm, left: str, verdict: Relation, right: str, proof: Derivation) -> Iterator[str]:
     """Why a verdict is what it is: in sentences, each a paragraph, and as a tree."""
-    from microcosm.cli.show.proofs import Provenance, Style
-
     provenance = Provenance(known.givens, at_most=Style.of(sys.stdout).signs.at_most)
     for sentence in sentences(left, verdict, right, proof, provenance):
         yield from prose(sentence)
@@ -148,8 +123,6 @@ def premise_fields(premises: Sequence[PremiseLine]) -> list[dict[str, object]]:
 
 def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
     """Each rule with its premises under it, ticked or crossed; `or` between two ways to apply it."""
-    from microcosm.cli.show.proofs import Style
-
     style = Style.of(sys.stdout)
     heading, first = "", ""
     for premise in premises:
@@ -201,8 +174,13 @@ IN_WORDS = {
     Relation.SILENT: "silent",
 }
 
-UNKNOWN = "unknown: what is given does not tell how the two stand to each other; they may well be ordered"
-SILENT = "silent: no rule says anything about this pair; it is neither known to be concurrent nor unknown"
+MEANING = {
+    Relation.UNKNOWN: "unknown: what is given does not tell how the two stand to each other; "
+    "they may well be ordered",
+    Relation.SILENT: "silent: no rule says anything about this pair; "
+    "it is neither known to be concurrent nor unknown",
+}
+"""What a verdict that says nothing of a pair means."""
 
 MOST_LINKS = 8
 """A chain of more links is told by its ends; the tree has them all."""
@@ -225,8 +203,6 @@ def statement(left: str, sign: str, right: str, words: Words = quote) -> str:
 
 def words_of(*known: Microcosm) -> Words:
     """How the events of microcosms are shown: by name, and with the words of the first log that has some."""
-    from microcosm.queries.events import caption
-
     tables = [each.givens.events for each in known if each.givens.events is not None]
     if len(tables) < 2:
         return partial(caption, table=tables[0] if tables else None)

@@ -17,16 +17,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Container, Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from microcosm.protocol.machine import (
-    DUPLICATE,
-    OUT_OF_WINDOW,
-    UNSOUND,
-    WINDOW,
-    Delivery,
-    Machine,
-)
+from microcosm.protocol.machine import DUPLICATE, OUT_OF_WINDOW, UNSOUND, WINDOW, Delivery, Machine
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 
 T = TypeVar("T")
@@ -183,21 +177,20 @@ class SlidingMap(Generic[K]):
         assert not len(self._keys) or self._keys.peek is not None
 
 
+@dataclass(slots=True, eq=False)
 class Outgoing:
     """A message to one receiver on its way out, from its causal send to its ack."""
 
-    __slots__ = ("acked", "mid", "payload", "permit", "pid", "receiver", "sent", "waits")
-
-    def __init__(self, receiver: int, mid: int, pid: int, waits: int, payload: Any) -> None:
-        self.receiver = receiver
-        self.mid = mid
-        self.pid = pid
-        self.waits = waits
-        """It depends on the missing permits before this index."""
-        self.payload = payload
-        self.permit = False
-        """Whether the receiver has to wait for a permit."""
-        self.sent = self.acked = False
+    receiver: int
+    mid: int
+    pid: int
+    waits: int
+    """It depends on the missing permits before this index."""
+    payload: Any
+    permit: bool = False
+    """Whether the receiver has to wait for a permit."""
+    sent: bool = False
+    acked: bool = False
 
     def packet(self) -> HybridMessage:
         """What is sent of it. Cost: constant."""

@@ -30,15 +30,12 @@ Liveness: what a message waits for happened before it, so the earliest that is m
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from microcosm.protocol.hybrid.common import Outgoing
 from microcosm.protocol.hybrid.unicast import HybridQueue
-from microcosm.protocol.machine import (
-    STRANGER,
-    WINDOW,
-    Delivery,
-)
+from microcosm.protocol.machine import STRANGER, WINDOW, Delivery
 from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, HybridMessage, Packet, Permit
 
 BUDGET = 4
@@ -48,14 +45,13 @@ Needs = tuple[Dependency, ...] | None
 """What a message depends on; None: it does not say."""
 
 
+@dataclass(slots=True, eq=False)
 class NamingOutgoing(Outgoing):
     """A message on its way out: in the send buffer, then in the window of those that are not settled."""
 
-    __slots__ = ("needs", "permitted")
-
-    needs: Needs
+    needs: Needs = None
     """What it names: known once it is sent."""
-    permitted: bool
+    permitted: bool = False
     """Whether its permit has been sent."""
 
     def packet(self) -> Dependent:
@@ -105,7 +101,7 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
             if needs is None and not permitted:
                 return
             waiting.popleft()
-            message.needs, message.permit, message.permitted, message.sent = needs, needs != (), False, True
+            message.needs, message.permit, message.sent = needs, needs != (), True
             self._unacked.add(message)
             self._open[message.receiver] = message.mid
             self.operations += 1
@@ -215,12 +211,11 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
         return isinstance(packet, Dependent) and reorder and packet.mid <= self._delivered.get(sender, 0)
 
     def _outgoing_integers(self) -> int:
-        outgoing = 5 * (len(self._unacked) + len(self._waiting)) + 3 * sum(
-            len(message.needs or ()) for message in self._unacked
-        )
-        kept = sum(3 * len(needs or ()) for needs in self._needs.values())
-        held = sum(_named(message) for held in self._buffered.values() for message in held.values())
-        return 1 + 2 * len(self._open) + outgoing + kept + held
+        held = (each for of_one in self._buffered.values() for each in of_one.values())
+        kept = [message.needs for message in self._unacked]
+        kept += [*self._needs.values(), *(each.needs for each in held if isinstance(each, Dependent))]
+        outgoing = 5 * (len(self._unacked) + len(self._waiting))
+        return 1 + 2 * len(self._open) + outgoing + 3 * sum(len(needs or ()) for needs in kept)
 
     def _check(self) -> None:
         super()._check()
@@ -243,8 +238,3 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
         Ack: "_on_ack",
         Permit: "_on_permit",
     }
-
-
-def _named(message: HybridMessage) -> int:
-    """The integers of the dependencies that a message names."""
-    return 3 * len(message.needs or ()) if isinstance(message, Dependent) else 0

@@ -206,12 +206,10 @@ class HybridDurable(HybridMulticastSPS):
         machine._groups = SlidingArray[MessageCopies](first)
         machine._buffer = SlidingArray[Copy](start)
         for begin, waits, payload, copies in groups:
-            group = MessageCopies(machine._groups.next, begin, waits, payload)
+            group = MessageCopies(machine._groups.next, begin, begin + len(copies), waits, payload, 0)
             machine._groups.add(group)
-            group.end = begin + len(copies)
-            for at, (receiver, pid, *flags) in enumerate(copies, begin):
-                copy = group.copies[receiver] = Copy(group, receiver, pid)
-                copy.sent, copy.acked, copy.flagged, copy.owed = flags
+            for at, (receiver, *of_it) in enumerate(copies, begin):
+                copy = group.copies[receiver] = Copy(group, receiver, *of_it)
                 group.left += not copy.acked
                 if at >= start:
                     machine._buffer.add(copy)

@@ -10,6 +10,7 @@ Algorithm 1.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from microcosm.protocol.hybrid.common import SlidingArray
@@ -18,21 +19,19 @@ from microcosm.protocol.machine import STRANGER, WINDOW
 from microcosm.protocol.packets import HybridMessage, Permit
 
 
+@dataclass(slots=True, eq=False)
 class Multicast:
     """A message to several receivers on its way out."""
 
-    __slots__ = ("mid", "payload", "permit", "pids", "told", "unacked", "waits")
-
-    def __init__(self, pids: dict[int, int], mid: int, waits: int, payload: Any) -> None:
-        self.pids = pids
-        """For each receiver the id of its predecessor: each copy carries one integer (E10)."""
-        self.mid = mid
-        self.waits = waits
-        self.permit = False
-        self.told: int | None = None
-        """The receiver that got its permit before the others, its own ack alone being missing."""
-        self.unacked = set(pids)
-        self.payload = payload
+    pids: dict[int, int]
+    """For each receiver the id of its predecessor: each copy carries one integer (E10)."""
+    unacked: set[int]
+    mid: int
+    waits: int
+    payload: Any
+    permit: bool = False
+    told: int | None = None
+    """The receiver that got its permit before the others, its own ack alone being missing."""
 
     def packet(self, receiver: int) -> HybridMessage:
         """What is sent of it. Cost: constant."""
@@ -51,7 +50,7 @@ class HybridMulticast(HybridQueue[Multicast]):
     __slots__ = ()
 
     def _message(self, to: tuple[int, ...], mid: int, pids: list[int], payload: Any) -> Multicast:
-        return Multicast(dict(zip(to, pids, strict=True)), mid, self._missing.next, payload)
+        return Multicast(dict(zip(to, pids, strict=True)), {*to}, mid, self._missing.next, payload)
 
     def _try_send(self) -> None:
         waiting = self._waiting
@@ -107,20 +106,18 @@ class HybridMulticast(HybridQueue[Multicast]):
         assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
 
 
+@dataclass(slots=True, eq=False)
 class MessageCopies:
     """A message and its copies, which stand at indexes `start` to `end` of the buffer."""
 
-    __slots__ = ("copies", "end", "left", "mid", "payload", "start", "waits")
-
-    def __init__(self, mid: int, start: int, waits: int, payload: Any) -> None:
-        self.mid = mid
-        self.start = start
-        self.waits = waits
-        self.payload = payload
-        self.copies: dict[int, Copy] = {}
-        self.end = start
-        self.left = 0
-        """Copies that are not acknowledged yet."""
+    mid: int
+    start: int
+    end: int
+    waits: int
+    payload: Any
+    left: int
+    """Copies that are not acknowledged yet."""
+    copies: dict[int, Copy] = field(default_factory=dict)
 
     def again(self) -> Iterator[tuple[int, HybridMessage]]:
         """What is on the network of it without an ack, with its receivers. Cost: linear."""
@@ -129,16 +126,17 @@ class MessageCopies:
                 yield copy.receiver, copy.packet()
 
 
+@dataclass(slots=True, eq=False)
 class Copy:
     """One copy of a message. `owed`: its receiver was told to wait for a permit, and none has been sent."""
 
-    __slots__ = ("acked", "flagged", "group", "owed", "pid", "receiver", "sent")
-
-    def __init__(self, group: MessageCopies, receiver: int, pid: int) -> None:
-        self.group = group
-        self.receiver = receiver
-        self.pid = pid
-        self.sent = self.acked = self.flagged = self.owed = False
+    group: MessageCopies
+    receiver: int
+    pid: int
+    sent: bool = False
+    acked: bool = False
+    flagged: bool = False
+    owed: bool = False
 
     @property
     def waits(self) -> int:
@@ -182,10 +180,9 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         start = self._buffer.next
-        group = MessageCopies(self._groups.next, start, self._missing.next, payload)
+        end = start + len(to)
+        group = MessageCopies(self._groups.next, start, end, self._missing.next, payload, len(to))
         self._groups.add(group)
-        group.end = start + len(to)
-        group.left = len(to)
         for receiver, pid in zip(to, self._predecessors(to, group.mid), strict=True):
             copy = group.copies[receiver] = Copy(group, receiver, pid)
             self._add(copy)

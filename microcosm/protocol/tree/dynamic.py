@@ -50,7 +50,7 @@ from typing import Any, ClassVar, NamedTuple
 from microcosm.errors import ProtocolError
 from microcosm.protocol.machine import OUT_OF_WINDOW, UNKNOWN_PROCESS, UNSOUND, WINDOW, Delivery, Machine
 from microcosm.protocol.packets import CHANGES, MOVES, Migration, Packet, Posted, Routed, TreeChange, Welcome
-from microcosm.protocol.tree.static import hops
+from microcosm.protocol.tree.static import TreeNode, hops
 
 GONE = "its receiver is gone"
 
@@ -76,16 +76,14 @@ def without(node: int, parents: Mapping[int, int]) -> dict[int, int]:
     return {child: new if parent == node else parent for child, parent in parents.items() if child != node}
 
 
-class DynamicTreeNode(Machine):
+class DynamicTreeNode(TreeNode):
     """One node of a changing tree; `parents` is the tree as it knows it."""
 
-    __slots__ = ("_clock", "_early", "_held", "_hops", "_silent", "_waits", "gone", "parents")
+    __slots__ = ("_early", "_held", "_silent", "_waits", "gone", "parents")
 
     def __init__(self, me: int, parents: Mapping[int, int]) -> None:
-        self.parents = dict(parents)
-        super().__init__(me, self.parents)
-        self._clock = 0
-        self._hops = hops(me, self.parents)
+        super().__init__(me, parents)
+        self.known = self.parents = dict(parents)
         self._silent: int | None = None
         """The neighbour that is leaving: nothing is sent to it."""
         self._held: list[Routed] = []
@@ -95,11 +93,6 @@ class DynamicTreeNode(Machine):
         self._waits: set[int] | None = None
         """While this node leaves: the neighbours whose last packet has not come."""
         self.gone = False
-
-    @property
-    def neighbours(self) -> list[int]:
-        """The nodes at the other ends of this one's links, sorted."""
-        return sorted(set(self._hops.values()))
 
     def admit(self, node: int) -> None:
         """Let a node join below this one; it starts as `DynamicTreeNode(node, {this: this, node: this})`.
@@ -136,39 +129,25 @@ class DynamicTreeNode(Machine):
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         if self._waits is not None or self.gone:
             raise ProtocolError(f"{self.me} is leaving")
-        self._clock += 1
-        self._route(Routed(self.me, to, payload))
-        return self._clock
+        return super()._send(to, payload)
 
     def _on_routed(self, sender: int, packet: Routed) -> str | None:
-        if sender not in self._hops.values():
-            return self._keep(sender, packet)
-        if packet.origin == self.me:
-            return UNSOUND
-        beyond = tuple(j for j in packet.to if j != self.me)
-        if beyond:
-            self._route(Routed(packet.origin, beyond, packet.payload))
-        if len(beyond) < len(packet.to):
-            self._deliver(Delivery(packet.origin, packet.payload, packet))
-        return None
+        return self._arrived(packet) if sender in self.neighbours else self._keep(sender, packet)
 
-    def _route(self, packet: Routed) -> None:
-        ways: dict[int, list[int]] = {}
-        for j in packet.to:
-            self.operations += 1
-            if j in self._hops:
-                ways.setdefault(self._hops[j], []).append(j)
-            else:
+    def _route(self, origin: int, to: Iterable[int], payload: Any) -> None:
+        for j in to:
+            if j not in self._hops:
                 self.refused[GONE] += 1
-        for neighbour, receivers in ways.items():
-            copy = Routed(packet.origin, tuple(receivers), packet.payload)
-            if neighbour == self._silent:
-                self._held.append(copy)
-            else:
-                self._emit(neighbour, copy)
+        super()._route(origin, [j for j in to if j in self._hops], payload)
+
+    def _emit(self, to: int, packet: Packet) -> None:
+        if isinstance(packet, Routed) and to == self._silent:
+            self._held.append(packet)
+        else:
+            super()._emit(to, packet)
 
     def _on_change(self, sender: int, change: TreeChange) -> str | None:
-        if sender not in self._hops.values():
+        if sender not in self.neighbours:
             return self._keep(sender, change)
         node = change.node
         if change.what == _JOINED:
@@ -195,7 +174,7 @@ class DynamicTreeNode(Machine):
 
     def _on_welcome(self, sender: int, packet: Welcome) -> str | None:
         parents = dict(packet.parents)
-        if sender not in self._hops.values() or parents.get(self.me) != sender or len(self.parents) != 2:
+        if sender not in self.neighbours or parents.get(self.me) != sender or len(self.parents) != 2:
             return UNSOUND
         try:
             hops(self.me, parents)
@@ -231,7 +210,7 @@ class DynamicTreeNode(Machine):
             self._emit(neighbour, TreeChange(_GONE, node, node))
         held, self._held = self._held, []
         for packet in held:
-            self._route(packet)
+            self._route(packet.origin, packet.to, packet.payload)
         early, self._early = self._early, []
         for sender, kept in early:
             self.receive(sender, kept)
@@ -242,9 +221,9 @@ class DynamicTreeNode(Machine):
                 self._emit(neighbour, change)
 
     def _known_to_be(self, parents: dict[int, int]) -> None:
-        self.parents = parents
-        self.known = parents
+        self.known = self.parents = parents
         self._hops = hops(self.me, parents)
+        self.neighbours = dict.fromkeys(sorted(self._hops.values()))
 
     def idle(self) -> bool:
         return self._waits is None and self._silent is None and not self._held and not self._early
@@ -257,7 +236,7 @@ class DynamicTreeNode(Machine):
         return len(self._held)
 
     HANDLERS: ClassVar[dict[type, str]] = {
-        Routed: "_on_routed",
+        **TreeNode.HANDLERS,
         TreeChange: "_on_change",
         Welcome: "_on_welcome",
     }

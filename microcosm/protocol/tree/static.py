@@ -55,7 +55,8 @@ class TreeNode(Machine):
         super().__init__(me, frozenset(parents))
         self._clock = 0
         self._hops = hops(me, parents)
-        self.neighbours = frozenset(self._hops.values())
+        self.neighbours = dict.fromkeys(sorted(self._hops.values()))
+        """The nodes at the other ends of this one's links."""
 
     def _send(self, to: tuple[int, ...], payload: Any) -> int:
         self._clock += 1
@@ -65,7 +66,13 @@ class TreeNode(Machine):
     def _on_routed(self, sender: int, packet: Routed) -> str | None:
         if sender not in self.neighbours:
             return UNKNOWN_PROCESS
-        if any(j != self.me and j not in self._hops for j in packet.to) or packet.origin == self.me:
+        if any(j != self.me and j not in self._hops for j in packet.to):
+            return UNSOUND
+        return self._arrived(packet)
+
+    def _arrived(self, packet: Routed) -> str | None:
+        """Pass a packet on to all whom it is for but this node, and deliver it here if it is for this one."""
+        if packet.origin == self.me:
             return UNSOUND
         beyond = tuple(j for j in packet.to if j != self.me)
         if beyond:
@@ -224,7 +231,7 @@ class SnapshotNode(TreeNode):
 
     def _record(self, marker: Marker) -> Snapshot:
         state = None if self.on_record is None else self.on_record()
-        part = Snapshot(state, {neighbour: [] for neighbour in sorted(self.neighbours)}, set(self.neighbours))
+        part = Snapshot(state, {neighbour: [] for neighbour in self.neighbours}, set(self.neighbours))
         self.snapshots[marker.origin, marker.number] = part
         for neighbour in part.links:
             self.operations += 1

@@ -75,11 +75,7 @@ class Disk:
 
     def sync_folder(self, folder: Path) -> None:
         """Have a folder remember which files it has."""
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(folder)
 
 
 DISK = Disk()

@@ -20,7 +20,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -243,24 +243,24 @@ def _check_records(records: Records) -> None:
             raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
 
 
+@dataclass(slots=True, eq=False)
 class Commit:
     """Records that somebody wants to have committed, and what became of that."""
 
-    __slots__ = ("done", "error", "following", "gone", "leads", "number", "records", "wake")
+    records: Records
+    done: bool = False
+    leads: bool = False
+    """Whether it is its turn to write, for all who wait."""
+    gone: bool = False
+    """Whether who wanted it does not wait for it any more."""
+    number: int = 0
+    error: BaseException | None = None
+    following: Commit | None = None
+    """Whom to wake, once it is done."""
+    wake: threading.Lock = field(default_factory=threading.Lock)
+    """Held until it is done, or leads."""
 
-    def __init__(self, records: Records) -> None:
-        self.records = records
-        self.done = False
-        self.leads = False
-        """Whether it is its turn to write, for all who wait."""
-        self.gone = False
-        """Whether who wanted it does not wait for it any more."""
-        self.number = 0
-        self.error: BaseException | None = None
-        self.following: Commit | None = None
-        """Whom to wake, once it is done."""
-        self.wake = threading.Lock()
-        """Held until it is done, or leads."""
+    def __post_init__(self) -> None:
         self.wake.acquire()
 
 

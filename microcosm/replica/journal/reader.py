@@ -26,7 +26,7 @@ PIECE = 1 << 20
 
 
 class Reader:
-    """What is in a journal, read-only; any number of them, beside the one who writes.
+    """What is in a journal: a `Store` that cannot be written; any number of them, beside the one who writes.
 
     >>> from tempfile import TemporaryDirectory
     >>> from microcosm.replica.journal import Journal
@@ -40,7 +40,12 @@ class Reader:
     """
 
     def __init__(
-        self, path: AnyPath, *, application: str | None, max_age: float = 1.0, disk: Disk = DISK
+        self,
+        path: AnyPath,
+        *,
+        application: str | None = APPLICATION,
+        max_age: float = 1.0,
+        disk: Disk = DISK,
     ) -> None:
         """Open for reading; `application` None reads the journal of any.
 
@@ -103,6 +108,14 @@ class Reader:
             journal_schema.base(connection, self._about)
             row = connection.execute("SELECT through, content FROM snapshot").fetchone()
         return None if row is None else (row[0], row[1])
+
+    def commit(self, records: Records) -> int:
+        """Raises `ReplicaError`: nothing can be written."""
+        raise ReplicaError(f"{self.path}: is open for reading only")
+
+    def compact(self, through: int, content: bytes) -> None:
+        """Raises `ReplicaError`: nothing can be written."""
+        raise ReplicaError(f"{self.path}: is open for reading only")
 
     def copy_to(self, target: sqlite3.Connection) -> None:
         """Copy the database, as of one moment, over what is in `target`."""
@@ -196,31 +209,3 @@ class Reader:
     @property
     def _name(self) -> str:
         return str(self._files.database)
-
-
-class ReadOnlyStore:
-    """A journal to be read, while somebody else may write it: by its path, or by a reader that there is."""
-
-    def __init__(self, journal: AnyPath | Reader) -> None:
-        self._reader = journal if isinstance(journal, Reader) else Reader(journal, application=APPLICATION)
-        self._path = self._reader.path
-
-    def records(self, after: int = 0) -> Iterator[LogRecord]:
-        """The records above `after`, of the moment of the call."""
-        return self._reader.records(after)
-
-    def snapshot(self) -> tuple[int, bytes] | None:
-        """The latest snapshot: the last record that it stands for, and its content; or None."""
-        return self._reader.snapshot()
-
-    def commit(self, records: Records) -> int:
-        """Raises `ReplicaError`: nothing can be written."""
-        raise ReplicaError(f"{self._path}: is open for reading only")
-
-    def compact(self, through: int, content: bytes) -> None:
-        """Raises `ReplicaError`: nothing can be written."""
-        raise ReplicaError(f"{self._path}: is open for reading only")
-
-    def close(self) -> None:
-        """Read no more."""
-        self._reader.close()

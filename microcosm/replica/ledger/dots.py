@@ -97,8 +97,13 @@ class Dots:
             for at in range(0, len(bounds), 2):
                 yield DotRun(*stream, bounds[at], bounds[at + 1])
 
-    def __len__(self) -> int:
-        """How many dots there are."""
+    @property
+    def count(self) -> int:
+        """How many dots there are.
+
+        It is no `len`, by which a list of the runs would be given room for so many: one who invents may tell
+        of 2⁴⁸ in one run.
+        """
         return sum(sum(bounds[1::2]) - sum(bounds[::2]) for bounds in self._bounds.values())
 
     def __bool__(self) -> bool:
@@ -220,7 +225,7 @@ class Dots:
 
 def fingerprint(runs: Iterable[DotRun]) -> bytes:
     """16 bytes that stand for a set of dots: BLAKE2b of its runs, in order, as MessagePack."""
-    return blake2b(msgpack.packb([tuple(run) for run in runs]), digest_size=16).digest()
+    return blake2b(msgpack.packb([*runs]), digest_size=16).digest()
 
 
 def _low(bounds: list[int], first: int) -> int:

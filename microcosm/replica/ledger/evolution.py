@@ -142,14 +142,14 @@ def encode(evolution: Evolution) -> bytes:
             parts: list[Any] = [event, at]
         case Add(dot, fact, replaces, places, at):
             stated = [fact.left, fact.relation.value, fact.right, fact.source]
-            parts = [stated, _grouped(replaces), [place and list(place) for place in places], at]
+            parts = [stated, replaces, places, at]
         case Remove(dot, targets):
-            parts = [_grouped(targets)]
+            parts = [targets]
         case Forget(dot, marks):
-            parts = [[list(run) for run in marks]]
+            parts = [marks]
         case NewerEvolution():
             return evolution.content
-    written: bytes = msgpack.packb([VERSION, _CODES.index(type(evolution)), list(dot), *parts])
+    written: bytes = msgpack.packb([VERSION, _CODES.index(type(evolution)), dot, *parts])
     return written
 
 
@@ -175,7 +175,7 @@ def decode(content: bytes) -> Evolution:
         case (_, 2, dot, targets):
             return Remove(dot_of(dot), _ungrouped(targets))
         case (_, 3, dot, tuple(marks)):
-            return Forget(dot_of(dot), tuple(run_of(run) for run in marks))
+            return Forget(dot_of(dot), tuple(map(run_of, marks)))
     raise Malformed("no evolution: its parts are not those of any kind")
 
 
@@ -235,10 +235,6 @@ def _time(value: object) -> float | None:
     if value is None or (type(value) in (int, float) and value == value):  # noqa: PLR0124 (not a number)
         return value  # type: ignore[return-value]
     raise Malformed("no time")
-
-
-def _grouped(dots: tuple[Dot, ...]) -> list[list[Any]]:
-    return [list(dot) for dot in dots]
 
 
 def _ungrouped(value: object) -> tuple[Dot, ...]:

@@ -7,7 +7,6 @@ What goes is the oldest, and what followed through it of the rest stays as corre
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -38,7 +37,7 @@ class Forgetting:
             return [], []
         events = {stream: len(numbers) for stream, numbers in ledger.numbers.items()}
         excess = {stream: _excess(count, self.window) for stream, count in events.items()}
-        homeless = list(self._homeless(ledger))
+        homeless = [event for event in ledger.naming if event not in ledger.places]  # the first named first
         others = _excess(len(homeless), self.window)
         surplus = _excess(len(ledger.held) - len(ledger.newer), self.size)
         if surplus:
@@ -55,21 +54,16 @@ class Forgetting:
                     old += 1
                 if old > (len(numbers) - old) // SLACK:
                     excess[stream] = max(excess[stream], old)
-            old = sum(1 for event in homeless if self._said_before(ledger, event, late))
-            if old > (len(homeless) - old) // SLACK:
-                aged = [event for event in homeless if self._said_before(ledger, event, late)]
-                homeless = [*aged, *(event for event in homeless if event not in set(aged))]
-                others = max(others, old)
+            aged = [event for event in homeless if self._said_before(ledger, event, late)]
+            if len(aged) > (len(homeless) - len(aged)) // SLACK:
+                homeless = _first(aged, homeless)
+                others = max(others, len(aged))
         marks = [
             DotRun(*stream, 1, ledger.numbers[stream][count - 1] + 1)
             for stream, count in excess.items()
             if count
         ]
         return sorted(marks), homeless[:others]
-
-    def _homeless(self, ledger: Ledger) -> Iterator[str]:
-        """The events that are named, and stand in no chain, the first named first."""
-        return (event for event in ledger.naming if event not in ledger.places)
 
     def _before(self, ledger: Ledger, stream: Stream, number: int, late: float) -> bool:
         append = ledger.held[Dot(*stream, number)]
@@ -111,8 +105,12 @@ def _by_author(ledger: Ledger, homeless: list[str], shares: dict[str, float]) ->
         names = {dot.replica for key in ledger.naming[event] for dot in ledger.facts[key]}
         of.setdefault(min(names, key=lambda name: (shares.get(name, 0.0), name)), []).append(event)
     going = [e for name, events in of.items() for e in events[: ceil(len(events) * shares.get(name, 0.0))]]
-    gone = set(going)
-    return [*going, *(event for event in homeless if event not in gone)], len(going)
+    return _first(going, homeless), len(going)
+
+
+def _first(some: list[str], events: list[str]) -> list[str]:
+    """Events, some of them first. Cost: linear."""
+    return [*dict.fromkeys((*some, *events))]
 
 
 BOUNDLESS = Forgetting()

@@ -23,7 +23,7 @@ aside, and who is known to have what.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,12 +105,6 @@ def apply(state: ReplicaState, kind: str, payload: bytes) -> None:
             state.network.append((kind, payload))
         case _:
             state.notes[kind] = payload
-
-
-def encode_forgotten(marks: Collection[DotRun], names: Collection[str]) -> bytes:
-    """The payload of a record `forget`."""
-    written: bytes = msgpack.packb([[list(run) for run in marks], sorted(names)])
-    return written
 
 
 def decode_forgotten(payload: bytes) -> tuple[list[DotRun], list[str]]:
@@ -323,13 +317,13 @@ def encode_state(state: ReplicaState) -> bytes:
         [
             STATE_VERSION,
             encode_identity(state.identity),
-            [list(run) for run in ledger.seen],
+            [*ledger.seen],
             [[*stream, number, number + 1] for stream, number in ledger.marks.items() if number],
             [evolutions.encode(each) for dot, each in ledger.held.items() if dot not in ledger.newer],
             state.notes,
             state.network,
             list(state.confirmed.items()),
-            [list(run) for run in ledger.struck],
+            [*ledger.struck],
             _encode_authors(state),
             [evolutions.encode(ledger.held[dot]) for dot in ledger.newer],
         ]

@@ -28,7 +28,7 @@ from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip, Suspects
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import DeliveredMessage
-from microcosm.replica.network.status import LettingGo
+from microcosm.replica.network.status import network_of
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.write_ahead import STATE, run_in_thread
@@ -114,21 +114,13 @@ class Carrier:
         return transport
 
     def begin(self) -> Durable:
-        """What the network remembers of the replica; as another incarnation if the replica is one."""
-        replica = self.replica
-        replica.sign()
-        name, incarnation = replica.name, replica.known_as
-        durable = Durable.opened(
-            *(self._network, name, incarnation, self._deliver),
-            snapshot=replica.noted(STATE),
-            recorded=replica.recorded,
-        )
-        durable.letting_go = LettingGo(replica)
-        if durable.process.incarnation != incarnation:
-            durable = durable.renewed(incarnation)
+        """What the network remembers of the replica. Raises `ReplicaError` for one that was evicted."""
+        self.replica.sign()
+        durable = network_of(self.replica, self._network, self._deliver)
         if durable.process.evicted:
             raise ReplicaError(
-                f"{name!r} was evicted by the others; `replica renew` starts afresh, to be added again"
+                f"{self.replica.name!r} was evicted by the others; `replica renew` starts afresh, to be added"
+                " again"
             )
         return durable
 
@@ -239,7 +231,7 @@ class Carrier:
         self._alone()
         name = letter.id.name
         opened = wire.envelope_of(letter.payload, name)
-        fault = "what is no envelope" if opened is None else self.replica.fault_in(opened.sent)
+        fault = "what is no envelope" if opened is None else self.replica.ledger.fault_in(opened.sent)
         if opened is not None and self.replica.is_forged(opened.sent):
             fault = f"{opened.sent.dot} is not what {name} has signed"
         if opened is None or fault is not None:

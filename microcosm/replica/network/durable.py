@@ -22,6 +22,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from msgpack import packb
+
 from microcosm.errors import Busy, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Packet, Permit
 from microcosm.replica.network.keys import check_name
@@ -47,7 +49,7 @@ from microcosm.replica.network.process import (
     Process,
     parts,
 )
-from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, packed, remembered
+from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, remembered
 from microcosm.replica.store import Store
 
 
@@ -70,11 +72,10 @@ class Durable(WriteAhead):
         process: Process,
         store: Store,
         deliver: Callable[[DeliveredMessage], None],
-        most_copies: int = 4096,
         recorded: Recorded | None = None,
     ) -> None:
         super().__init__(process, store, recorded)
-        self.most_copies = most_copies
+        self.most_copies = 4096
         self.part_size = 400
         """What is longer is sent in parts; an endpoint sets what fits into its packets."""
         self.largest = 1 << 20
@@ -103,7 +104,6 @@ class Durable(WriteAhead):
         deliver: Callable[[DeliveredMessage], None],
         *,
         snapshot: bytes | None = None,
-        most_copies: int = 4096,
         recorded: Recorded | None = None,
     ) -> Durable:
         """The endpoint that a store remembers, started once more; if it remembers none, a new one.
@@ -114,18 +114,18 @@ class Durable(WriteAhead):
         process = remembered(store.records(), snapshot)
         if process is None:
             begun = Process(check_name(name), incarnation)
-            self = cls(begun, store, deliver, most_copies, recorded)._begin([])
+            self = cls(begun, store, deliver, recorded)._begin([])
         elif process.name != name:
             raise ReplicaError(f"this journal belongs to {process.name!r}, not to {name!r}")
         else:
-            self = cls(process, store, deliver, most_copies, recorded)
+            self = cls(process, store, deliver, recorded)
         self._change((BOOT, os.urandom(LIFE_BYTES)))
         self.flush()
         return self
 
     def _begin(self, steps: list[Input]) -> Durable:
         """Write down that there is a new incarnation, and how it begins."""
-        self._effects.append((START, packed((self.process.name, self.process.incarnation))))
+        self._effects.append((START, packb((self.process.name, self.process.incarnation))))
         for step in steps:
             self._do(step)
         return self
@@ -147,7 +147,7 @@ class Durable(WriteAhead):
                 steps.append((MET, number, member.boot, member.life, of))
         self.failed = True
         begun = Process(old.name, incarnation)
-        new = Durable(begun, self.store, self._deliver, self.most_copies, self._recorded)._begin(steps)
+        new = Durable(begun, self.store, self._deliver, self._recorded)._begin(steps)
         new.letting_go = self.letting_go
         if new.letting_go is not None:
             for member in old.members:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from msgpack import packb
+
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
@@ -45,14 +47,7 @@ from microcosm.replica.network.keys import (
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
 from microcosm.replica.network.process import Fence, MessageId
 from microcosm.replica.network.status import status
-from microcosm.replica.network.wire import (
-    COPY_BYTES,
-    FRAME_BYTES,
-    VERSIONS,
-    Content,
-    packed,
-    read_content,
-)
+from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
 
 Address = tuple[str, int]
@@ -370,7 +365,7 @@ class Endpoint:
         to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)
         before = len(leaving)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
-            sealed = sealer.seal(used, session.version, CONTENT, to, packed(content))
+            sealed = sealer.seal(used, session.version, CONTENT, to, packb(content))
             leaving += [(where, sealed) for where in places]
         said, peer.said = peer.said, []
         for piece in said:

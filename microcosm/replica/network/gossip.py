@@ -90,7 +90,7 @@ class Gossip:
         if now >= self._push_at:
             self._push_at = NEVER
             fresh = self._replica.seen() - self._before
-            much = len(fresh) > MUCH
+            much = fresh.count > MUCH
             self._rests_until = now + PAUSE * len(members) * (1 + much)
             yield from self._push(members, fresh, much)
         if now >= self._round_at:
@@ -101,7 +101,7 @@ class Gossip:
         if self._hurry:
             self._hurry = False
             for name in self._next(members):
-                yield from self._ask(name)
+                yield from ((name, message) for message in self._replica.exchange.begin(name))
 
     def _heard(self, name: str, dots: Iterable[Dot]) -> None:
         """A member has told some evolutions."""
@@ -133,9 +133,6 @@ class Gossip:
                 found.append(name)
                 self._left -= 1
         return found
-
-    def _ask(self, name: str) -> Iterator[tuple[str, bytes]]:
-        return ((name, message) for message in self._replica.exchange.begin(name))
 
 
 class Suspect(NamedTuple):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from msgpack import packb
+
 from microcosm.replica import exchange_messages
 from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
@@ -29,7 +31,7 @@ from microcosm.replica.network.keys import (
 )
 from microcosm.replica.network.peer import NEVER, Peer, PeerSession
 from microcosm.replica.network.process import Fence
-from microcosm.replica.network.wire import Greeting, packed, read_greeting
+from microcosm.replica.network.wire import Greeting, read_greeting
 
 GREET_FIRST, GREET_LAST = 0.1, 5.0
 """The waits between greetings that nobody answers grow from one to the other."""
@@ -143,7 +145,7 @@ class Handshake:
         peer.greeted = now
         peer.greet_at = NEVER if peer.met else now + wait
         to = Destination(peer.member.name)
-        return self._sealer.seal(used, self._versions[0], GREETING, to, packed(greeting))
+        return self._sealer.seal(used, self._versions[0], GREETING, to, packb(greeting))
 
 
 TOO_SHORT = "too short"

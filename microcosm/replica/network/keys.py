@@ -26,7 +26,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -163,14 +163,7 @@ def new_ring(entropy: Callable[[int], bytes] = os.urandom) -> Keyring:
 
 
 def _written(key: Key) -> dict[str, Any]:
-    between = None if key.between is None else list(key.between)
-    return {
-        "id": key.id,
-        "secret": key.secret.hex(),
-        "starts": key.starts,
-        "ends": key.ends,
-        "between": between,
-    }
+    return {**asdict(key), "secret": key.secret.hex()}
 
 
 def _ring(parsed: Any) -> Keyring:

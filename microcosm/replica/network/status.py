@@ -9,16 +9,18 @@ incarnation, whose messages that were under way nobody sends any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, DeliveredMessage, Process
+from microcosm.replica.network.write_ahead import STATE
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import BUCKETS, Commits
+from microcosm.replica.store import BUCKETS, Commits, Store
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:
@@ -164,22 +166,38 @@ def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> st
     >>> text.splitlines()[-3:]
     ['# HELP microcosm_quarantined Correspondences that are set aside.', 'microcosm_quarantined 0', '# EOF']
     """
-    return "".join(f"{line}\n" for line in (*_held(replica), *_network(network or {}), "# EOF"))
+    return "".join(
+        f"{line}\n" for line in (*_numbers(replica.counts(), HELD), *_network(network or {}), "# EOF")
+    )
 
 
-def _held(replica: Replica) -> Iterator[str]:
-    counts = replica.counts()
-    for name, said in (
-        ("events", "Events that are known."),
-        ("correspondences", "Correspondences that are given."),
-        ("held", "Evolutions that are held."),
-        ("seen", "Evolutions that have been seen."),
-        ("removals", "Removals that not all members are known to have."),
-        ("unread", "Evolutions of a newer version, which count for nothing until they can be read."),
-        ("divergences", "Times that a member knew something else of what happened here."),
-        ("quarantined", "Correspondences that are set aside."),
-    ):
-        yield from _family(name, "gauge", said, [("", {}, counts[name])])
+HELD = (
+    ("events", "gauge", "Events that are known."),
+    ("correspondences", "gauge", "Correspondences that are given."),
+    ("held", "gauge", "Evolutions that are held."),
+    ("seen", "gauge", "Evolutions that have been seen."),
+    ("removals", "gauge", "Removals that not all members are known to have."),
+    ("unread", "gauge", "Evolutions of a newer version, which count for nothing until they can be read."),
+    ("divergences", "gauge", "Times that a member knew something else of what happened here."),
+    ("quarantined", "gauge", "Correspondences that are set aside."),
+)
+CARRIED = (
+    ("send_buffer", "gauge", "Copies that wait to be acknowledged."),
+    ("held_back", "gauge", "Copies that wait for a permit before they may leave."),
+    ("packets_in", "counter", "Packets that came."),
+    ("packets_out", "counter", "Packets that left."),
+    ("refused_for_space", "counter", "Messages refused because too much waits."),
+    ("unfinished_dropped", "counter", "Messages of exchanges in pieces that made room."),
+    ("clock_jumps", "counter", "Times that the time of day jumped."),
+)
+"""Of single numbers of a replica, and of its network: the name, the kind, and what it says. In what they are
+read from, the name has spaces."""
+
+
+def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    for name, kind, said in families:
+        value = found.get(name.replace("_", " "), 0)
+        yield from _family(name, kind, said, [("_total" if kind == "counter" else "", {}, value)])
 
 
 def _state(found: Mapping[str, Any]) -> Iterator[str]:
@@ -204,19 +222,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _state(found)
     if "members" not in found:
         return
-    for name, key, said in (
-        ("send_buffer", "send buffer", "Copies that wait to be acknowledged."),
-        ("held_back", "held back", "Copies that wait for a permit before they may leave."),
-    ):
-        yield from _family(name, "gauge", said, [("", {}, found[key])])
-    for name, key, said in (
-        ("packets_in", "packets in", "Packets that came."),
-        ("packets_out", "packets out", "Packets that left."),
-        ("refused_for_space", "refused for space", "Messages refused because too much waits."),
-        ("unfinished_dropped", "unfinished dropped", "Messages of exchanges in pieces that made room."),
-        ("clock_jumps", "clock jumps", "Times that the time of day jumped."),
-    ):
-        yield from _family(name, "counter", said, [("_total", {}, found.get(key, 0))])
+    yield from _numbers(found, CARRIED)
     suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
     yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
     over = [("", {"author": name}, 1.0) for name in sorted(found["over quota"])]
@@ -272,22 +278,27 @@ MOST = 10_000
 """So many messages to a member are named at most, the newest."""
 
 
-class LettingGo:
-    """Notes what a process lets go; to be a `Durable`'s `letting_go`."""
+def network_of(replica: Replica, store: Store, deliver: Callable[[DeliveredMessage], None]) -> Durable:
+    """What the network remembers of a replica; as another incarnation if the replica is one."""
+    name, incarnation, state = replica.name, replica.known_as, replica.noted(STATE)
+    durable = Durable.opened(store, name, incarnation, deliver, snapshot=state, recorded=replica.recorded)
+    durable.letting_go = partial(let_go, replica)
+    return durable if durable.process.incarnation == incarnation else durable.renewed(incarnation)
 
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
 
-    def __call__(self, durable: Durable, process: Process, name: str) -> None:
-        """A member is given up, or as `process` the incarnation before this one. Cost: the buffers."""
-        messages = sorted({each.message for each in blocked(process) if each.to == name})
-        if not messages and process is not durable.process:
-            return
-        found = _noted(self._replica)
-        member = process.membership.of(name)
-        before = found.get(name, {}).get("messages", [])
-        found[name] = {"address": [member.host, member.port], "messages": [*before, *messages][-MOST:]}
-        _write(self._replica, durable, found)
+def let_go(replica: Replica, durable: Durable, process: Process, name: str) -> None:
+    """Note what goes with a member that is given up, or as `process` the incarnation before this one.
+
+    Cost: the buffers.
+    """
+    messages = sorted({each.message for each in blocked(process) if each.to == name})
+    if not messages and process is not durable.process:
+        return
+    found = _noted(replica)
+    member = process.membership.of(name)
+    before = found.get(name, {}).get("messages", [])
+    found[name] = {"address": [member.host, member.port], "messages": [*before, *messages][-MOST:]}
+    _write(replica, durable, found)
 
 
 def lost(replica: Replica) -> dict[str, list[str]]:

@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from microcosm.errors import Malformed
 from microcosm.protocol.packets import natural, naturals
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot
-from microcosm.replica.ledger.evolution import Append
+from microcosm.replica.ledger.evolution import Append, read
 from microcosm.replica.network.process import NOTHING_KNOWN, Fence, LastKnown
 
 VERSIONS = (1,)
@@ -77,14 +78,6 @@ class Content(NamedTuple):
     """Those that the sender keeps, durably, having been asked."""
 
 
-def packed(value: Greeting | Content) -> bytes:
-    """The bytes of a greeting or content."""
-    import msgpack
-
-    written: bytes = msgpack.packb(value)
-    return written
-
-
 def read_greeting(content: bytes) -> Greeting | None:
     """The greeting that these bytes are, or None."""
     parts = _unpacked(content, len(Greeting._fields))
@@ -106,30 +99,23 @@ def read_content(content: bytes) -> Content | None:
         return None
     if not (_fences(fences) and _fences(kept)):
         return None
-    return Content(
-        acks,
-        permits,
-        copies,
-        tuple(Fence(*fence) for fence in fences),
-        tuple(Fence(*fence) for fence in kept),
-    )
+    said, confirmed = (tuple(Fence(*fence) for fence in some) for some in (fences, kept))
+    return Content(acks, permits, copies, said, confirmed)
 
 
 def _unpacked(content: bytes, length: int) -> tuple[Any, ...] | None:
-    import msgpack
-
     try:
-        parts: Any = msgpack.unpackb(content, use_list=False)
-    except Exception:  # msgpack raises nine kinds, of three families, and RecursionError
+        parts = read(content)
+    except Malformed:
         return None
     return parts if type(parts) is tuple and len(parts) == length else None
 
 
 def _memory(value: object) -> bool:
-    if type(value) is not tuple or len(value) != len(LastKnown._fields):
-        return False
-    boot, life, delivered, acked = value
-    return type(life) is bytes and natural(boot) and natural(delivered) and natural(acked)
+    match value:
+        case (boot, bytes(), delivered, acked):
+            return naturals((boot, delivered, acked))
+    return False
 
 
 def _copy(value: object) -> bool:

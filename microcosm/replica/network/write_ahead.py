@@ -15,11 +15,13 @@ packet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from msgpack import packb, unpackb
 
 from microcosm.errors import ReplicaError
 from microcosm.protocol.machine import Send
@@ -82,7 +84,7 @@ class WriteAhead:
         if self._sends or self._urgent:
             batch.records, self._effects = self._effects, []
             if self._pending:
-                batch.records.append((KIND, packed(self._pending)))
+                batch.records.append((KIND, packb(self._pending)))
                 self._pending = []
             batch.then, self._then = self._then, []
             self._urgent = False
@@ -141,7 +143,8 @@ class WriteAhead:
 
     def state(self) -> bytes:
         """The state as it is, durable or not."""
-        return packed(self.process.state())
+        written: bytes = packb(self.process.state())
+        return written
 
     def _may_leave(self, number: int) -> bool:
         """Whether a member keeps all fences; if not, it is told everything again once it does."""
@@ -170,39 +173,20 @@ def remembered(records: Iterable[LogRecord], snapshot: bytes | None = None) -> P
     process = None if snapshot is None else _restored(snapshot)
     for record in records:
         if record.kind == START:
-            process = _begun(record.payload)
+            process = Process(*unpackb(record.payload, use_list=False))
         elif record.kind == KIND:
             if process is None:
                 raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
-            for step in _unpacked(record.payload):
+            for step in unpackb(record.payload, use_list=False):
                 process.apply(step)
     return process
 
 
-def packed(value: Any) -> bytes:
-    """The bytes of plain values."""
-    import msgpack
-
-    written: bytes = msgpack.packb(value)
-    return written
-
-
-def _unpacked(content: bytes) -> Iterator[Any]:
-    import msgpack
-
-    yield from msgpack.unpackb(content, use_list=False)
-
-
 def _restored(content: bytes) -> Process:
     try:
-        return Process.restored(tuple(_unpacked(content)))
+        return Process.restored(unpackb(content, use_list=False))
     except (ValueError, TypeError) as error:
         raise ReplicaError(f"the snapshot is not one of this version: {error}") from None
-
-
-def _begun(content: bytes) -> Process:
-    name, incarnation = _unpacked(content)
-    return Process(name, incarnation)
 
 
 Then = Callable[[BaseException | None], object]

@@ -37,7 +37,8 @@ from microcosm.spark.io.folders import (
     opened,
     within,
 )
-from microcosm.traces.text.encoding import is_packed, is_utf8
+from microcosm.traces.text.lines import encoding_of
+from microcosm.traces.text.packed import PACKED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -300,7 +301,7 @@ def has_cuts(path: Path) -> bool:
     """Whether a file may be cut at the bytes that are line ends in UTF-8; what is packed is read whole."""
     with path.open("rb") as stream:
         head = stream.read(1024)
-    return is_utf8(head) and not is_packed(head)
+    return encoding_of(head) is None and not head.startswith(PACKED)
 
 
 def cut(path: Path, lines: bool) -> list[Piece]:

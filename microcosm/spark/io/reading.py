@@ -35,12 +35,10 @@ from microcosm.spark.io.inputs import PARQUET, Piece, has_cuts, json_rows, local
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated
-from microcosm.traces.formats.left_out import LIVES, SHARED, EachByItsLife, LeftOut
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records
-from microcosm.traces.options import Options, Positions
+from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
-from microcosm.traces.text.lines import Lines, open_lines
-from microcosm.traces.text.values import BadLine, json_object
+from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
 
 OWN = "jsonl"
 """The format whose files are read in pieces."""
@@ -107,7 +105,8 @@ def is_own(path: Path, reading: Reading) -> bool:
     try:
         with open_lines(path, Report()) as stream:
             head = stream.head
-        return formats.detect(head, str(path)) == OWN and not any(map(_leaves_out, head.split("\n")))
+        own = formats.detect(head, str(path)).NAME == OWN
+        return own and not any(map(_leaves_out, head.split("\n")))
     except (TextError, OSError):
         return False  # the task that reads it says so
 

@@ -32,11 +32,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from microcosm.traces.event import LARGEST, Counted, TraceEvent
-from microcosm.traces.options import Contents, Options
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.spool import Contents
+from microcosm.traces.text.lines import BadLine, Lines
 from microcosm.traces.text.records import between_executions
-from microcosm.traces.text.values import BadLine
 
 NAME = "csight"
 
@@ -58,15 +58,12 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`. Memory: what has been seen."""
-    run = options.state.setdefault(NAME, LineRun())
-    assert isinstance(run, LineRun)
+    run = options.shared(NAME, lambda: LineRun(options, report))
     known: dict[str, int] = {}
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         boundary = between_executions(number, text)
         if boundary is not None:
-            run.begin(options, boundary.name)
+            run.begin(boundary.name)
             known = {}
             continue
         trace = run.trace
@@ -78,9 +75,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         word, *rest = label.split()
         kind = _KINDS.get(word, "internal")
         ticks = kind != "internal" or not _EVENT.fullmatch(text)
-        if not run.take(
-            process, clock[process], text.strip(), options, report, ticks=ticks, file=file, line=number
-        ):
+        if not run.take(process, clock[process], text.strip(), ticks=ticks, file=file, line=number):
             continue
         if run.trace != trace:
             known = {**clock}
@@ -108,29 +103,20 @@ class LineRun:
     there again, or another execution has begun. `seen` has the lines, by process.
     """
 
+    options: Options
+    report: Report
     trace: str | None = None
     highest: dict[str, int] = field(default_factory=dict)
     seen: dict[str, set[int]] = field(default_factory=dict)
 
-    def begin(self, options: Options, name: str | None = None) -> None:
+    def begin(self, name: str | None = None) -> None:
         """What follows is another execution. Before the first event that is said of a name only."""
         if self.seen or name is not None:
-            options.begun = max(options.begun, bool(self.seen))
-            self.trace = options.begin(name)
+            self.options.begun = max(self.options.begun, bool(self.seen))
+            self.trace = self.options.begin(name)
         self.highest, self.seen = {}, {}
 
-    def take(
-        self,
-        process: str,
-        own: int,
-        text: Hashable,
-        options: Options,
-        report: Report,
-        *,
-        ticks: bool,
-        file: str,
-        line: int,
-    ) -> bool:
+    def take(self, process: str, own: int, text: Hashable, *, ticks: bool, file: str, line: int) -> bool:
         """Whether a line is an event that has not been seen; one that cannot go on begins an execution.
 
         `text` is what it says. `ticks`: the event cannot but advance its process's component.
@@ -139,18 +125,15 @@ class LineRun:
         known = self.seen.get(process, ())
         if said in known:
             message = f"{process}: the same line stands there already"
-            report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
+            self.report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
             return False
         highest = self.highest.get(process, 0)
         if own < highest or (ticks and own == highest > 0):
             message = f"{process}: own clock value {own} after {highest}: another execution begins"
-            report.add("restart", message, file=file, line=line)
-            self.begin(options)
+            self.report.add("restart", message, file=file, line=line)
+            self.begin()
         self.highest[process] = own
-        seen = self.seen.get(process)
-        if seen is None:
-            seen = self.seen[process] = set()
-        seen.add(said)
+        self.seen.setdefault(process, set()).add(said)
         return True
 
 
@@ -213,9 +196,7 @@ def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -
     """
     known: dict[int, None] = options.shared(_TWO_PHASE, dict)
     home: dict[str, str] = options.shared(f"{_TWO_PHASE} files", dict)
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         found = _MESSAGE.fullmatch(text)
         if found is None:
             message = "not a message: `sender, receiver, type, transaction` is expected"
@@ -260,8 +241,7 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
     """
     names: dict[str, str] = options.shared(f"{_CHANNELS} names", dict)
     ends: dict[str, tuple[str, str]] = options.shared(f"{_CHANNELS} ends", dict)
-    run = options.state.setdefault(_CHANNELS, LineRun())
-    assert isinstance(run, LineRun)
+    run = options.shared(_CHANNELS, lambda: LineRun(options, report))
     of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
     of_runs = options.shared(f"{_CHANNELS} contents", lambda: defaultdict(Contents))
     last: dict[str, int] = {}
@@ -271,18 +251,18 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
                 if run.seen and names.get(index[1]) != index[2]:
                     told = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
                     report.add("restart", told, file=file, line=number)
-                    run.begin(options)
+                    run.begin()
                     last = {}
                 names[index[1]] = index[2]
             elif channel := _CHANNEL.fullmatch(text):
                 ends[channel[1]] = channel[2], channel[3]
             elif begun := _RUN.match(text):
-                run.begin(options, begun[1])
+                run.begin(begun[1])
                 last = {}
             continue
         boundary = between_executions(number, text)
         if boundary is not None:
-            run.begin(options, boundary.name)
+            run.begin(boundary.name)
             last = {}
         if boundary is not None or not text.strip():
             continue
@@ -295,7 +275,7 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
             continue
         label = f"{channel_name}{'!' if sends else '?'}{content}"
         said = label, *clock.values()
-        if not run.take(process, named[process], said, options, report, ticks=True, file=file, line=number):
+        if not run.take(process, named[process], said, ticks=True, file=file, line=number):
             continue
         last = clock
         key, contents = (channel_name, content), of_runs[run.trace]

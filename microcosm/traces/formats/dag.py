@@ -47,9 +47,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         return
     times = _Times(file, report)
     columns: list[str] | None = None
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         if columns is None:
             columns = text.strip().split("\t") if "\t" in text else ["commit", "parents"]
             if not {"commit", "parents"} <= set(columns):

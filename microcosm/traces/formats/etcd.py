@@ -31,10 +31,10 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.options import Contents, Options, Positions, Spool
+from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine, NotJson, json_object, json_text, why_bad
+from microcosm.traces.spool import Contents, Spool
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, json_text, why_bad
 
 NAME = "etcd"
 
@@ -60,9 +60,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     log = options.shared(NAME, lambda: _Log(report, options))
     parts = log.begin(file)
     lost = report.lost
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         try:
             record = json_object(text)
             name, process, event = _event(record)
@@ -175,9 +173,9 @@ class _Log:
             seqs[of] += 1
             odd = node.add(seqs[of], line.name, line.more)
             if line.kind == "send":
-                contents.count(key, sent=True)
+                contents.sent(key)
             elif line.kind == "receive":
-                contents.count(key, sent=False)
+                contents.received(key)
                 if in_order and contents.more_received(key):
                     self._early.add(key)
                     said = f"{line.process} receives {line.content}, which has not been sent so often"

@@ -3,7 +3,7 @@
     {"process": "p", "seq": 1, "kind": "send", "message": "m1"}
 
 `process` and one of `kind`, `message` and `label` are required; `seq` is the order of lines where it is left
-out, and `kind` what is plain (`microcosm.traces.formats.left_out`). `trace`, `id`, `to`, `clock`, `stamp`,
+out, and `kind` what is plain (`microcosm.traces.options`). `trace`, `id`, `to`, `clock`, `stamp`,
 `attributes` and `after` are optional, and fields that are not known become attributes.
 `docs/reference/log-format.md` and `microcosm/schemas/event.json` have all of it. A copy of a log of another
 format says in `counted` which of `seq` and `message` its reader counted, for want of them in the log, and any
@@ -26,16 +26,33 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.formats.left_out import FIELDS, SHARED, LeftOut, Lives, check_names, meant
-from microcosm.traces.options import Options
+from microcosm.traces.options import SHARED, LeftOut, Lives, Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine, json_object, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, json_object, why_bad
 
 NAME = "jsonl"
 
 COPIES = "copies"
 """Under this name `Options.state` has the files that are copies with counted names of events."""
+
+FIELDS = frozenset(
+    (
+        *("process", "seq", "kind", "message", "to", "clock", "stamp"),
+        *("label", "attributes", "trace", "id", "after"),
+    )
+)
+"""The fields of an event in the own format, but for the rare `links`, `counted` and `origin`."""
+_CALLED = {
+    "process": ("host", "node", "actor", "proc", "service", "pid", "who"),
+    "seq": ("position", "index", "number", "step"),
+    "kind": ("type", "op"),
+    "message": ("msg", "msg_id", "message_id", "mid"),
+    "to": ("receiver", "receivers", "recipient", "recipients", "dest", "destination", "target"),
+    "label": ("event", "text", "name", "what", "description"),
+    "clock": ("vc", "vclock", "vector", "vector_clock"),
+    "after": ("parents", "deps", "causes"),
+}
+"""What a field is called elsewhere."""
 
 _SAYING = ("kind", "message", "label")
 """One of these says what an event is."""
@@ -99,9 +116,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    shared = options.state.setdefault(SHARED, LeftOut(report, options))
-    assert isinstance(shared, LeftOut)
-    left_out, known = shared, shared.fields
+    left_out = options.state.setdefault(SHARED, LeftOut(report, options))
+    assert isinstance(left_out, LeftOut)
+    known = left_out.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
     known.update(FIELDS, ("links", "counted", "origin", "life"))
     for number, text in stream:
@@ -234,6 +251,11 @@ def line_of(event: TraceEvent) -> str:
     >>> line_of(TraceEvent("p", 1, "send", "m1", to=("q",))).rstrip()
     '{"process": "p", "seq": 1, "kind": "send", "message": "m1", "to": ["q"]}'
     """
+    return json_text(record_stating(event)) + "\n"
+
+
+def record_stating(event: TraceEvent) -> dict[str, object]:
+    """An event as an object of this format, without what is not known."""
     record: dict[str, object] = {} if event.trace is None else {"trace": event.trace}
     record.update(process=event.process, seq=event.seq, kind=event.kind)
     optional = (
@@ -250,7 +272,7 @@ def line_of(event: TraceEvent) -> str:
         ("origin", event.origin),
     )
     record.update((name, value) for name, value in optional if value is not None)
-    return json_text(record) + "\n"
+    return record
 
 
 def event_of(record: dict[str, object], file: str, line: int) -> TraceEvent:
@@ -387,3 +409,22 @@ def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
     said = f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}"
     like = get_close_matches(value.lower(), KINDS, n=1) if name == "kind" and type(value) is str else ()
     return BadLine(said + (f"; did you mean {json_text(like[0])}?" if like else ""))
+
+
+def check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
+    """Report each field that is not known and like one that is, once."""
+    for name in record.keys() - known:
+        known.add(name)
+        like = get_close_matches(name, FIELDS - record.keys(), n=1, cutoff=0.8)
+        if like and like[0][0] == name[0]:
+            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
+            report.add("misnamed-field", said, file=file, line=line, fatal=False)
+
+
+def meant(record: dict[str, object], name: str) -> str | None:
+    """The field of an object that is meant where another one is missing: one like it, or called so
+    elsewhere.
+    """
+    others = [other for other in record if other not in FIELDS]
+    called = [other for other in others if other.lower() in _CALLED.get(name, ())]
+    return next(iter(get_close_matches(name, others, n=1, cutoff=0.7) or called), None)

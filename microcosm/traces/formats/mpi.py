@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from microcosm.traces.event import Counted, TraceEvent
-from microcosm.traces.options import Options, Spool
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
+from microcosm.traces.spool import Spool
+from microcosm.traces.text.lines import BadLine, Lines
 
 NAME = "mpi"
 

@@ -23,11 +23,10 @@ from microcosm.errors import TextError, installing
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
 from microcosm.traces.event import Counted, TraceEvent
-from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy
+from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy, record_stating
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
+from microcosm.traces.text.lines import BadLine, Lines
 
 if TYPE_CHECKING:
     import pyarrow
@@ -148,27 +147,17 @@ def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:
 
 
 def _row(event: TraceEvent) -> dict[str, object]:
-    return {
-        "trace": event.trace,
-        "process": event.process,
-        "seq": event.seq,
-        "kind": event.kind,
-        "message": event.message,
-        "to": list(event.to) or None,
-        "clock": None if event.clock is None else list(event.clock.items()),
-        "stamp": None if event.stamp is None else stamp_columns(event.stamp),
-        "label": event.label,
-        "attributes": [
-            (name, json.dumps(value, ensure_ascii=False)) for name, value in event.attributes.items()
-        ]
-        or None,
-        "id": event.name,
-        "after": list(event.after) or None,
-        "links": list(event.links) or None,
-        "counted": event.counted or None,
-        "origin": event.origin and event.origin[0],
-        "origin_line": event.origin and event.origin[1],
-    }
+    row = record_stating(event)
+    if event.clock is not None:
+        row["clock"] = [*event.clock.items()]
+    if event.stamp is not None:
+        row["stamp"] = stamp_columns(event.stamp)
+    if event.attributes:
+        more = event.attributes.items()
+        row["attributes"] = [(name, json.dumps(value, ensure_ascii=False)) for name, value in more]
+    if event.origin is not None:
+        row["origin"], row["origin_line"] = event.origin
+    return row
 
 
 def stamp_columns(stamp: Stamp) -> dict[str, object]:

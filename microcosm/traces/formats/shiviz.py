@@ -35,6 +35,7 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
 from microcosm.traces.text.records import (
     SPAN,
+    USUAL,
     Boundary,
     Delimiter,
     Item,
@@ -186,7 +187,6 @@ EXAMPLE = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
 """The pattern of ShiViz's own logs, shown where one must be given."""
 
 _KNOWN: dict[str, Shape] = {EXAMPLE: event_first, r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)": clock_first}
-_USUAL = re.compile(r"^=== (?P<trace>.*) ===$")
 _SEEN = 2000
 """Lines by which the layout is told."""
 _SEEN_CHARACTERS = 4 << 20
@@ -213,7 +213,7 @@ Reading = Callable[[Iterator[tuple[int, str]], Delimiter], Iterator[Item]]
 
 
 def _items(lines: Iterator[tuple[int, str]], file: str, pattern: str | None) -> Iterator[Item]:
-    delimiter = Delimiter(_USUAL, explicit=False)
+    delimiter = USUAL
     first = next(lines, None)
     if first is not None and _is_header(first[1]):
         reading = _reading(first[1].strip(), file, first[0]) if pattern is None else _reading(pattern)
@@ -283,10 +283,8 @@ class _Log:
         self._highest: dict[tuple[str | None, str], int] = {}
         self._records = 0
         self._between = Unread(file, report)
-        self._unread: int | None = None
-        """The first line that belongs to no record."""
         self._clocks = False
-        """Whether such a line holds a clock."""
+        """Whether a line that belongs to no record holds a clock."""
 
     def events(self, items: Iterable[Item]) -> Iterator[TraceEvent]:
         for item in items:
@@ -295,7 +293,7 @@ class _Log:
                 continue
             self._between.end()
             if isinstance(item, Boundary):
-                self._begin(item)
+                self._trace = self._options.begin(item.name)
                 continue
             self._records += 1
             self._options.begun = self._options.begun or 1
@@ -304,7 +302,7 @@ class _Log:
             else:
                 self._add(item.kind, item.message, item.line, lost=1, lines=item.lines)
         self._between.end()
-        if not self._records and self._unread is not None:
+        if not self._records and self._between.first is not None:
             raise self._nothing()
 
     def _event(self, record: Record) -> TraceEvent:
@@ -330,14 +328,9 @@ class _Log:
             numbered=True,
         )
 
-    def _begin(self, boundary: Boundary) -> None:
-        self._trace = self._options.begin(boundary.name)
-
     def _left(self, item: Left) -> None:
         if not item.text or item.text.isspace():
             return
-        if self._unread is None:
-            self._unread = item.line
         self._clocks = self._clocks or has_clock(item.text)
         if damaged_clock_line(item.text):
             self._between.end()
@@ -356,4 +349,4 @@ class _Log:
         elif self._clocks:
             message += ", though it holds clocks"
         hint = f"Describe a record with --pattern, for example --pattern '{EXAMPLE}'"
-        return TraceError(message, file=self._file, line=self._unread, hint=hint)
+        return TraceError(message, file=self._file, line=self._between.first, hint=hint)

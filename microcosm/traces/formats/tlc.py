@@ -24,9 +24,8 @@ from heapq import heappop, heappush
 from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.lines import BadLine, Lines, json_object, json_text, why_bad
 from microcosm.traces.text.records import between_executions, clock_of
-from microcosm.traces.text.values import BadLine, json_object, json_text, why_bad
 
 NAME = "tlc"
 
@@ -76,9 +75,7 @@ class _Sent:
 
     def saw(self, process: str, own: int) -> list[TraceEvent]:
         """Take in an event's own clock value; the receptions that waited for no more than that."""
-        late = self.seen.get(process)
-        if late is None:
-            late = self.seen[process] = set()
+        late = self.seen.setdefault(process, set())
         whole = self.whole.get(process, 0)
         if own > whole:
             late.add(own)
@@ -122,9 +119,7 @@ class _Sent:
 def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     sent = _Sent()
     trace: str | None = None
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         boundary = between_executions(number, text)
         if boundary is not None:
             yield from sent.rest()
@@ -197,8 +192,7 @@ class _Counterexample:
 def _states(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     label = host = ""
     first = 0
-    run = options.state.setdefault(NAME, _Counterexample())
-    assert isinstance(run, _Counterexample)
+    run = options.shared(NAME, _Counterexample)
     for number, text in stream:
         boundary = between_executions(number, text)
         state, named = _STATE.match(text), _HOST.match(text)

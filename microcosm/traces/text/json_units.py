@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from json import JSONDecodeError, JSONDecoder
@@ -64,7 +64,17 @@ def units(
     stand `Elements`. `mark` is a key that each event or span has once: by it those are counted that cannot be
     read, `each` so many events. Memory: the largest unit; cost: linear in the text, whatever its layout.
     """
-    return _Documents(stream, keys, file, report, inner, mark, each).units()
+    json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
+    return _Documents(json, keys, file, report, inner, each if mark else 1).units()
+
+
+def of_json(*marks: str) -> Callable[[str, str], int]:
+    """How a format in JSON is told: 2 where the text begins as such and has all of some keys."""
+
+    def detects(head: str, path: str) -> int:
+        return 2 * (head.lstrip()[:1] in ("[", "{") and all(f'"{mark}"' in head for mark in marks))
+
+    return detects
 
 
 def marks_in(value: object, mark: str) -> int:
@@ -76,26 +86,17 @@ def marks_in(value: object, mark: str) -> int:
     return json.dumps(value).count(f'"{mark}"')
 
 
+@dataclass(slots=True)
 class _Documents:
     """The documents of a stream, read from left to right; `_broken` says that the structure was lost."""
 
-    def __init__(
-        self,
-        stream: Lines,
-        keys: frozenset[str],
-        file: str,
-        report: Report,
-        inner: Sequence[frozenset[str]],
-        mark: str,
-        each: int,
-    ) -> None:
-        self._json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
-        self._keys = keys
-        self._file = file
-        self._report = report
-        self._inner = inner
-        self._each = each if mark else 1
-        self._broken = False
+    _json: JsonCursor
+    _keys: frozenset[str]
+    _file: str
+    _report: Report
+    _inner: Sequence[frozenset[str]]
+    _each: int
+    _broken: bool = False
 
     def units(self) -> Iterator[Unit]:
         """All units."""

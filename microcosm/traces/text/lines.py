@@ -1,12 +1,17 @@
-"""The lines of a trace, streamed: a trace may be larger than memory, and a line must not be.
+"""The lines of a trace, streamed, and what one says in JSON: a trace may be larger than memory, a line not.
 
 The conventions are those of `microcosm.files`: `-` is standard input, and whatever is wrong with a
 path or its bytes is one `TextError`.
+
+A byte order mark tells UTF-8, UTF-16 and UTF-32; UTF-16 without one is told by its zero bytes. In what
+should be UTF-8, a byte that is none becomes U+FFFD and its two hexadecimal digits: by U+FFFD alone two
+names that differ could become one, and with them two processes.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 import sys
@@ -14,13 +19,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
+from itertools import chain
+from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
-from microcosm.errors import TextError
-from microcosm.files import STDIN, display_name, explaining
+from microcosm.errors import MicrocosmError, TextError
+from microcosm.files import STDIN, display_name, unreadable
+from microcosm.traces.event import writable
 from microcosm.traces.report import Report
-from microcosm.traces.text.encoding import as_utf8, lenient, looked_at, unpacked
+from microcosm.traces.text.packed import PACKED, unpacked
 
 LINE_LIMIT = 64 << 20
 """Bytes of a line; a longer one is reported and skipped."""
@@ -38,9 +46,9 @@ class Lines:
 
     `file` is the name for messages and `head` the beginning of the text, looked at beforehand. A
     line longer than `limit` bytes is reported and skipped; `before` lines precede the stream. What is
-    packed is unpacked on the way (`microcosm.traces.text.encoding`), other encodings become UTF-8
-    (`microcosm.traces.text.encoding`), a byte that is no UTF-8 is replaced and its line reported, and a
-    carriage return alone ends a line, which is reported once. Memory: a few blocks, and at most one line.
+    packed is unpacked on the way (`microcosm.traces.text.packed`), other encodings become UTF-8, which is
+    reported, a byte that is no UTF-8 is replaced and its line reported, and a carriage return alone ends a
+    line, which is reported once. Memory: a few blocks, and at most one line.
 
     >>> from io import BytesIO
     >>> list(Lines(BytesIO(b"a\\r\\n\\nb\\rc"), "<a doctest>", Report()))
@@ -59,8 +67,15 @@ class Lines:
         self._number = before
         self._returns = False
         """Whether it was reported that lines end in a carriage return."""
-        blocks, self._is_packed = unpacked(self._raw(), file, report)
-        first, self._blocks = looked_at(as_utf8(blocks, file, report), 1)
+        first, blocks = _looked_at(self._raw())
+        self._is_packed = first.startswith(PACKED)
+        if self._is_packed:
+            first, blocks = _looked_at(unpacked(first, blocks, file, report))
+        encoding = encoding_of(first)
+        if encoding is not None:
+            report.add("other-encoding", f"is {encoding}, read as such", file=file, line=1)
+            first, blocks = _looked_at(_recoded(blocks, encoding))
+        self._blocks = blocks
         head = first[:HEAD].decode("utf-8", "replace").removeprefix(_MARK)
         self.head = head.replace("\r\n", "\n").replace("\r", "\n") if "\r" in head else head
 
@@ -74,15 +89,15 @@ class Lines:
             return self._binary
         return BytesIO(b"".join(self._blocks))
 
-    def texts(self) -> Iterator[str]:
-        """The stream in pieces of whole lines, the end of the last one of each dropped."""
-        return map(self._decoded, self._whole_lines())
-
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for text in map(self._decoded, self._whole_lines()):
+        for text in self.texts():
             for line in text.split("\n"):
                 self._number += 1
                 yield self._number, line
+
+    def filled(self) -> Iterator[tuple[int, str]]:
+        """The numbered lines that are not blank."""
+        return ((number, text) for number, text in self if text and not text.isspace())
 
     def pieces(self) -> Iterator[str]:
         """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
@@ -97,8 +112,8 @@ class Lines:
         if begun == b"\r":
             yield "\n"
 
-    def _whole_lines(self) -> Iterator[bytes]:
-        """The stream in pieces of whole lines, the end of the last one dropped."""
+    def texts(self) -> Iterator[str]:
+        """The stream in pieces of whole lines, the end of the last one of each dropped."""
         begun: list[bytes] = []
         size = 0
         skipping = False
@@ -124,7 +139,7 @@ class Lines:
             elif block[end - 1 : end] == b"\r":
                 stop -= 1
             if end >= 0:
-                yield b"".join((*begun, block[:stop]))
+                yield self._decoded(b"".join((*begun, block[:stop])))
                 begun, size = [], 0
             rest = block[end + 1 :]
             if rest:
@@ -136,7 +151,7 @@ class Lines:
                 begun, size, skipping = [], 0, True
         if begun or (kept and not skipping):
             self.cut_off = not kept
-            yield b"".join(begun)
+            yield self._decoded(b"".join(begun))
 
     def _decoded(self, block: bytes) -> str:
         """The text of some lines, which all end in `\\n` then."""
@@ -201,8 +216,10 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     if name == STDIN:
         yield Lines(sys.stdin.buffer, display_name(name), report)
         return
-    with explaining(name):
+    try:
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None
     with binary:
         end = _end_of_whole_lines(binary) if _only_whole.get() else None
         yield Lines(binary if end is None else BytesIO(binary.read(end)), name, report)
@@ -224,10 +241,6 @@ def only_whole_lines() -> Iterator[None]:
         _only_whole.reset(before)
 
 
-_NO_LINES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PAR1")
-"""How packed files and Parquet begin."""
-
-
 def _end_of_whole_lines(binary: BinaryIO) -> int | None:
     """The bytes of a file up to its last line end, the file being left at its beginning; None to read all."""
     head = binary.read(HEAD)
@@ -237,7 +250,7 @@ def _end_of_whole_lines(binary: BinaryIO) -> int | None:
         ended
         and first.strip() not in (b"{", b"[", b"")
         and b"\0" not in head
-        and not head.startswith(_NO_LINES)
+        and not head.startswith((*PACKED, b"PAR1"))
     ):
         at = binary.seek(0, os.SEEK_END)
         end = 0
@@ -249,3 +262,135 @@ def _end_of_whole_lines(binary: BinaryIO) -> int | None:
             at = begin
     binary.seek(0)
     return end
+
+
+# -- encodings -------------------------------------------------------------------------------------------
+
+REPLACED = "microcosm.replaced"
+"""The error handler of codecs that puts U+FFFD and the hexadecimal digits for each bad byte."""
+
+_SAMPLE = 1024
+"""Bytes by which it is told what packs a file, and UTF-16 without a mark."""
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as the mark of UTF-16 does
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def _with_digits(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(f"\ufffd{byte:02x}" for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(REPLACED, _with_digits)
+
+
+def lenient(content: bytes) -> str:
+    """Bytes that should be UTF-8 as text, whatever they are.
+
+    >>> lenient(b"caf\\xe9"), lenient(b"caf\\xc3\\xa9")
+    ('caf\ufffde9', 'café')
+    """
+    return content.decode("utf-8", REPLACED)
+
+
+def encoding_of(head: bytes) -> str | None:
+    """The encoding that a file begins in, None for UTF-8.
+
+    >>> encoding_of(b"\\xef\\xbb\\xbf{}"), encoding_of("{}".encode("utf-16"))
+    (None, 'utf-16-le')
+    """
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    sample = head[: _SAMPLE & ~1]
+    if sample[:4].count(0) != 2:
+        return None
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if others == 0 and zeros * 4 > len(sample):  # half of all second bytes
+            return encoding
+    return None
+
+
+def _recoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Text in UTF-16 or UTF-32 as UTF-8.
+
+    A unit that is none becomes a lone surrogate, which is no UTF-8, and its digits. Half a character at
+    the very end is dropped: the writer was stopped within it.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("microcosm.surrogate")
+    for block in blocks:
+        text = decoder.decode(block)
+        if text:
+            yield text.encode("utf-8", "surrogatepass")
+
+
+def _surrogate(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\udfff" + error.object[error.start : error.end].hex(), error.end
+
+
+codecs.register_error("microcosm.surrogate", _surrogate)
+
+
+def _looked_at(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes of some blocks, as many as tell what they are, and the blocks from the beginning."""
+    seen = b""
+    for block in blocks:
+        seen += block
+        if len(seen) >= _SAMPLE:
+            break
+    return seen, chain([seen] if seen else [], blocks)
+
+
+# -- what a line says in JSON ---------------------------------------------------------------------------
+
+
+class BadLine(MicrocosmError):
+    """Why a line is no event, in words."""
+
+
+class NotJson(BadLine):
+    """The line is no JSON either; the last one of a log may be half-written."""
+
+
+def why_bad(fault: BadLine, cut_off: bool) -> str:
+    """What is wrong with a line, in words; `cut_off` if it is the last one and has no line end."""
+    return f"half-written last line: {fault}" if cut_off and isinstance(fault, NotJson) else str(fault)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+json_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+"""A value as JSON, the same for equal ones."""
+
+_decode = JSONDecoder(parse_constant=_refuse).raw_decode
+
+
+def json_object(text: str) -> dict[str, object]:
+    """The object that a line is. Raises `BadLine`, or `NotJson` where it is no JSON at all.
+
+    >>> json_object(' {"a": 1} ')
+    {'a': 1}
+    """
+    try:
+        record, end = _decode(text, len(text) - len(text.lstrip()))
+    except JSONDecodeError as error:
+        raise NotJson(f"not JSON: {error.msg} (column {error.colno})") from None
+    except ValueError as error:
+        raise NotJson(f"not JSON: {error}") from None
+    except RecursionError:
+        raise BadLine("not an event: nested too deeply") from None
+    if end < len(text) and not text[end:].isspace():
+        raise NotJson(f"not JSON: more text after the object (column {end + 1})")
+    if "\\u" in text and not writable(json.dumps(record, ensure_ascii=False)):
+        raise BadLine("half of a surrogate pair is no text")
+    if type(record) is not dict:
+        raise BadLine("not an event: a JSON object is expected")
+    return record

@@ -99,6 +99,10 @@ class Delimiter:
         return Boundary(line, (found["trace"] or "").strip() or None if self._named else None)
 
 
+USUAL = Delimiter(re.compile(r"^=== (?P<trace>.*) ===$"), explicit=False)
+"""What stands between executions where nobody says what does."""
+
+
 def clock_of(text: str) -> dict[str, int] | None:
     r"""The vector time that a text spells in JSON, perhaps escaped once more; None if it is none.
 
@@ -131,10 +135,13 @@ class Unread:
         self._report = report
         self._kind = ""
         self._first = self._many = 0
+        self.first: int | None = None
+        """The first line of all."""
 
     def add(self, line: int, text: str) -> None:
         """Take in the next line of a run, which is not blank."""
         kind = "comment" if text.lstrip().startswith(_COMMENT) else "unparsed-text"
+        self.first = self.first or line
         if kind != self._kind:
             self.end()
         self._kind, self._first = kind, self._first or line

@@ -90,7 +90,7 @@ class Scene:
         await self.calm()
         drops, out, digest = node.metrics()["drops"], self.count("packets out"), node.replica.digest()
         process = node._carrier.durable.process.state()
-        got, seen = [*self.got], len(node.replica.seen())
+        got, seen = [*self.got], node.replica.seen().count
         for at in range(0, len(packets), AT_A_TIME):
             some = packets[at : at + AT_A_TIME]
             self._thrown += len(some)
@@ -98,7 +98,7 @@ class Scene:
                 door.sendto(packet, node.address)
             await self.calm()
         assert (self.got, self.count("packets out")) == (got, out)
-        assert (node.replica.digest(), len(node.replica.seen())) == (digest, seen)
+        assert (node.replica.digest(), node.replica.seen().count) == (digest, seen)
         assert node._carrier.durable.process.state() == process
         with pytest.raises(BlockingIOError):
             self.stranger.recv(2000)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgpack import packb
 
 from microcosm.errors import KeyFileError
 from microcosm.replica.network import handshake as reasons
@@ -20,7 +21,7 @@ from microcosm.replica.network.keys import (
     read_keys,
     write_keys,
 )
-from microcosm.replica.network.wire import Greeting, packed
+from microcosm.replica.network.wire import Greeting
 from tests.replica.network.pair import OTHER, RING, SECRET, Pair
 
 
@@ -63,7 +64,7 @@ def test_a_pairwise_key_replaces_that_of_the_group() -> None:
     used = forged.sending("b", 0.0, 0.0)
     from microcosm.replica.network.keys import GREETING, Destination
 
-    said = packed(Greeting((1,), 9, 9 << 32, 1, 1, 0, False))
+    said = packb(Greeting((1,), 9, 9 << 32, 1, 1, 0, False))
     assert pair.refuses("b", forged.seal(used, 1, GREETING, Destination("b"), said)) == reasons.UNKNOWN_KEY
 
 

@@ -9,12 +9,13 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgpack import packb
 
 from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Process
-from microcosm.replica.network.wire import Content, Greeting, packed, read_content, read_greeting
+from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
 from tests.replica.network.pair import OTHER, SECRET, Pair
 
@@ -200,7 +201,7 @@ def test_any_numbers_of_a_member(
     pair.settle(6)
     a, b = pair.ends["a"], pair.ends["b"]
     b.send(["a"], b"hello")
-    content = read_content(packed(Content(tuple(acks), tuple(permits), tuple(copies))))
+    content = read_content(packb(Content(tuple(acks), tuple(permits), tuple(copies))))
     peer = b._peers[1]
     if content is None:
         assert any(not 0 <= number < 2**63 for number in (*acks, *permits))

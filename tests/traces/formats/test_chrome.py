@@ -140,7 +140,7 @@ def test_what_is_no_event_is_told() -> None:
     ],
 )
 def test_it_is_told_by_its_fields(text: str) -> None:
-    assert formats.detect(text, "x.json") == "chrome"
+    assert formats.detect(text, "x.json").NAME == "chrome"
     assert len(read_text(text, "chrome")[0]) >= 4
 
 

@@ -50,7 +50,7 @@ def test_the_steps_of_interleavings() -> None:
     assert events[1].to == ("P.1",)
     assert told(report) == [("bad-line", 16)]
     assert extract(events).reported == {"unmatched-receive": 1}
-    assert formats.detect(REPORT, "x.txt") == "concuerror"
+    assert formats.detect(REPORT, "x.txt").NAME == "concuerror"
 
 
 def test_what_arrived_first_is_received_first() -> None:

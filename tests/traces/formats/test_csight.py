@@ -84,9 +84,9 @@ def test_a_line_of_two_phase_commit_is_a_sending_and_a_reception() -> None:
 
 
 def test_each_is_told_by_its_text() -> None:
-    assert formats.detect(RING, "x") == "csight"
-    assert formats.detect(CHANNELS, "x") == "csight_channels"
-    assert formats.detect("TM, 0, tx_prepare, 4\n", "x") == "csight_2pc"
+    assert formats.detect(RING, "x").NAME == "csight"
+    assert formats.detect(CHANNELS, "x").NAME == "csight_channels"
+    assert formats.detect("TM, 0, tx_prepare, 4\n", "x").NAME == "csight_2pc"
 
 
 def test_messages_of_several_files_are_not_taken_for_each_other(tmp_path: Path) -> None:
@@ -147,5 +147,5 @@ def test_lines_may_do_without_the_process() -> None:
         ("0:2", "internal", None),
     ]
     assert not report.counts
-    assert formats.detect(BARE, "x") == "csight"
+    assert formats.detect(BARE, "x").NAME == "csight"
     assert told(read_text("1,1 a\n1,2 b\n1,1 c\n", "csight")[1]) == [("bad-line", 1), ("bad-line", 3)]

@@ -48,13 +48,13 @@ def test_commits_come_after_their_parents() -> None:
     found = extract(events)
     orders = {(fact.left, fact.right) for fact in found.givens.external.values()}
     assert orders == {("b", "d"), ("c", "d"), ("a", "c"), ("a", "b")}
-    assert formats.detect(COMMITS, "x.tsv") == "dag"
+    assert formats.detect(COMMITS, "x.tsv").NAME == "dag"
 
 
 def test_hashes_alone_are_a_graph_too() -> None:
     text = f"{'c' * 40} {'a' * 40}\n{'a' * 40}\n"
     assert [(event.id[0], len(event.after)) for event in read_text(text, "dag")[0]] == [("c", 1), ("a", 0)]
-    assert formats.detect(text, "x") == "dag"
+    assert formats.detect(text, "x").NAME == "dag"
 
 
 def test_transactions_name_their_parents_by_number(tmp_path: Path) -> None:

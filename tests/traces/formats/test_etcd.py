@@ -15,8 +15,8 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.etcd import Node
-from microcosm.traces.options import Contents
 from microcosm.traces.report import Report
+from microcosm.traces.spool import Contents
 from tests.thorough import draws
 from tests.traces.logs import REAL, closed, read_text, told
 
@@ -39,7 +39,7 @@ def test_a_reception_meets_the_sending_of_its_content() -> None:
     ]
     assert events[0].attributes == {"ts": 1.5}
     assert not report.counts
-    assert formats.detect(SEND, "x.ndjson") == "etcd"
+    assert formats.detect(SEND, "x.ndjson").NAME == "etcd"
 
 
 def test_equal_contents_are_told_apart_by_order_and_reported_once() -> None:

@@ -11,8 +11,9 @@ from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
+from microcosm.traces.formats.histories import edn
 from microcosm.traces.report import Report
-from microcosm.traces.text.values import BadLine, edn
+from microcosm.traces.text.lines import BadLine
 from tests.traces.logs import read_text, told
 
 JEPSEN = """\
@@ -42,7 +43,7 @@ def test_an_operation_is_an_event_with_an_interval() -> None:
         "node": "n1", "outcome": "ok", "completed_line": 5, "completed": 2500, "time": 1500
     }  # fmt: skip
     assert events[3].attributes["error"] == "timeout"
-    assert formats.detect(JEPSEN, "history.edn") == "jepsen"
+    assert formats.detect(JEPSEN, "history.edn").NAME == "jepsen"
 
 
 def test_real_time_refutes_and_orders_nothing() -> None:
@@ -72,7 +73,7 @@ def test_without_times_the_lines_are_the_real_time() -> None:
         ("2:2", "write 1", (6, FOREVER)),
     ]
     assert told(report) == [("unparsed-text", 1)]
-    assert formats.detect(LOG, "jepsen.log") == "jepsen"
+    assert formats.detect(LOG, "jepsen.log").NAME == "jepsen"
 
 
 def test_what_crashed_may_take_effect_after_what_follows() -> None:
@@ -155,7 +156,7 @@ PORCUPINE: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("text", [json.dumps(PORCUPINE), "\n".join(map(json.dumps, PORCUPINE))])
 def test_operations_of_porcupine(text: str) -> None:
-    assert formats.detect(text, "x.json") == "porcupine"
+    assert formats.detect(text, "x.json").NAME == "porcupine"
     events, report = read_text(text, "porcupine")
     assert [(e.id, e.label, e.stamp) for e in events] == [
         ("0:1", '{"Op": 1, "Value": 5}', (10, 20)),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl
-from microcosm.traces.formats.left_out import FIELDS, EachByItsLife
+from microcosm.traces.formats.jsonl import FIELDS
+from microcosm.traces.options import EachByItsLife
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
 from tests.traces.formats.test_jsonl import EVENTS, FAULTS, GOOD, LINES, NOT_PLAIN

@@ -37,7 +37,7 @@ def test_it_is_the_wait_that_receives() -> None:
     assert not extract(events).reported
     assert orders(PROGRAM) == {("0:2", "1:5"), ("0:3", "1:6")}
     assert [event.to for event in events if event.kind == "send"] == [("1",), ("1",)]
-    assert formats.detect(PROGRAM, "x") == "mpi"
+    assert formats.detect(PROGRAM, "x").NAME == "mpi"
 
 
 def test_a_wait_for_several_comes_after_all_their_sendings() -> None:

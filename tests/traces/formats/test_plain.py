@@ -131,7 +131,7 @@ def read(folder: Path, text: str, name: str = "x.log", **more: str) -> tuple[lis
 
 @pytest.mark.parametrize("log", LOGS)
 def test_a_plain_log_is_told_and_read(log: str, tmp_path: Path) -> None:
-    assert formats.detect(LOGS[log], "x.log") == log.split(" ", maxsplit=1)[0]
+    assert log.split(" ", maxsplit=1)[0] == formats.detect(LOGS[log], "x.log").NAME
     events, report = read(tmp_path, LOGS[log], "log.log")
     assert [(e.id, e.label, e.message, e.attributes.get("time")) for e in events] == SAID[log]
     assert not report.counts
@@ -181,7 +181,7 @@ MARKED = [
 def test_what_loggers_write_is_told_from_the_own_format(
     line: str, name: str, process: str, tmp_path: Path
 ) -> None:
-    assert formats.detect(line + "\n", "x.log") == name
+    assert name == formats.detect(line + "\n", "x.log").NAME
     assert [event.process for event in read(tmp_path, line + "\n")[0]] == [process]
 
 
@@ -392,7 +392,7 @@ def test_tables_are_read_as_they_were_written(sign: str) -> None:
 
 
 def reading_of_table(text: str) -> list[tuple[str, str, object]]:
-    assert formats.detect(text, "a.csv") == "csv"
+    assert formats.detect(text, "a.csv").NAME == "csv"
     events, report = read_text(text, "csv")
     assert not report.counts
     events.sort(key=lambda event: event.line)
@@ -409,7 +409,7 @@ def test_a_quoted_cell_that_does_not_end_costs_its_line_only() -> None:
 
 def test_keys_alone_in_logfmt_are_true() -> None:
     text = 'level=info msg="a b" service=api cached id=7\nlevel=info msg=c service=api retry\n'
-    assert formats.detect(text, "log") == "logfmt"
+    assert formats.detect(text, "log").NAME == "logfmt"
     events, report = read_text(text, "logfmt")
     assert not report.counts
     assert [(event.label, event.attributes.get("cached")) for event in events] == [

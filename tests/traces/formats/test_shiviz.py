@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.formats import shiviz
-from microcosm.traces.text.records import Delimiter
+from microcosm.traces.text.records import USUAL
 from tests.traces.logs import damaged, read_text, told
 from tests.traces.runs import TICKING_RUNS, Run, shiviz_text
 
@@ -241,7 +241,7 @@ def test_the_layout_is_told_even_when_much_text_comes_first() -> None:
 def test_the_layouts_take_linear_time(shape: shiviz.Shape, piece: str) -> None:
     """A quadratic search of these lines would not end while anyone waits."""
     long = piece * (2_000_000 // len(piece))
-    delimiter = Delimiter(shiviz._USUAL, explicit=False)
+    delimiter = USUAL
     items = list(shape(iter([(1, "p " + long), (2, 'p {"p": 1}'), (3, long)]), delimiter))
     assert 2 <= len(items) <= 3
     assert shiviz.damaged_clock_line("p " + long) in (True, False)

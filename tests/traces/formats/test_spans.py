@@ -193,7 +193,7 @@ def test_a_document_on_one_line_or_many(form: str, document: object, indent: int
     if indent and form != "zipkin":
         lines = text.split("\n")
         assert [lines[event.line - 1].count('"a"') for event in events[:2]] == [1, 1]
-    assert formats.detect(text, "x.json") == form
+    assert form == formats.detect(text, "x.json").NAME
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -233,7 +233,7 @@ def test_spans_in_columns() -> None:
     ]
     assert events[2].attributes == {"service": "till, main", "time": 9, "trace_id": "t", "span_id": "b"}
     assert told(report) == [("bad-line", 4), ("clock-inversion", 3)]
-    assert formats.detect(NEZHA, "x.csv") == "nezha"
+    assert formats.detect(NEZHA, "x.csv").NAME == "nezha"
 
 
 def test_a_span_that_is_no_object_is_not_lost_silently() -> None:
@@ -407,7 +407,7 @@ CONSOLE = """{
 
 def test_spans_as_they_are_printed() -> None:
     events, report = read_text(CONSOLE, "console")
-    assert formats.detect(CONSOLE, "x.log") == "console"
+    assert formats.detect(CONSOLE, "x.log").NAME == "console"
     assert [(e.label, e.line) for e in events] == [
         ("pay", 1),
         ("end of pay", 1),

@@ -39,7 +39,7 @@ def test_messages_are_found_whatever_the_order_of_lines() -> None:
         }
         assert not report.counts
         assert not extract(events).reported
-    assert formats.detect("".join(LINES), "x.ndjson") == "tlc"
+    assert formats.detect("".join(LINES), "x.ndjson").NAME == "tlc"
 
 
 def test_a_message_read_again_is_the_same_message() -> None:
@@ -88,4 +88,4 @@ def test_states_with_escaped_clocks() -> None:
     ]
     assert told(report) == [("bad-clock", 16)]
     assert report.lost == 1
-    assert formats.detect(STATES, "x.log") == "tlc"
+    assert formats.detect(STATES, "x.log").NAME == "tlc"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.report import Report
-from microcosm.traces.text import json_units, lines, values
+from microcosm.traces.text import json_units, lines
 from microcosm.traces.text.json_units import units
 from microcosm.traces.text.lines import Lines
 from tests.traces.logs import read_text, told
@@ -117,7 +117,7 @@ def _work(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> int:
             done += end - self._at
             super()._advance(end)
 
-    decode = values._decode
+    decode = lines._decode
 
     def watched(text: str, at: int) -> tuple[object, int]:
         nonlocal done

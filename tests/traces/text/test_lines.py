@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces.report import Report
-from microcosm.traces.text import encoding as packing
 from microcosm.traces.text import lines
+from microcosm.traces.text import packed as packing
 from microcosm.traces.text.lines import Lines, open_lines
 
 

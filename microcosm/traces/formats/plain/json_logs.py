@@ -9,14 +9,12 @@ its streams, for nothing orders what it wrote to one among what it wrote to the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.log import PlainLine, PlainLog, read_lines, with_message
+from microcosm.traces.formats.plain.log import Named, PlainLine, read_lines, with_message
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine, NotJson, json_object, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, why_bad
 
 Fields = dict[str, object]
 
@@ -26,7 +24,7 @@ _TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "
 _LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level")
 _LOGGERS = ("logger", "logger_name", "name", "loggerName", "caller", "funcName", "lineno")
 _PIDS = ("pid", "process", "process_id")
-_PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
+PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
 
 
 def detects(marks: Callable[[Fields], bool]) -> Callable[[str, str], int]:
@@ -46,16 +44,15 @@ def detects(marks: Callable[[Fields], bool]) -> Callable[[str, str], int]:
 
 
 def read(
-    said: Callable[[Fields, Callable[[], str]], PlainLine],
+    said: Callable[[Fields, Named], PlainLine],
     stream: Lines,
     file: str,
     report: Report,
     options: Options,
 ) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`, text as `unparsed-text`."""
-    named = partial(PlainLog.of(options, report).named_by, file)
 
-    def line_of(text: str) -> PlainLine | None:
+    def line_of(text: str, named: Named) -> PlainLine | None:
         if not text.lstrip().startswith("{"):
             return None
         try:
@@ -63,7 +60,7 @@ def read(
         except NotJson as fault:
             raise BadLine(why_bad(fault, stream.cut_off)) from None
 
-    yield from read_lines(stream, file, report, options, line_of)
+    return read_lines(stream, file, report, options, line_of)
 
 
 # -- journald: `journalctl -o json` --------------------------------------------------------------------------
@@ -74,7 +71,7 @@ def is_journald(record: Fields) -> bool:
     return "__REALTIME_TIMESTAMP" in record and ("__CURSOR" in record or "_BOOT_ID" in record)
 
 
-def journald(record: Fields, named: Callable[[], str]) -> PlainLine:
+def journald(record: Fields, named: Named) -> PlainLine:
     """An entry: a chain for each process of a host."""
     if "MESSAGE" not in record:
         raise BadLine("`MESSAGE` is missing")
@@ -83,8 +80,8 @@ def journald(record: Fields, named: Callable[[], str]) -> PlainLine:
     host = _first(record, ("_HOSTNAME",))
     more = {name: value for name, value in record.items() if not name.startswith("__") and name != "MESSAGE"}
     priority = _first(record, ("PRIORITY",))
-    if priority.isdigit() and int(priority) < len(_PRIORITIES):
-        more["level"] = _PRIORITIES[int(priority)]
+    if priority.isdigit() and int(priority) < len(PRIORITIES):
+        more["level"] = PRIORITIES[int(priority)]
     process = f"{host}/{who}" if host else who
     text = _journal_text(record["MESSAGE"])
     return PlainLine(f"{process}[{pid}]" if pid else process, text, record["__REALTIME_TIMESTAMP"], more)
@@ -105,7 +102,7 @@ def is_docker(record: Fields) -> bool:
     return {"log", "stream", "time"} <= record.keys() and record["stream"] in ("stdout", "stderr")
 
 
-def docker(record: Fields, named: Callable[[], str]) -> PlainLine:
+def docker(record: Fields, named: Named) -> PlainLine:
     """A line of a container, which its file names. A long line is in parts, all but the last without its
     end.
     """
@@ -138,7 +135,7 @@ def is_loguru(record: Fields) -> bool:
     return "text" in record and type(inner) is dict and {"message", "level", "time"} <= inner.keys()
 
 
-def loguru(record: Fields, named: Callable[[], str]) -> PlainLine:
+def loguru(record: Fields, named: Named) -> PlainLine:
     """A record of loguru; what was bound to it (`extra`) stands among its attributes."""
     inner = record.get("record")
     if type(inner) is not dict or type(inner.get("message")) is not str:
@@ -166,7 +163,7 @@ def is_structlog(record: Fields) -> bool:
     return type(record.get("event")) is str and _is_of_logger(record, (*_LEVELS, *_TIMES, "logger"))
 
 
-def structlog(record: Fields, named: Callable[[], str]) -> PlainLine:
+def structlog(record: Fields, named: Named) -> PlainLine:
     """An event of structlog. Fields may say that it sends or receives a message, as in the own format."""
     return _logged(record, "event", named)
 
@@ -178,7 +175,7 @@ def is_logging(record: Fields) -> bool:
     return text is not None and (alone or _is_of_logger(record, (*_LEVELS, *_TIMES, *_LOGGERS)))
 
 
-def logging(record: Fields, named: Callable[[], str]) -> PlainLine:
+def logging(record: Fields, named: Named) -> PlainLine:
     """A line of a logger."""
     text = next((name for name in _TEXTS if type(record.get(name)) is str), None)
     if text is None:
@@ -194,7 +191,7 @@ def _is_of_logger(record: Fields, names: tuple[str, ...]) -> bool:
     return not record.keys().isdisjoint(names) and record.keys().isdisjoint(_OF_OTHERS)
 
 
-def _logged(record: Fields, text: str, named: Callable[[], str]) -> PlainLine:
+def _logged(record: Fields, text: str, named: Named) -> PlainLine:
     label = record.get(text)
     if type(label) is not str:
         raise BadLine(f"`{text}` must be text")

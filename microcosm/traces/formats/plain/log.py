@@ -13,15 +13,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
 from microcosm.traces.formats.jsonl import in_execution
-from microcosm.traces.formats.left_out import LeftOut
-from microcosm.traces.options import Options
+from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.lines import BadLine, Lines
 from microcosm.traces.text.records import (
+    USUAL,
     Boundary,
     Delimiter,
     Left,
@@ -33,12 +34,10 @@ from microcosm.traces.text.records import (
     plain_pattern,
     plain_record,
 )
-from microcosm.traces.text.values import BadLine
 
 PATTERN = "plain"
 """The format that a pattern without a clock describes."""
 
-_USUAL = re.compile(r"^=== (?P<trace>.*) ===$")
 KIND_WORDS = {
     **{kind: kind for kind in KINDS},
     **dict.fromkeys(("sent", "sends", "sending", "snd", "tx", "->", "!", ">"), "send"),
@@ -65,6 +64,9 @@ class PlainLine:
     to: tuple[str, ...] = ()
     seq: int | None = None
 
+
+Named = Callable[[], str]
+"""What the process is called that a file stands for."""
 
 PASSED_OVER = PlainLine("", "")
 """What a line is that says nothing and is no fault: the names of columns."""
@@ -235,7 +237,7 @@ def _is_before(now: tuple[str, float], then: tuple[str, float]) -> bool:
 def delimiter_of(options: Options) -> Delimiter:
     """What tells the lines between executions: the user's expression, or a line `=== a name ===`."""
     if options.delimiter is None:
-        return Delimiter(_USUAL, explicit=False)
+        return USUAL
     return Delimiter(compiled(options.delimiter, "--delimiter"), explicit=True)
 
 
@@ -244,20 +246,22 @@ def read_lines(
     file: str,
     report: Report,
     options: Options,
-    line_of: Callable[[str], PlainLine | None],
+    line_of: Callable[[str, Named], PlainLine | None],
 ) -> Iterator[TraceEvent]:
     """The events of a file with one a line; `line_of` gives None for what belongs to none (`unparsed-text`).
 
-    A line that it refuses (`BadLine`) is reported as `bad-line`.
+    It is given a line, and how to call the process that the file stands for. What it refuses (`BadLine`) is
+    reported as `bad-line`.
     """
     log, delimiter, unread = PlainLog.of(options, report), delimiter_of(options), Unread(file, report)
+    named = partial(log.named_by, file)
     for number, text in stream:
         if not text or text.isspace():
             continue
         boundary, fault = delimiter.at(number, text) if delimiter.explicit else None, None
         if boundary is None:
             try:
-                said = line_of(text)
+                said = line_of(text, named)
                 if said is PASSED_OVER:
                     continue
                 if said is not None:
@@ -294,11 +298,9 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         raise TraceError("a plain log needs a pattern", file=file, hint=hint)
     expression = plain_pattern(options.pattern)
     log, unread, any_record = PlainLog.of(options, report), Unread(file, report), False
-    first = None
     for item in matched(expression, iter(stream), delimiter_of(options), plain_record):
         if isinstance(item, Left):
             if item.text and not item.text.isspace():
-                first = first or item.line
                 unread.add(item.line, item.text)
             continue
         unread.end()
@@ -317,9 +319,11 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=item.line, lost=1, lines=1)
     unread.end()
-    if not any_record and first is not None:
+    if not any_record and unread.first is not None:
         hint = f"A pattern that would read its first line: --pattern '{guessed(stream.head)}'"
-        raise TraceError("the pattern matches no record in the whole text", file=file, line=first, hint=hint)
+        raise TraceError(
+            "the pattern matches no record in the whole text", file=file, line=unread.first, hint=hint
+        )
 
 
 def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:

@@ -17,28 +17,24 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import islice
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.json_logs import of_stream
+from microcosm.traces.formats.plain.json_logs import PRIORITIES, of_stream
 from microcosm.traces.formats.plain.log import (
     KIND_WORDS,
     PASSED_OVER,
+    Named,
     PlainLine,
-    PlainLog,
     of_groups,
     read_lines,
     with_message,
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import BadLine
+from microcosm.traces.text.lines import BadLine, Lines
 
 _LOOKED_AT = 20
-
-Named = Callable[[], str]
 
 
 def _all_of(head: str, fits: Callable[[str], object]) -> bool:
@@ -52,16 +48,24 @@ def _all_of(head: str, fits: Callable[[str], object]) -> bool:
     return bool(fitting) and fitting[0] and 2 * sum(fitting) > len(fitting)
 
 
+Reader = Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]
+
+
 def _by_line(
-    line_of: Callable[[str, Named], PlainLine | None],
-) -> Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]:
-    """A reader of lines; one that it gives None for follows on the line above, which is reported."""
+    fits: Callable[[str], object], line_of: Callable[[str, Named], PlainLine | None]
+) -> tuple[Callable[[str, str], int], Reader]:
+    """How a format of lines is told, 2 where they fit; and its reader.
+
+    A line for which that has None follows on the line above, which is reported.
+    """
+
+    def detects(head: str, path: str) -> int:
+        return 2 * _all_of(head, fits)
 
     def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-        named = partial(PlainLog.of(options, report).named_by, file)
-        return read_lines(stream, file, report, options, lambda text: line_of(text, named))
+        return read_lines(stream, file, report, options, line_of)
 
-    return read
+    return detects, read
 
 
 # -- containers and components of Kubernetes -----------------------------------------------------------------
@@ -70,11 +74,6 @@ _ISO = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"
 _CRI = re.compile(_ISO + r" (stdout|stderr) ([FP])(?: (.*))?")
 _KLOG = re.compile(r"([IWEF])(\d{4} \d\d:\d\d:\d\d\.\d{6})\s+(\d+) ([^\s:\]]+:\d+)\] ?(.*)")
 _SEVERITIES = {"I": "info", "W": "warning", "E": "error", "F": "fatal"}
-
-
-def detects_cri(head: str, path: str) -> int:
-    """2 where lines begin as those of a container runtime."""
-    return 2 * _all_of(head, _CRI.fullmatch)
 
 
 def _cri(text: str, named: Named) -> PlainLine | None:
@@ -87,12 +86,8 @@ def _cri(text: str, named: Named) -> PlainLine | None:
     return PlainLine(of_stream(named(), found[2]), found[4] or "", found[1], more)
 
 
-read_cri = _by_line(_cri)
-
-
-def detects_klog(head: str, path: str) -> int:
-    """2 where lines begin as klog's and glog's."""
-    return 2 * _all_of(head, _KLOG.fullmatch)
+cri = _by_line(_CRI.fullmatch, _cri)
+"""Lines that begin as those of a container runtime."""
 
 
 def _klog(text: str, named: Named) -> PlainLine | None:
@@ -104,7 +99,8 @@ def _klog(text: str, named: Named) -> PlainLine | None:
     return PlainLine(f"{named()}[{thread}]", label, time, more)
 
 
-read_klog = _by_line(_klog)
+klog = _by_line(_KLOG.fullmatch, _klog)
+"""Lines that begin as klog's and glog's."""
 
 # -- syslog --------------------------------------------------------------------------------------------------
 
@@ -118,15 +114,10 @@ _STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
 _NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
 _DATA = re.compile(r'(\S+)="((?:[^"\\]|\\.)*)"')
 _LEVELS = re.compile(r"trace|debug|info|notice|warn(ing)?|err(or)?|crit(ical)?|fatal|severe", re.IGNORECASE)
-_PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
-
-
-def detects_syslog(head: str, path: str) -> int:
-    """2 where lines are those of syslog; a word for a level where the host should be is another log's."""
-    return 2 * _all_of(head, _is_syslog)
 
 
 def _is_syslog(text: str) -> bool:
+    """Whether a line is one of syslog; a word for a level where the host should be is another log's."""
     if _NEW.fullmatch(text):
         return True
     found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
@@ -155,7 +146,7 @@ def _syslog(text: str, named: Named) -> PlainLine | None:
 
 def _of_priority(text: str | None) -> dict[str, object]:
     number = int(text) if text else 192
-    return {"level": _PRIORITIES[number % 8], "facility": number // 8} if number < 192 else {}
+    return {"level": PRIORITIES[number % 8], "facility": number // 8} if number < 192 else {}
 
 
 def _of_host(host: str, app: str, pid: str, label: str, time: str, more: dict[str, object]) -> PlainLine:
@@ -165,7 +156,7 @@ def _of_host(host: str, app: str, pid: str, label: str, time: str, more: dict[st
     )
 
 
-read_syslog = _by_line(_syslog)
+syslog = _by_line(_is_syslog, _syslog)
 
 # -- logfmt --------------------------------------------------------------------------------------------------
 
@@ -173,11 +164,6 @@ _PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s
 _TEXTS = ("msg", "message", "event")
 _TIMES = ("time", "ts", "timestamp", "t", "at")
 _SAID = {*_TEXTS, *_TIMES, "level", "lvl", "severity"}
-
-
-def detects_logfmt(head: str, path: str) -> int:
-    """2 where lines are pairs `key=value`, some of them a logger's."""
-    return 2 * _all_of(head, lambda text: len(pairs := _pairs(text)) > 1 and not _SAID.isdisjoint(pairs))
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -194,12 +180,17 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
+def _is_logfmt(text: str) -> bool:
+    """Whether a line has pairs `key=value`, some of them a logger's."""
+    return len(pairs := _pairs(text)) > 1 and not _SAID.isdisjoint(pairs)
+
+
 def _logfmt(text: str, named: Named) -> PlainLine | None:
     pairs = _pairs(text)
     return _of_fields(pairs, named) if pairs else None
 
 
-read_logfmt = _by_line(_logfmt)
+logfmt = _by_line(_is_logfmt, _logfmt)
 
 # -- columns -------------------------------------------------------------------------------------------------
 
@@ -225,11 +216,10 @@ def detects_csv(head: str, path: str) -> int:
 
 def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file, a row each; the first names the columns."""
-    named = partial(PlainLog.of(options, report).named_by, file)
     header: list[str] = []
     sign = _separator(next((line for line in stream.head.split("\n") if line.strip()), ""))
 
-    def line_of(text: str) -> PlainLine | None:
+    def line_of(text: str, named: Named) -> PlainLine | None:
         cells = [cell.strip() for cell in _cells(text, sign)]
         if not header:
             header.extend(cells)

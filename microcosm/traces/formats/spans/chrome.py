@@ -16,17 +16,16 @@ their numbers.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from microcosm.traces.event import TraceEvent, writable
-from microcosm.traces.formats.left_out import LeftOut
 from microcosm.traces.formats.spans.span import text_of
-from microcosm.traces.options import Options
+from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import marks_in, units
-from microcosm.traces.text.lines import Lines
-from microcosm.traces.text.values import json_text
+from microcosm.traces.text.lines import Lines, json_text
 
 _KEYS = frozenset(("traceEvents",))
 _RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "runtime", "privateuse1_runtime")
@@ -82,16 +81,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     yield from ()
 
 
-@dataclass(slots=True)
-class _Ends:
-    """The events of a flow."""
-
-    begins: list[_Mark] = field(default_factory=list)
-    steps: list[_Mark] = field(default_factory=list)
-    ends: list[_Mark] = field(default_factory=list)
-
-    def of(self, phase: str) -> list[_Mark]:
-        return self.begins if phase == "s" else self.steps if phase == "t" else self.ends
+Ends = dict[str, list[_Mark]]
+"""The events of a flow, by their part of it."""
 
 
 class Tracks:
@@ -103,7 +94,7 @@ class Tracks:
         self._tracks: dict[Track, list[_Mark]] = {}
         self._names: dict[Track, str] = {}
         """The names of threads, and under an empty `tid` those of processes."""
-        self._flows: dict[Flow, _Ends] = {}
+        self._flows: defaultdict[Flow, Ends] = defaultdict(lambda: {part: [] for part in "stf"})
         self._calls: dict[tuple[str, int], list[_Mark]] = {}
         self._files: list[str] = []
         self._said: set[int] = set()
@@ -147,7 +138,7 @@ class Tracks:
         elif bound := _bound(record):
             mark.flow, mark.part = (file, "", "bind_id", _number(record["bind_id"])), bound
         if mark.flow is not None:
-            self._flows.setdefault(mark.flow, _Ends()).of(mark.part).append(mark)
+            self._flows[mark.flow][mark.part].append(mark)
         if phase == "X":
             end = (_END, length, at, 1) if length else (_BEGINS, 0, at, 1)
             times = {"cat": more["cat"]} if "cat" in more else {}
@@ -197,21 +188,22 @@ class Tracks:
         program, thread = self._names.get((file, pid, ""), ""), self._names.get(track, "")
         return f"{f'{program}[{pid}]' if program else pid}/{f'{thread}[{tid}]' if thread else tid}"
 
-    def _message(self, flow: Flow, ends: _Ends) -> str | None:
+    def _message(self, flow: Flow, ends: Ends) -> str | None:
         """The name of the message that a flow is; None where that is not plain or nobody else hears of it."""
         file, cat, name, identity = flow
-        if len(ends.begins) > 1 or len(ends.ends) > 1:
-            first = (ends.begins if len(ends.begins) > 1 else ends.ends)[1]
+        begins = ends["s"]
+        if len(begins) > 1 or len(ends["f"]) > 1:
+            first = (begins if len(begins) > 1 else ends["f"])[1]
             said = f"the flow {name} {identity} begins or ends more than once: nothing is matched"
             self._report.add("ambiguous-content", said, file=file, line=first.line)
             return None
-        arrivals = [*ends.steps, *ends.ends]
-        if ends.begins and any(mark.process == ends.begins[0].process for mark in arrivals):
-            arrivals = [mark for mark in arrivals if mark.process != ends.begins[0].process]
+        arrivals = [*ends["t"], *ends["f"]]
+        if begins and any(mark.process == begins[0].process for mark in arrivals):
+            arrivals = [mark for mark in arrivals if mark.process != begins[0].process]
             if not arrivals:
                 return None  # within a thread its clock says all
         for mark in arrivals:
-            if ends.begins and mark.time < ends.begins[0].time:
+            if begins and mark.time < begins[0].time:
                 said = f"the flow {name} {identity} arrives before it begins, by its time"
                 self._report.add("clock-inversion", said, file=file, line=mark.line)
         known = ":".join(dict.fromkeys(filter(None, (cat, name)))) or "flow"
@@ -222,7 +214,7 @@ class Tracks:
         """The events that a mark is stated to come after, besides the beginning of its flow."""
         before: list[_Mark] = []
         if mark.part == "f" and mark.flow is not None:
-            before += self._flows[mark.flow].steps
+            before += self._flows[mark.flow]["t"]
         if mark.correlation is not None and str(mark.attributes["cat"]).lower() in _DEVICE:
             calls = self._calls.get((mark.track[0], mark.correlation), ())
             before += calls if len(calls) == 1 else ()

@@ -18,8 +18,9 @@ from operator import attrgetter
 
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES
-from microcosm.traces.options import Options, Spool
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.spool import Spool
 
 
 @dataclass(slots=True)

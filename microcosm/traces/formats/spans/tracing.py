@@ -23,7 +23,7 @@ What spans prove stands in `microcosm.traces.formats.spans.span`.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from microcosm.errors import TraceError
@@ -31,7 +31,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.spans.span import Span, Spans, text_of, time_of
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_units import Elements, Unit, marks_in, units
+from microcosm.traces.text.json_units import Elements, marks_in, units
 from microcosm.traces.text.lines import Lines
 
 _OTLP_KEYS = frozenset(("resourceSpans",))
@@ -41,22 +41,32 @@ _INNER = (frozenset(_SCOPES), frozenset(("spans",)))
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
 
-def detects_otlp(head: str, path: str) -> int:
-    """2 where the text begins as JSON and has spans of resources."""
-    return 2 * (head.lstrip()[:1] in ("[", "{") and '"resourceSpans"' in head)
-
-
 def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
-    spans = Spans.of(options, report)
-    for service, records in otlp_spans(stream, file, report):
-        for record, line in zip(records, records.lines, strict=True):
-            span = _otlp_span(record, line, service)
-            if span is None:
-                message = "not a span: `traceId` and `spanId` are expected"
-                report.add("bad-line", message, file=file, line=line, lost=2)
-            else:
-                spans.add(span, file)
+    spans = (
+        (_otlp_span(record, service), line)
+        for service, records in otlp_spans(stream, file, report)
+        for record, line in zip(records, records.lines, strict=True)
+    )
+    return _taken(spans, "`traceId` and `spanId` are expected", file, report, options)
+
+
+def _taken(
+    spans: Iterable[tuple[Span | None, int]],
+    wanted: str,
+    file: str,
+    report: Report,
+    options: Options,
+    lines: int = 0,
+) -> Iterator[TraceEvent]:
+    """Take in spans, each with its line: their events come after the last file. None: it is no span."""
+    known = Spans.of(options, report)
+    for span, line in spans:
+        if span is None:
+            report.add("bad-line", f"not a span: {wanted}", file=file, line=line, lost=2, lines=lines)
+        else:
+            span.line = line
+            known.add(span, file)
     yield from ()
 
 
@@ -89,7 +99,7 @@ def _objects(value: object) -> list[dict[str, object]]:
     return [one for one in value if type(one) is dict] if isinstance(value, list) else []
 
 
-def _otlp_span(record: dict[str, object], line: int, service: str) -> Span | None:
+def _otlp_span(record: dict[str, object], service: str) -> Span | None:
     trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
     if not trace or not identity:
         return None
@@ -103,7 +113,6 @@ def _otlp_span(record: dict[str, object], line: int, service: str) -> Span | Non
         time_of(record.get("startTimeUnixNano")) or None,
         time_of(record.get("endTimeUnixNano")) or None,
         links=otlp_links(record.get("links"), trace),
-        line=line,
         attributes=otlp_attributes(record.get("attributes")),
     )
 
@@ -139,27 +148,14 @@ def otlp_attributes(value: object) -> dict[str, object]:
     return found
 
 
-def detects_console(head: str, path: str) -> int:
-    """2 where the text begins as JSON and has the fields of a span as it is printed."""
-    marks = ('"context"', '"trace_id"', '"span_id"', '"parent_id"')
-    return 2 * (head.lstrip()[:1] in ("[", "{") and all(mark in head for mark in marks))
-
-
 def read_console(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    spans = Spans.of(options, report)
-    for unit in units(stream, frozenset(), file, report, mark="span_id"):
-        span = _console_span(unit)
-        if span is None:
-            message = "not a span: a `context` with `trace_id` and `span_id` is expected"
-            report.add("bad-line", message, file=file, line=unit.line, lost=2)
-        else:
-            spans.add(span, file)
-    yield from ()
+    found = units(stream, frozenset(), file, report, mark="span_id")
+    spans = ((_console_span(unit.value), unit.line) for unit in found)
+    return _taken(spans, "a `context` with `trace_id` and `span_id` is expected", file, report, options)
 
 
-def _console_span(unit: Unit) -> Span | None:
-    record = unit.value
+def _console_span(record: dict[str, object]) -> Span | None:
     own = _hexadecimal(record.get("context"))
     if own is None:
         return None
@@ -178,7 +174,6 @@ def _console_span(unit: Unit) -> Span | None:
         _moment(record.get("start_time")),
         _moment(record.get("end_time")),
         links=tuple(link for link in links if link is not None),
-        line=unit.line,
         attributes=attributes if type(attributes) is dict else {},
     )
 
@@ -209,14 +204,13 @@ _JAEGER_KEYS = frozenset(("data",))
 _SPANS = frozenset(("spans",))
 
 
-def detects_jaeger(head: str, path: str) -> int:
-    """2 where the text begins as JSON and has Jaeger's fields."""
-    return 2 * (head.lstrip()[:1] in ("[", "{") and '"traceID"' in head and '"spanID"' in head)
-
-
 def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; what is no trace or no span is reported as `bad-line`."""
-    spans = Spans.of(options, report)
+    spans = _jaeger_spans(stream, file, report)
+    return _taken(spans, "`traceID` and `spanID` are expected", file, report, options)
+
+
+def _jaeger_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[Span | None, int]]:
     for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID"):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         if not isinstance(records, Elements):
@@ -225,30 +219,25 @@ def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> I
             continue
         known = processes if type(processes) is dict else {}
         for record, line in zip(records, records.lines, strict=True):
-            span = _jaeger_span(record, line, unit, known)
-            if span is None:
-                message = "not a span: `traceID` and `spanID` are expected"
-                report.add("bad-line", message, file=file, line=line, lost=2)
-            else:
-                spans.add(span, file)
-    yield from ()
+            yield _jaeger_span(record, unit.value.get("traceID"), known), line
 
 
-def _jaeger_span(
-    record: dict[str, object], line: int, unit: Unit, processes: dict[str, object]
-) -> Span | None:
-    trace = text_of(record.get("traceID")) or text_of(unit.value.get("traceID"))
+def _jaeger_span(record: dict[str, object], trace: object, processes: dict[str, object]) -> Span | None:
+    trace = text_of(record.get("traceID")) or text_of(trace)
     identity = text_of(record.get("spanID"))
     if not trace or not identity:
         return None
     parent = text_of(record.get("parentSpanID")) or None
     links = []
-    for kind, target in _references(record, trace):
-        if kind == "CHILD_OF" and target[0] == trace and parent in (None, target[1]):
-            parent = target[1]
-        else:
-            links.append(target)
-    tags = _tags(record.get("tags"))
+    for one in _objects(record.get("references")):
+        if target := text_of(one.get("spanID")):
+            of = text_of(one.get("traceID")) or trace
+            if one.get("refType") == "CHILD_OF" and of == trace and parent in (None, target):
+                parent = target
+            else:
+                links.append((of, target))
+    told = ((tag.get("key"), tag.get("value")) for tag in _objects(record.get("tags")))
+    tags = {key: value for key, value in told if type(key) is str}
     service = processes.get(text_of(record.get("processID"))) or record.get("process")
     start, duration = time_of(record.get("startTime")), time_of(record.get("duration"))
     return Span(
@@ -261,47 +250,18 @@ def _jaeger_span(
         start,
         None if start is None or duration is None else start + duration,
         links=tuple(links),
-        line=line,
         attributes=tags,
     )
 
 
-def _references(record: dict[str, object], trace: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    references = record.get("references")
-    for one in references if type(references) is list else ():
-        if type(one) is dict and text_of(one.get("spanID")):
-            target = text_of(one.get("traceID")) or trace, text_of(one["spanID"])
-            yield text_of(one.get("refType")), target
-
-
-def _tags(tags: object) -> dict[str, object]:
-    return {
-        tag["key"]: tag.get("value")
-        for tag in (tags if type(tags) is list else ())
-        if type(tag) is dict and type(tag.get("key")) is str
-    }
-
-
-def detects_zipkin(head: str, path: str) -> int:
-    """2 where the text begins as JSON and has Zipkin's fields."""
-    return 2 * (head.lstrip()[:1] in ("[", "{") and '"traceId"' in head and '"id"' in head)
-
-
 def read_zipkin(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    spans = Spans.of(options, report)
-    for unit in units(stream, frozenset(), file, report, mark="traceId"):
-        span = _zipkin_span(unit)
-        if span is None:
-            message = "not a span: `traceId` and `id` are expected"
-            report.add("bad-line", message, file=file, line=unit.line, lost=2)
-        else:
-            spans.add(span, file)
-    yield from ()
+    found = units(stream, frozenset(), file, report, mark="traceId")
+    spans = ((_zipkin_span(unit.value), unit.line) for unit in found)
+    return _taken(spans, "`traceId` and `id` are expected", file, report, options)
 
 
-def _zipkin_span(unit: Unit) -> Span | None:
-    record = unit.value
+def _zipkin_span(record: dict[str, object]) -> Span | None:
     trace, identity = text_of(record.get("traceId")), text_of(record.get("id"))
     if not trace or not identity:
         return None
@@ -317,14 +277,9 @@ def _zipkin_span(unit: Unit) -> Span | None:
         start,
         None if start is None or duration is None else start + duration,
         record.get("shared") is True,
-        line=unit.line,
         attributes=tags if type(tags) is dict else {},
-        host=_host(endpoint) if type(endpoint) is dict else "",
+        host=text_of(endpoint.get("ipv4")) or text_of(endpoint.get("ipv6")) if type(endpoint) is dict else "",
     )
-
-
-def _host(endpoint: dict[str, object]) -> str:
-    return text_of(endpoint.get("ipv4")) or text_of(endpoint.get("ipv6"))
 
 
 _COLUMNS = (
@@ -346,12 +301,14 @@ def detects_nezha(head: str, path: str) -> int:
 
 def read_nezha(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each line; lines that are no spans are reported as `bad-line`."""
-    spans = Spans.of(options, report)
+    wanted = "`TraceID` and `SpanID` are expected, and a field for each column"
+    return _taken(_nezha_spans(stream, file), wanted, file, report, options, lines=1)
+
+
+def _nezha_spans(stream: Lines, file: str) -> Iterator[tuple[Span | None, int]]:
     columns: list[int] = []
     header: list[str] = []
-    for number, text in stream:
-        if not text or text.isspace():
-            continue
+    for number, text in stream.filled():
         fields = _fields(text)
         if not columns:
             missing = [name for name in _COLUMNS if name not in fields]
@@ -361,14 +318,11 @@ def read_nezha(stream: Lines, file: str, report: Report, options: Options) -> It
         elif fields == header:
             continue  # where files were put together
         elif len(fields) <= max(columns) or not fields[columns[0]] or not fields[columns[1]]:
-            message = "not a span: `TraceID` and `SpanID` are expected, and a field for each column"
-            report.add("bad-line", message, file=file, line=number, lost=2, lines=1)
+            yield None, number
         else:
             trace, identity, parent, pod, name, start, end = (fields[column] for column in columns)
             above = None if parent in _NO_PARENT else parent
-            times = time_of(start), time_of(end)
-            spans.add(Span(trace, identity, above, pod, name, "", *times, line=number), file)
-    yield from ()
+            yield Span(trace, identity, above, pod, name, "", time_of(start), time_of(end)), number
 
 
 def _fields(text: str) -> list[str]:

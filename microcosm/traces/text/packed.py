@@ -1,0 +1,174 @@
+"""What is packed, unpacked on the way to its lines: gzip, bzip2, xz, zstd.
+
+What packs a file is told by its first bytes, not by its name; several packed pieces may follow one another. A
+piece that is damaged or cut off gives what can be unpacked of it, and one `bad-archive` is reported.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from microcosm.errors import TextError, installing
+from microcosm.traces.report import Report
+
+BLOCK = 256 << 10
+"""Bytes of a block that is handed on, roughly."""
+
+_ZSTD_SLICE = 512
+"""Bytes given to zstd at a time: it unpacks all that it is given, perhaps to 32,000 times the size."""
+
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+
+
+class _Unpacking(Protocol):
+    """One packed piece on its way, as `bz2` and `lzma` have it."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the piece has ended."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What stands after the piece."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether nothing is left to be unpacked of what was given."""
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Take `data` and give at most `max_length` bytes."""
+
+
+class _Gzip:
+    """A piece packed by gzip. What stands before a fault within a block is kept, too."""
+
+    def __init__(self) -> None:
+        self._unzip = zlib.decompressobj(_GZIP_ONLY)
+        self._rest = b""
+        self._fault: zlib.error | None = None
+
+    @property
+    def eof(self) -> bool:
+        return self._unzip.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._unzip.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest and self._fault is None
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if self._fault is not None:
+            raise self._fault
+        before, data = self._unzip.copy(), self._rest + data
+        try:
+            block = self._unzip.decompress(data, max_length)
+        except zlib.error as fault:
+            self._fault = fault
+            return b"".join(_until_fault(before, data))
+        self._rest = self._unzip.unconsumed_tail
+        return block
+
+
+def _until_fault(unzip: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """What can be unpacked before the first byte at which it fails."""
+    try:
+        for at in range(len(data)):
+            yield unzip.decompress(data[at : at + 1])
+    except zlib.error:
+        return
+
+
+class _Zstd:
+    """A piece packed by zstd, by the library `zstandard`."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._unpack = zstandard.ZstdDecompressor().decompressobj()
+        self._rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._unpack.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._unpack.unused_data + (self._rest if self._unpack.eof else b"")
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        given = self._rest + data
+        at = 0
+        blocks: list[bytes] = []
+        while at < len(given) and not self._unpack.eof and sum(map(len, blocks)) < BLOCK:
+            blocks.append(self._unpack.decompress(given[at : at + _ZSTD_SLICE]))
+            at += _ZSTD_SLICE
+        self._rest = given[at:]
+        return b"".join(blocks)
+
+
+_PACKED: dict[bytes, tuple[str, Callable[[], _Unpacking]]] = {
+    b"\x1f\x8b": ("gzip", _Gzip),
+    b"BZh": ("bzip2", bz2.BZ2Decompressor),
+    b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    b"(\xb5/\xfd": ("zstd", _Zstd),
+}
+_ZIP = b"PK\x03\x04"
+
+PACKED = (*_PACKED, _ZIP)
+"""How what is packed begins."""
+
+
+def unpacked(head: bytes, packed: Iterator[bytes], file: str, report: Report) -> Iterator[bytes]:
+    """The blocks of a file, whose beginning says that it is packed, as they were before.
+
+    Raises `TextError` for what packs several files, and for zstd where its library is missing. Memory: some
+    blocks; cost: that of the library that unpacks.
+    """
+    if head.startswith(_ZIP):
+        raise TextError("is compressed (zip)", file=file, hint="Unpack it first.")
+    name, new = next(how for magic, how in _PACKED.items() if head.startswith(magic))
+    try:
+        new()
+    except ImportError:
+        hint = f"Install it: {installing('zstd')}, or unpack the file first."
+        raise TextError("is packed by zstd: `zstandard` is not installed", file=file, hint=hint) from None
+    return _unpack(new, name, packed, file, report)
+
+
+def _unpack(
+    new: Callable[[], _Unpacking], name: str, packed: Iterator[bytes], file: str, report: Report
+) -> Iterator[bytes]:
+    def damaged(why: str) -> None:
+        said = f"packed by {name}, {why}; what could be unpacked is read"
+        report.add("bad-archive", said, file=file)
+
+    piece = new()
+    given = next(packed, b"")
+    while True:
+        try:
+            block = piece.decompress(given, BLOCK)
+        except Exception as fault:  # each library has its own exceptions for damage
+            return damaged(f"and damaged ({fault})")
+        given = b""
+        if block:
+            yield block
+        if piece.eof:
+            given = piece.unused_data.lstrip(b"\0")
+            while not given:
+                if not (given := next(packed, b"")):
+                    return None
+                given = given.lstrip(b"\0")
+            piece = new()
+        elif piece.needs_input and not (given := next(packed, b"")):
+            return damaged("and cut off")
