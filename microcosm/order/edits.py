@@ -2,7 +2,8 @@
 
 A link between two events in the middle of an order may change thousands of rows. Some hundred such links are
 rather kept apart, closed among themselves: a row of the whole is then that of the closure and those that
-the links lead on to, and one pass takes them all in when they have become many.
+the links lead on to, and one pass takes them all in when they have become many. Meanwhile the closure may
+take in links that have nothing to do with these.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Pending:
     """Links u → v beside a closure that does not change meanwhile, over `size` positions.
 
     Every link has an *upper* row, its u and all before that, those links counted in that were there when it
-    came; and a *lower* one, its v and all after. A set of links is a row of its own, and one strided slice of
-    the rows in the closure, one below the other, says which links a position leads to. `put` and the questions
-    cost a byte a link, and a question a row operation for each link that is not counted in by a newer one.
-    Room is made for `most` links at once.
+    came; and a *lower* one, its v and all after. A set of links is a row, link k being position k, and one
+    strided slice of the rows in the closure, one below the other, says which links a position leads to. `put`
+    and the questions cost a byte a link, and a question a row operation for each link that is not counted in
+    by a newer one. Room is made for `most` links at once.
 
     >>> pending = Pending(4)
     >>> pending.put(1, 2, 0b0001, 0b1000)  # 1 < 2, where the closure has 0 < 1 and 2 < 3
@@ -91,7 +92,7 @@ class Pending:
         self._ends.clear()
 
     def apart(self, a: int, b: int) -> bool:
-        """Whether no link leads to a, nor b to any: the closure may take in a < b, and nothing here changes."""
+        """Whether no link leads to a, nor b to any: a < b may come into the closure, and changes nothing."""
         return not (self._into(a) or self._from(b))
 
     def before(self, a: int, b: int) -> bool:

@@ -205,7 +205,7 @@ class Rows:
             self._counted(gain(self._future, a, told, self._predecessors))
 
     def _waits(self, a: int, b: int) -> bool:
-        """Whether a new link is better kept apart: others are, or it may change many rows."""
+        """Whether a new link is better kept apart: others that are lead to it, or it may change many rows."""
         if self.size < self.WAIT:
             return False
         if self._pending is not None and not self._pending.apart(a, b):
