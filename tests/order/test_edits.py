@@ -102,6 +102,33 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
     assert beside, "none was put into the rows while others waited"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_links_that_come_and_go_in_random_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log in which links wait, and some are taken away again: rows are those that are made anew."""
+    monkeypatch.setattr(Rows, "MANY", 30 * 1500)
+    monkeypatch.setattr(Rows, "LINKS", 40)
+    rng = Random(seed)
+    every = [(v, v + 5) for v in range(1495)] + [(v, v + rng.randrange(6, 30)) for v in range(0, 1470, 3)]
+    order = rng.sample(range(1500), 1500)  # positions are not in causal order
+    every = [(order[a], order[b]) for a, b in dict.fromkeys(every)]
+    rng.shuffle(every)
+    rows, there = Rows(1500, every[:900]), set(every[:900])
+    rows.saturate()
+    for number, link in enumerate(every[900:]):
+        rows.add(*link)
+        there.add(link)
+        if number % 100 == 99:
+            gone = rng.choice(sorted(there))
+            rows.remove(*gone)
+            there.remove(gone)
+        if number % 50 in (0, 47):
+            fresh = Rows(1500, there)
+            fresh.saturate()
+            for v in rng.sample(range(1500), 40):
+                assert (rows.past(v), rows.future(v)) == (fresh.past(v), fresh.future(v))
+                assert rows.before(v, link[1]) is fresh.before(v, link[1])
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_log_grows_at_its_ends_while_links_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three processes that go on, and links between old events that come late."""
