@@ -74,6 +74,20 @@ def natural(option: str, text: str, least: int = 0, most: int = 10**9) -> int:
     return int(text)
 
 
+def endpoint_of(address: str, *, listens: bool = False) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`.
+
+    Who listens may say 0: any port that is free. Nobody is reached there.
+    """
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
+    if not int(port) and not listens:
+        raise exits.UsageError(f"{address!r}: port 0 is no port of a member; say the one that it listens on")
+    return host, int(port)
+
+
 def stop_after(seconds: float | None) -> Stop | None:
     """For `--limit`: whether so many seconds have gone by since now."""
     if seconds is None:
@@ -184,10 +198,6 @@ def common(
     """What every command takes beside what is its own."""
 
 
-def _keep_full(value: bool) -> None:
-    output.show_whole(value)
-
-
 def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
     return Option(
         *names, metavar=metavar, help=help, callback=keep, expose_value=False, rich_help_panel="Logs"
@@ -253,7 +263,10 @@ def readers_of_microcosms(
     full: Annotated[
         bool,
         Option(
-            "--full", callback=_keep_full, expose_value=False, help="Proofs whole, however long their chains."
+            "--full",
+            callback=output.show_whole,
+            expose_value=False,
+            help="Proofs whole, however long their chains.",
         ),
     ] = False,
 ) -> None:

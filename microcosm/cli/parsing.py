@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from itertools import islice
 from math import isfinite
@@ -186,9 +186,9 @@ def offered(ctx: Any, param: Any, begun: str) -> list[Any]:
     metavar = param.metavar or ""
     try:
         if "|" in metavar and re.fullmatch(r"[a-zA-Z|]+", metavar):
-            found: Iterator[str] = iter(each for each in metavar.split("|") if each.islower())
-        elif (value := metavar.removesuffix("...").strip("[]")) in _VALUES:
-            found = _VALUES[value](ctx)
+            found: Iterable[str] = [each for each in metavar.split("|") if each.islower()]
+        elif (values := _values(ctx, metavar.removesuffix("...").strip("[]"))) is not None:
+            found = values
         elif metavar == "NAME" and param.name == "trace":
             found = _column("traces")
         elif metavar == "P" and param.name == "process":
@@ -196,7 +196,7 @@ def offered(ctx: Any, param: Any, begun: str) -> list[Any]:
         elif metavar.startswith(("FILE... A B", "FILE... (A B", "FILE... 'A", "FILE... PROOF")):
             already = [*(ctx.params.get(param.name) or ())]
             named = [each for each in already if files.GLOB(each) or os.path.exists(each)]
-            found = _events(named, begun) if named and "PROOF" not in metavar else iter(())
+            found = _events(named, begun) if named and "PROOF" not in metavar else ()
         elif metavar in ("A", "B", "E", "EVENT"):
             found = _events(_files(), begun)
         else:
@@ -247,44 +247,29 @@ def _read(paths: list[str]) -> Any:
     return opening.read(*paths, **how)
 
 
-def _formats(ctx: Any) -> Iterator[str]:
-    from microcosm.traces import reading
+def _values(ctx: Any, called: str) -> Iterable[str] | None:
+    """The values of an option or an argument, by what that is called; None where they are not known."""
+    match called:
+        case "F":
+            from microcosm.traces import reading
 
-    return iter(reading.names())
+            return reading.names()
+        case "ORDERING":
+            from microcosm.orderings.ordering import Ordering
 
+            return [one.value for one in Ordering]
+        case "PROTOCOL":
+            from microcosm.protocol.catalogue import PROTOCOLS
 
-def _orderings(ctx: Any) -> Iterator[str]:
-    from microcosm.orderings.ordering import Ordering
+            return PROTOCOLS
+        case "RULE":
+            from microcosm.logic.rulebook import read_rules
 
-    return iter([one.value for one in Ordering])
-
-
-def _protocols(ctx: Any) -> Iterator[str]:
-    from microcosm.protocol.catalogue import PROTOCOLS
-
-    return iter([*PROTOCOLS])
-
-
-def _rules(ctx: Any) -> Iterator[str]:
-    from microcosm.logic.rulebook import read_rules
-
-    return iter([rule.name for rule in read_rules().rules])
-
-
-def _commands(ctx: Any) -> Iterator[str]:
-    return iter(ctx.find_root().command.list_commands(ctx))
-
-
-_VALUES: dict[str, Callable[[Any], Iterator[str]]] = {
-    "F": _formats,
-    "ORDERING": _orderings,
-    "LEVEL": lambda ctx: iter(("application", "network")),
-    "PROTOCOL": _protocols,
-    "RULE": _rules,
-    "N|exact": lambda ctx: iter(("exact",)),
-    "COMMAND": _commands,
-}
-"""The values of options and arguments, by what these are called."""
+            return [rule.name for rule in read_rules().rules]
+        case "COMMAND":
+            names: list[str] = ctx.find_root().command.list_commands(ctx)
+            return names
+    return {"LEVEL": ("application", "network"), "N|exact": ("exact",)}.get(called)
 
 
 def answered(run: Callable[[], object]) -> bool:

@@ -24,6 +24,7 @@ from microcosm.tuning import kept
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
+    from microcosm.questions.language import Questions
     from microcosm.state.opening import Source
     from microcosm.traces.event import TraceEvent
     from microcosm.traces.report import Extraction, Irregularity, Report
@@ -134,6 +135,13 @@ def extraction_of(
     told_rest(report)
     note_gaps(found, report)
     return found
+
+
+def questions_in(path: str) -> Questions:
+    """The questions of a file. Raises `TextError`."""
+    from microcosm.questions.reader import read_questions
+
+    return read_questions(files.read_text(path), files.display_name(path))
 
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:

@@ -30,6 +30,12 @@ class News:
     instead: Relation | None
     decides: int
 
+    def to_json(self) -> dict[str, object]:
+        """Its fields."""
+        instead = None if self.instead is None else self.instead.value
+        fact = [self.fact.left, str(self.fact.relation), self.fact.right]
+        return {"fact": fact, "instead": instead, "decides": self.decides}
+
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
@@ -38,6 +44,10 @@ class Disagreement:
     left: str
     right: str
     verdicts: tuple[Relation, Relation]
+
+    def to_json(self) -> dict[str, object]:
+        """Its fields."""
+        return {"pair": [self.left, self.right], "verdicts": [verdict.value for verdict in self.verdicts]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,11 @@ class Comparison:
     def same(self) -> bool:
         """Whether they know the same."""
         return not (any(self.more) or self.conflicts)
+
+    def to_json(self) -> dict[str, list[object]]:
+        """The fields of the answer of `diff`."""
+        news = [[item.to_json() for item in items] for items in self.news]
+        return {"news": [*news], "more": [*self.more], "conflicts": [c.to_json() for c in self.conflicts]}
 
     def __str__(self) -> str:
         if self.same:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, count, filterfalse
 from operator import attrgetter
 from types import MappingProxyType
@@ -104,6 +105,13 @@ class Givens:
             return False
         kinds = (kind for kind in KINDS if kind not in ("external", "clocks"))
         return not (self.externals or any(getattr(self, kind) for kind in kinds))
+
+    @property
+    def orders_alone(self) -> bool:
+        """Whether every external correspondence is `<`. Cost: linear; none where they are kept in columns."""
+        return self.links is not None or all(
+            fact.relation is Relation.BEFORE for fact in self.external.values()
+        )
 
     @property
     def beyond_worlds(self) -> bool:
@@ -293,11 +301,11 @@ class GivenView(Givens):
         links = property(lambda self: self._of.links)
         told = property(lambda self: self._of.told)
 
-        def __setattr__(self, name: str, value: object) -> None:
+        def add(self, *_: object) -> NoReturn:
+            """Refused, as is whatever would change something."""
             raise Undefined(READ_ONLY)
 
-        def __delattr__(self, name: str) -> None:
-            raise Undefined(READ_ONLY)
+        __setattr__ = __delattr__ = link = tell = add
 
     def copy(self) -> Givens:
         """An independent copy, which may be changed. Cost: linear."""
@@ -307,18 +315,6 @@ class GivenView(Givens):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Givens.copy, (self._of,)
-
-    def link(self, links: OrderColumns) -> NoReturn:
-        """Refused."""
-        raise Undefined(READ_ONLY)
-
-    def tell(self, told: MessageColumns) -> NoReturn:
-        """Refused."""
-        raise Undefined(READ_ONLY)
-
-    def add(self, correspondence: Correspondence) -> NoReturn:
-        """Refused."""
-        raise Undefined(READ_ONLY)
 
     __hash__ = None  # type: ignore[assignment]  # as of `Givens`, which change
 
@@ -331,15 +327,12 @@ class GivenView(Givens):
         return repr(self._of)
 
 
-def _viewed(name: str) -> property:
-    def looked_at(view: GivenView) -> object:
-        return _looked_at(getattr(view._of, name))
-
-    return property(looked_at)
+def _seen(name: str, view: GivenView) -> object:
+    return _looked_at(getattr(view._of, name))
 
 
 for _name in KINDS:
-    setattr(GivenView, _name, _viewed(_name))
+    setattr(GivenView, _name, property(partial(_seen, _name)))
 
 
 class ListView(Sequence[Member]):

@@ -148,6 +148,14 @@ def proof_object(derivation: Derivation) -> dict[str, Any]:
     return _with_lemmas(derivation, order)
 
 
+def concludes(stated: object, judgement: str, left: str, sign: str, right: str) -> bool:
+    """Whether what is stated, as JSON, to be a derivation concludes `left sign right`. Cost: constant."""
+    said = stated.get("conclusion") if isinstance(stated, dict) else None
+    if sign in (">", "!>"):
+        left, sign, right = right, sign.replace(">", "<"), left
+    return said == {"judgement": judgement, "left": left, "relation": sign, "right": right}
+
+
 def _with_lemmas(derivation: Derivation, order: list[Derivation]) -> dict[str, Any]:
     uses: dict[int, int] = {}
     for node in order:

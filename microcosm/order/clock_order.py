@@ -148,10 +148,7 @@ class ClockRows:
         process, own = clock.process, clock.own
         row = self._prefix(process) & ~self._prefix(process, self.rank(a) + 1)
         least = own if clock.ticked and own > 0 else own + 1
-        for other in self._together[clock.execution]:
-            if other != process:
-                row |= self._where(other, process, least, above=True)
-        return row
+        return row | self._elsewhere(clock, least, above=True)
 
     def unseen(self, b: int) -> int:
         """The row of all a of other processes with a !< b by the clocks: b has not seen their component."""
@@ -186,14 +183,7 @@ class ClockRows:
     def missed(self, a: int) -> int:
         """The row of all b of other processes that cannot have seen a, so that a !< b."""
         clock = self._clock.get(a)
-        if clock is None:
-            return 0
-        process, own = clock.process, clock.own
-        row = 0
-        for other in self._together[clock.execution]:
-            if other != process:
-                row |= self._where(other, process, own, above=False)
-        return row
+        return 0 if clock is None else self._elsewhere(clock, clock.own, above=False)
 
     def _reach_ends(self, process: str) -> dict[int, int]:
         """For each own component, the length of the chain's prefix that ends at its last ticked event."""
@@ -247,6 +237,14 @@ class ClockRows:
     def _seen_along(self, chain_of: str, component_of: str) -> list[int]:
         """What each event of a chain has seen of a process."""
         return [self._clock[at].entries.get(component_of, 0) for at in self._chains[chain_of]]
+
+    def _elsewhere(self, clock: Clock, value: int, *, above: bool) -> int:
+        """The events of other processes that have seen less of a clock's own than a value, or all others."""
+        row, process = 0, clock.process
+        for other in self._together[clock.execution]:
+            if other != process:
+                row |= self._where(other, process, value, above=above)
+        return row
 
     def _where(self, chain_of: str, component_of: str, value: int, *, above: bool) -> int:
         """The events of a chain whose component for a process is below a value, or all others."""

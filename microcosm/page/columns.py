@@ -23,6 +23,7 @@ from microcosm.order.bits import bits
 from microcosm.order.order import Closure
 from microcosm.page.layout import Layout, laid_out
 from microcosm.page.packing import Column, integers, lines, moments, naturals, numbered, small, steps, words
+from microcosm.queries.drawing import processes_by_source
 from microcosm.traces.event import ANSWERED, SENDS
 from microcosm.traces.report import Irregularity, Report
 
@@ -46,8 +47,6 @@ _KINDS = {"": 0, "internal": 0} | dict.fromkeys(SENDS, 1) | dict.fromkeys(ANSWER
 
 Edge = tuple[int, int, int]
 """A given pair that no chain shows: the event to which it leads, that from which it comes, and why."""
-
-_OF_PROCESS = "process "
 
 
 class PageModel:
@@ -118,7 +117,7 @@ class PageModel:
         if None in found:
             told = Processes(self.givens, self.engine.universe)
             position = self.engine.universe.position
-            by_source = self._by_source()
+            by_source = {} if self.givens.links is not None else processes_by_source(self.givens)
             for at, name in enumerate(places):
                 if found[at] is None and name in position:
                     process = told(position[name])
@@ -130,17 +129,6 @@ class PageModel:
             None if process == name and events[process] == 1 else process
             for process, name in zip(found, places, strict=True)
         ]
-
-    def _by_source(self) -> dict[str, str]:
-        """The process of events whose order is given from `process P`."""
-        if self.givens.links is not None:
-            return {}
-        found = {}
-        for fact in self.givens.external.values():
-            source = fact.source
-            if source is not None and fact.relation is Relation.BEFORE and source.startswith(_OF_PROCESS):
-                found[fact.left] = found[fact.right] = source.removeprefix(_OF_PROCESS)
-        return found
 
     def _stated(self, place: dict[str, int]) -> tuple[list[int], list[int], list[int]]:
         """Pairs from which happens-before follows, as columns of left ends, right ends and reasons."""

@@ -78,7 +78,12 @@ def verdict_table(engine: Engine, names: Sequence[str], column: str = "table") -
         own = grid[inside[number]]
         for at, relation in zip(inside[number + 1 :], row, strict=True):
             own[at] = DIGIT[relation]
-    return nibbles(column, "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+    return nibbles(column, _above(grid))
+
+
+def _above(grid: Sequence[Sequence[str]]) -> str:
+    """The digits of each pair, the first event before the second, row by row."""
+    return "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)])
 
 
 class TooLarge(MicrocosmError):
@@ -166,11 +171,7 @@ class Knowledge:
     def _orders_alone(self) -> bool:
         """Whether nothing but `<` is given that a verdict rests on."""
         givens = self.model.givens
-        if givens.clocks or givens.tokens:
-            return False
-        return givens.links is not None or all(
-            fact.relation is Relation.BEFORE for fact in givens.external.values()
-        )
+        return not (givens.clocks or givens.tokens) and givens.orders_alone
 
     def _touched(self, order: Iterable[int], bit: Sequence[tuple[int, int]], *, back: bool) -> list[int]:
         """Of each event the chains with events at or before it, or at or after it, as bits of its group."""
@@ -277,7 +278,7 @@ class Knowledge:
                 grid[min(x, y)][max(x, y)] = str(digit)
         except Inconsistent:
             return None
-        return nibbles("left", "".join(["".join(row[at + 1 :]) for at, row in enumerate(grid)]))
+        return nibbles("left", _above(grid))
 
     def asked(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
         """For each pair its numbers, its verdict and what the offline rules leave of it, or None."""

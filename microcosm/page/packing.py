@@ -62,31 +62,27 @@ def zigzag(number: int) -> int:
     return 2 * number if number >= 0 else -2 * number - 1
 
 
-class _Natural(dict[int, bytes]):
-    """Numbers from 0 on as bytes, each worked out once."""
+class _Bytes(dict[int, bytes]):
+    """Numbers as bytes, each worked out once."""
+
+    def __init__(self, of: Callable[[int], bytes]) -> None:
+        super().__init__()
+        self._of = of
 
     def __missing__(self, number: int) -> bytes:
-        found = self[number] = leb(number)
-        return found
-
-
-class _Any(dict[int, bytes]):
-    """Numbers as bytes, those near 0 shortest."""
-
-    def __missing__(self, number: int) -> bytes:
-        found = self[number] = leb(zigzag(number))
+        found = self[number] = self._of(number)
         return found
 
 
 def naturals(name: str, numbers: Iterable[int]) -> Column:
     """A column of numbers from 0 on. Cost: linear."""
-    parts = [*map(_Natural().__getitem__, numbers)]
+    parts = [*map(_Bytes(leb).__getitem__, numbers)]
     return Column(name, "leb", len(parts), b"".join(parts))
 
 
 def integers(name: str, numbers: Iterable[int]) -> Column:
-    """A column of any whole numbers. Cost: linear."""
-    parts = [*map(_Any().__getitem__, numbers)]
+    """A column of any whole numbers, those near 0 shortest. Cost: linear."""
+    parts = [*map(_Bytes(lambda number: leb(zigzag(number))).__getitem__, numbers)]
     return Column(name, "zigzag", len(parts), b"".join(parts))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from microcosm.compare.difference import Comparison, News, difference
+from microcosm.compare.difference import Comparison, difference
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.facts import GivenFacts
@@ -43,13 +43,8 @@ class Replicas:
         Cost: as `difference`, and of some conflicts two proofs.
         """
         found = difference(self.one, self.other)
-        return {
-            "names": [*names],
-            "joined": self.joined,
-            "news": [[_news(item) for item in items] for items in found.news],
-            "more": [*found.more],
-            "conflicts": [*self._conflicts(found)],
-        }
+        said = {"names": [*names], "joined": self.joined}
+        return {**said, **found.to_json(), "conflicts": [*self._conflicts(found)]}
 
     def columns(self, model: PageModel) -> Iterator[Column]:
         """Of each event and of each pair who has it, 1 for the first, 2 for the second; and both tables.
@@ -73,10 +68,9 @@ class Replicas:
 
     def _conflicts(self, found: Comparison) -> Iterator[dict[str, Any]]:
         for number, each in enumerate(found.conflicts):
-            pair = each.left, each.right
-            told: dict[str, Any] = {"pair": [*pair], "verdicts": [str(verdict) for verdict in each.verdicts]}
+            told = each.to_json()
             if number < CONFLICTS_PROVED:
-                proofs = (known.why(*pair) for known in (self.one, self.other))
+                proofs = (known.why(each.left, each.right) for known in (self.one, self.other))
                 told["derivations"] = [proof and proof_object(proof) for proof in proofs]
             yield told
 
@@ -104,9 +98,3 @@ def _of_log(known: Microcosm) -> tuple[str, ...]:
 def _names(known: Microcosm, event: str) -> bool:
     table = known.events_table
     return event in known or (table is not None and event in table)
-
-
-def _news(item: News) -> dict[str, Any]:
-    fact = item.fact
-    instead = None if item.instead is None else str(item.instead)
-    return {"fact": [fact.left, str(fact.relation), fact.right], "instead": instead, "decides": item.decides}

@@ -54,9 +54,7 @@ class Turns:
         """Whether nothing more will be done, so that nobody need wait."""
 
     def put(self, work: Callable[[], Result], recover: Callable[[], None] | None = None) -> Future[Result]:
-        """Have some work done in its turn. With `recover` it has the limit, and may be dropped; ended so, it
-        is called.
-        """
+        """Have some work done in its turn; with `recover`, called where it is ended, it has the limit."""
         promise: Future[Result] = Future()
         self._waiting.put((promise, work, recover))
         return promise

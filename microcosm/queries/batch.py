@@ -182,10 +182,7 @@ class VerdictTable:
 
     def to_arrow(self) -> pyarrow.Table:
         """Columns `left`, `right`, `verdict`: its sign, null for silence. Raises `MissingLibrary`."""
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise MissingLibrary("Arrow tables", ("pyarrow",), "bulk") from None
+        pa = _arrow()
         return pa.table({name: pa.array(column, pa.string()) for name, column in self._columns().items()})
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -253,18 +250,22 @@ def _same(event: str) -> Undefined:
     return Undefined(f"an event stands in no relation to itself: {event}")
 
 
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingLibrary("Arrow tables", ("pyarrow",), "bulk") from None
+    return pyarrow
+
+
 def events_to_arrow(table: EventTable | None) -> pyarrow.Table:
     """What a log says of its events as columns, called as the fields of a row. Raises `MissingLibrary`.
 
     Attributes and times are JSON; what is not known is null. Cost: linear.
     """
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingLibrary("Arrow tables", ("pyarrow",), "bulk") from None
-    rows = () if table is None else table
+    pa = _arrow()
     columns: dict[str, list[object]] = {name: [] for name in EventRow._fields}
-    for row in rows:
+    for row in table or ():
         for name, value in zip(EventRow._fields, row, strict=True):
             if name in ("attributes", "time"):
                 empty = value is None or value == {}

@@ -271,6 +271,7 @@ def dot(drawing: Drawing) -> str:
     }
     """
     number = {event: f"n{at}" for at, event in enumerate(drawing.events)}
+    related = "style=dotted, dir=both, arrowhead=odiamond, arrowtail=odiamond, constraint=false"
     heads = {STEP: "[weight=8, arrowhead=none]", MESSAGE: "", CLOCKS: "[arrowhead=vee, style=dashed]"}
 
     def lines() -> Iterator[str]:
@@ -291,14 +292,8 @@ def dot(drawing: Drawing) -> str:
             yield f"  {number[a]} -> {number[b]} {how};"
         for pairs, how in (
             (drawing.unordered, "style=dashed, dir=none, constraint=false"),
-            (
-                drawing.related,
-                "style=dotted, dir=both, arrowhead=odiamond, arrowtail=odiamond, constraint=false",
-            ),
-            (
-                drawing.shared,
-                "style=dotted, dir=both, arrowhead=odiamond, arrowtail=odiamond, constraint=false",
-            ),
+            (drawing.related, related),
+            (drawing.shared, related),
         ):
             yield from (f"  {number[a]} -> {number[b]} [{how}];" for a, b in pairs)
         for event, (kind, told) in drawing.lost.items():

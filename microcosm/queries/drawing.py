@@ -220,14 +220,18 @@ PROCESS_SOURCE, MESSAGE_SOURCE = "process ", "message "
 """How the source of what comes out of a log begins."""
 
 
-def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
-    """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
+def processes_by_source(givens: Givens) -> dict[str, str]:
+    """The process of the events whose order is given from `process P`. Cost: linear."""
     found: dict[str, str] = {}
     for fact in givens.external.values():
         if fact.relation is Relation.BEFORE and (fact.source or "").startswith(PROCESS_SOURCE):
-            process = str(fact.source).removeprefix(PROCESS_SOURCE)
-            found |= {fact.left: process, fact.right: process}
-    found |= dict.fromkeys(givens.internal, givens.name or "internal")
+            found[fact.left] = found[fact.right] = str(fact.source).removeprefix(PROCESS_SOURCE)
+    return found
+
+
+def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
+    """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
+    found = processes_by_source(givens) | dict.fromkeys(givens.internal, givens.name or "internal")
     found |= {message.event: message.process for message in givens.messages}
     found |= {event: clock.process for event, clock in givens.clocks.items()}
     if givens.events is not None:
@@ -304,18 +308,15 @@ def _holes(givens: Givens, shown: dict[str, None], process: dict[str, str]) -> d
         return {}
     wanted = set(process.values())
     chains: dict[str, list[tuple[int, str]]] = {}
-    for name, where, seq in zip(
-        givens.events.names, givens.events.processes, givens.events.seqs, strict=True
-    ):
+    table = givens.events
+    for name, where, seq in zip(table.names, table.processes, table.seqs, strict=True):
         if where in wanted:
             chains.setdefault(where, []).append((seq, name))
     found: dict[str, Missing] = {}
     for chain in chains.values():
         chain.sort()
         own = [clock.own for _, name in chain if (clock := givens.clocks.get(name)) is not None]
-        believed = own == sorted(
-            own
-        )  # where clocks contradict positions, the log has not said what is missing
+        believed = own == sorted(own)  # else, as clocks contradict positions, nobody knows what is missing
         hidden = lost = before = 0
         for seq, name in chain:
             lost += max(0, seq - before - 1) if believed and seq else 0

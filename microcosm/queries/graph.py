@@ -9,7 +9,7 @@ Neighbours are told under any rules, by rows of bits, each of n/64 words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -271,7 +271,8 @@ class Neighbours:
         before = memo.judged(online(Relation.BEFORE))
         earlier, later = before.col(x) & before.col(y), before.row(x) & before.row(y)
         if isinstance(before, Closure):
-            last, first = _last(before, earlier), _first(before, later)
+            last = _ends(before.row, before.col, earlier, lambda row: row.bit_length() - 1)
+            first = _ends(before.col, before.row, later, lowest)
         else:
             size = len(engine.universe)
             last = from_positions([at for at in bits(earlier) if not before.row(at) & earlier], size)
@@ -301,25 +302,18 @@ def _column(memo: Memo, relation: Relation, at: int) -> int:
     return column
 
 
-def _last(before: Closure, rest: int) -> int:
-    """The events of a row after which none of the others comes."""
-    last = 0
-    while rest:
-        at = rest.bit_length() - 1
-        while later := before.row(at) & rest:
-            at = later.bit_length() - 1
-        last |= 1 << at
-        rest &= ~(before.col(at) | 1 << at)
-    return last
+def _ends(
+    beyond: Callable[[int], int], behind: Callable[[int], int], rest: int, pick: Callable[[int], int]
+) -> int:
+    """The events of a row beyond which none of the others is: of an order the last, or the first.
 
-
-def _first(before: Closure, rest: int) -> int:
-    """The events of a row before which none of the others comes."""
-    first = 0
+    `pick` takes one of a row, that which is likely to be farthest.
+    """
+    found = 0
     while rest:
-        at = lowest(rest)
-        while earlier := before.col(at) & rest:
-            at = lowest(earlier)
-        first |= 1 << at
-        rest &= ~(before.row(at) | 1 << at)
-    return first
+        at = pick(rest)
+        while farther := beyond(at) & rest:
+            at = pick(farther)
+        found |= 1 << at
+        rest &= ~(behind(at) | 1 << at)
+    return found

@@ -281,10 +281,8 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
     """What the search has found; `sure`, if any: which relations of the pair are known to be possible."""
 
     def holds(relation: Relation) -> tuple[Relation, int, int] | None:
-        if relation in (Relation.AFTER, Relation.NOT_AFTER):
-            fact = (relation.converse, b, a)
-        else:
-            fact = (relation, a, b)
+        turned = relation in (Relation.AFTER, Relation.NOT_AFTER)
+        fact = (relation.converse, b, a) if turned else (relation, a, b)
         return fact if search.hypothesis.holds(*fact) else None
 
     def told(relation: Relation) -> bool:

@@ -269,8 +269,7 @@ def _only_order(givens: Givens) -> bool:
     """Whether nothing is given of pairs of events but `<`, of which every closure is a world."""
     if givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete:
         return False
-    links = givens.links
-    return links is not None or all(fact.relation is Relation.BEFORE for fact in givens.external.values())
+    return givens.orders_alone
 
 
 class Worlds:
@@ -368,8 +367,7 @@ class Worlds:
 
         Cost: linear without `<>`, with `<>` exponential at worst.
         """
-        self._possibilities.stop = stop
-        return self._possibilities.world() is not None
+        return self.one(stop) is not None
 
     def one(self, stop: Stop | None = None) -> WitnessWorld | None:
         """Some world that fits; None where there is none. Raises `worlds.possible.Undecided`.

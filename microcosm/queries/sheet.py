@@ -96,23 +96,25 @@ class Sheet:
         path = f"M{x1:g} {y1:g}" + (f"L{x2:g} {y2:g}" if bend is None else _curve(bend, end))
         dash = f' stroke-dasharray="{DASHES[dashes]}"' if DASHES[dashes] else ""
         opacity = ' opacity="0.4"' if faint else ""
-        title = f"<title>{readable(told[:TOOLTIP])}</title>" if told else ""
-        self._lines.append(f'<path d="{path}" fill="none" stroke="{colour}"{dash}{opacity}>{title}</path>')
+        self._lines.append(
+            f'<path d="{path}" fill="none" stroke="{colour}"{dash}{opacity}>{_title(told)}</path>'
+        )
+        self._heads(way, head, colour)
+
+    def _heads(self, way: list[Point], head: str, colour: str) -> None:
         for along in (way, way[::-1]) if head == "diamonds" else (way,) if head else ():
             self._marks.append(_head(along, head, colour))
 
     def dot(self, at: Point, told: str, colour: str = "currentColor") -> None:
         """An event, with what is told of it where it is pointed at. Cost: constant."""
-        title = f"<title>{readable(told[:TOOLTIP])}</title>"
         self._marks.append(
-            f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="{DOT}" fill="{colour}">{title}</circle>'
+            f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="{DOT}" fill="{colour}">{_title(told)}</circle>'
         )
 
     def ring(self, at: Point, colour: str, told: str = "") -> None:
         """An empty circle: an event that is not there. Cost: constant."""
-        title = f"<title>{readable(told[:TOOLTIP])}</title>" if told else ""
         ring = f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="3" fill="none" stroke="{colour}"'
-        self._marks.append(f'{ring} class="lost">{title}</circle>')
+        self._marks.append(f'{ring} class="lost">{_title(told)}</circle>')
 
     def zigzag(self, at: Point, told: str) -> None:
         """A place where events are missing. Cost: constant."""
@@ -137,9 +139,7 @@ class Sheet:
         dash = f' stroke-dasharray="{DASHES[dashes]}"' if DASHES[dashes] else ""
         path = f"M{ends[0]:g} {y:g}L{ends[1]:g} {y:g}"
         self._marks.append(f'<path d="{path}" fill="none" stroke="{colour}"{dash} class="key"/>')
-        way = _pieces((x - 5, y), (x + 33, y), None)
-        for along in (way, way[::-1]) if head.get(sign) == "diamonds" else (way,) if sign in head else ():
-            self._marks.append(_head(along, head[sign], colour))
+        self._heads(_pieces((x - 5, y), (x + 33, y), None), head.get(sign, ""), colour)
         if lost:
             self.ring((x + 25 if sign == "send" else x + 3, y), colour)
 
@@ -202,6 +202,11 @@ class Sheet:
             left = {"start": box[0], "middle": box[0] + box[2] / 2, "end": box[0] + box[2]}[anchor]
             for number, line in enumerate(label.lines, 1):
                 self.text(line, left, box[1] + HIGH * number - 1, anchor)
+
+
+def _title(told: str) -> str:
+    """What is told where something is pointed at."""
+    return f"<title>{readable(told[:TOOLTIP])}</title>" if told else ""
 
 
 def _beside(x: float, y: float, wide: float, high: float) -> Iterator[tuple[Box, str]]:

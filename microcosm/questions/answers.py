@@ -5,7 +5,7 @@ vacuous.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -37,9 +37,7 @@ SHOWN, PROVED = 5, 1
 
 @dataclass(frozen=True)
 class Said:
-    """An atom in names: `left R right`, its value, and its derivation if it was asked for and there is
-    one.
-    """
+    """An atom in names: `left R right`, its value, and its derivation if it was asked for and exists."""
 
     left: str
     relation: str
@@ -152,9 +150,7 @@ class Answers:
         return map(self.answer, self.asked.questions.questions)
 
     def answer(self, question: Question) -> Answer:
-        """The answer to one question. Cost: a row operation a tuple but its last variable, and of witnesses
-        proofs.
-        """
+        """The answer to one question. Cost: a row operation a tuple but its last variable, and proofs."""
         formula = question.formula
         counts = {"true": 0, "false": 0, "open": 0}
         kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
@@ -184,9 +180,7 @@ class Answers:
     def _tally(
         self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
     ) -> bool:
-        """Count the tuples by their value, and keep the first of each; whether all that are open are truly
-        so.
-        """
+        """Count the tuples by their value, and keep the first of each; whether all open ones are truly so."""
         exact = True
         with gc_paused():
             counted = None if self._exact else tally(self.evaluation, formula, self._shown)
@@ -196,30 +190,24 @@ class Answers:
                 kept[value] += counted.flagged[value]
             return exact
         for part in self.evaluation.tuples(formula, Scope()):
-            true, false = part.row
-            if self._exact and part.among & ~(true | false):
-                true, false, through = self._decided(formula, part)
+            if self._exact and part.open:
+                part, through = self._decided(formula, part)  # noqa: PLW2901
                 exact = exact and through
-            rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
-            for value, row in rows.items():
+            for value, row in part.rows().items():
                 counts[VALUES[value]] += row.bit_count()
-                if row and len(kept[value]) < self._shown:
-                    for scope in part.scopes(row):
-                        kept[value].append(scope)
-                        if len(kept[value]) == self._shown:
-                            break
+                kept[value] += islice(part.scopes(row), self._shown - len(kept[value]))
         return exact
 
-    def _decided(self, formula: Quantified, part: Part) -> tuple[int, int, bool]:
-        """The row of some tuples, with what a search of worlds says of those that are open."""
+    def _decided(self, formula: Quantified, part: Part) -> tuple[Part, bool]:
+        """Some tuples, with what a search of worlds says of those that are open."""
         (true, false), through = part.row, True
-        for at in bits(part.among & ~(true | false)):
+        for at in bits(part.open):
             (scope,) = part.scopes(1 << at)
             value, searched = decide(self.asked, formula.body, scope, self._stop)
             through = through and searched
             true |= (value == TRUE) << at
             false |= (value == FALSE) << at
-        return true, false, through
+        return replace(part, row=(true, false)), through
 
     def _matches_nothing(self, formula: Formula) -> bool:
         parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]
@@ -236,7 +224,7 @@ class Answers:
             notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
         if value == OPEN and some and not self.asked.complete:
-            lost = ", ".join(f"{n} of {p}" for p, n in sorted(self.asked.missing.items())[:5])
+            lost = self.asked.lost()
             why = f"events are missing ({lost})" if lost else "it is not stated to be complete"
             notes.append(f"what the log lacks may have happened: {why}")
         return tuple(notes)

@@ -23,25 +23,21 @@ from microcosm.errors import Contradiction, MicrocosmError, TextError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.kernel import check as kernel
+from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.order import lacking
-from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Said, Witness
+from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Not, Place, Quantified, Questions
 from microcosm.questions.reader import read_questions, read_sought
-from microcosm.questions.settle import Observation, observations
+from microcosm.questions.settle import Build, Observation, observations
 from microcosm.worlds.search import Stop
-
-Build = Callable[[Givens], Engine]
-"""An engine on some givens; raises `Contradiction` where they contradict each other."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a pattern or a formula is true of, and, apart from it, what that is open of; and how many there
-    are.
-    """
+    """What a pattern or a formula is true of; apart from it what that is open of; and how many there are."""
 
     true: tuple[Witness, ...]
     open: tuple[Witness, ...]
@@ -121,11 +117,10 @@ def find(
     rows: dict[int, list[Witness]] = {TRUE: [], OPEN: []}
     counts = {"true": 0, "false": 0, "open": 0}
     for part in told.evaluation.tuples(formula, Scope()):
-        true, false = part.row
-        left = part.among & ~(true | false)
-        for name, row in (("true", true), ("false", false), ("open", left)):
-            counts[name] += row.bit_count()
-        for value, row in ((TRUE, true), (OPEN, left)):
+        for value, row in part.rows().items():
+            counts[VALUES[value]] += row.bit_count()
+            if value == FALSE:
+                continue
             room = None if limit is None else max(0, limit - len(rows[value]))
             for scope in islice(part.scopes(row), room):
                 rows[value].append(told.witness(formula, scope, value, prove=False, explained=False))
@@ -143,9 +138,7 @@ def settle(
 
 
 def pair_questions(a: str, b: str) -> str:
-    """The questions of how two events are related, for `settle`: whether they are, and if so in which
-    direction.
-    """
+    """The questions of how two events are related, for `settle`: whether they are, and in which direction."""
     one, other = (f"[name = {quoted(event)}]" for event in (a, b))
     return f"never {one} || {other}\nnever {one} < {other}"
 
@@ -194,7 +187,7 @@ def asked_of(
         built = build(known)
     except Contradiction as error:
         place = questions.known[0].place if questions.known else Place(1, 1)
-        told = str(asked.fail("what is known contradicts the log", place))
+        told = str(asked.questions.fault("what is known contradicts the log", place))
         raise Contradicted(f"{told}\n{error}", error.derivations, known) from None
     found = AskedLog(known, built, questions, stop)
     found.warnings[:0] = [warning for warning in asked.warnings if warning not in found.warnings]
@@ -210,7 +203,7 @@ def _tell(asked: AskedLog, one: Known, known: Givens) -> None:
         relation, turned = relation.converse, True
     if relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
         hint = "A relation is known by < > || or <>, and that something is not before by !< or !>."
-        raise asked.fail(f"`{relation}` cannot be known", one.place, hint)
+        raise asked.questions.fault(f"`{relation}` cannot be known", one.place, hint)
     count = 0
     for a, b in pairs(asked, one):
         left, right = (b, a) if turned else (a, b)
@@ -232,10 +225,9 @@ def pairs(asked: AskedLog, known: Known) -> Iterator[tuple[int, int]]:
 def _expect_complete(asked: AskedLog, known: Givens, place: Place) -> None:
     """Refuse `complete` where something speaks against it."""
     if asked.missing:
-        lost = ", ".join(f"{count} of {process}" for process, count in sorted(asked.missing.items())[:5])
-        raise asked.fail(f"the log is not complete: events are missing ({lost})", place)
+        raise asked.questions.fault(f"the log is not complete: events are missing ({asked.lost()})", place)
     if (lack := lacking(known)) is not None:
-        raise asked.fail(f"the log is not complete: {lack}", place)
+        raise asked.questions.fault(f"the log is not complete: {lack}", place)
 
 
 FIELDS = {"questions", "asked", "proved"}
@@ -272,21 +264,16 @@ def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: 
         try:
             read = read_questions(text, file, patterns if file is None else None)
             patterns.patterns.update(read.patterns)
-            for exact in (False, True):
-                searched = any(q.get("exact") is not False for q in told)
-                if exact == searched:
-                    engine = build(givens)
-                    answered = answers(
-                        givens,
-                        engine,
-                        read,
-                        build,
-                        exact=exact,
-                        shown=max(shown, needed),
-                        proved=needed,
-                        settle=any(q.get("settle") for q in told),
-                    )
-                    found += [(answer, answered.asked.givens) for answer in answered]
+            exact = any(q.get("exact") is not False for q in told)
+            settle = any(q.get("settle") for q in told)
+            how: dict[str, Any] = {
+                "exact": exact,
+                "settle": settle,
+                "shown": max(shown, needed),
+                "proved": needed,
+            }
+            answered = answers(givens, build(givens), read, build, **how)
+            found += [(answer, answered.asked.givens) for answer in answered]
         except MicrocosmError as error:
             return f"the questions cannot be answered: {error}"
     if len(found) != len(told):
@@ -330,7 +317,8 @@ def _unproved(claim: dict[str, Any], answer: Answer, check: Callable[[object], s
         for atom in witness.atoms:
             if atom.derivation is None:
                 continue
-            if not derivations or not _concludes(derivations[0], atom):
+            sign = f"!{atom.relation}" if atom.value == VALUES[FALSE] else atom.relation
+            if not derivations or not concludes(derivations[0], "offline", atom.left, sign, atom.right):
                 return f"witness {number}: no derivation concludes {atom}"
             wrong = check(derivations.pop(0))
             if wrong is not None:
@@ -342,12 +330,3 @@ def _unproved(claim: dict[str, Any], answer: Answer, check: Callable[[object], s
 
 def _without_proofs(stated: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted((name, value) for name, value in stated.items() if name != "derivations")
-
-
-def _concludes(derivation: object, atom: Said) -> bool:
-    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
-    sign = f"!{atom.relation}" if atom.value == VALUES[FALSE] else atom.relation
-    left, right = atom.left, atom.right
-    if sign in (">", "!>"):
-        left, right, sign = right, left, sign.replace(">", "<")
-    return said == {"judgement": "offline", "left": left, "relation": sign, "right": right}

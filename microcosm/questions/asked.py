@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from microcosm.engine.engine import Engine
-from microcosm.errors import TextError
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
@@ -70,9 +69,7 @@ class Candidates:
 
 
 class Group:
-    """Some candidates of one pattern, with frames of their events. What is over it is numbered as
-    `members`.
-    """
+    """Some candidates of one pattern, with frames of their events. Rows over it are numbered as `members`."""
 
     def __init__(self, candidates: Candidates, members: list[int], judged: Judgements) -> None:
         self.candidates, self._judged = candidates, judged
@@ -147,6 +144,10 @@ class AskedLog:
         """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
         return missing(self.columns)
 
+    def lost(self) -> str:
+        """Where the log lacks the events that it lacks, in words: of the first processes."""
+        return ", ".join(f"{count} of {process}" for process, count in sorted(self.missing.items())[:5])
+
     @cached_property
     def complete(self) -> bool:
         """Whether what is not in the log did not happen."""
@@ -200,21 +201,13 @@ class AskedLog:
             found = self._groups[key] = Group(candidates, members, self.judged)
         return found
 
-    def fail(self, message: str, place: Place, hint: str | None = None) -> TextError:
-        """An error at a place of the questions."""
-        lines = self.questions.text.split("\n")
-        text = lines[place.line - 1] if place.line <= len(lines) else None
-        return TextError(
-            message, file=self.questions.file, line=place.line, column=place.column, text=text, hint=hint
-        )
-
     # -- inside --------------------------------------------------------------------------------------------
 
     def _states(self, pattern: StatePattern) -> Candidates:
         try:
             found, ended = intervals(pattern, self.columns, self.judged.before)
         except Unordered as error:
-            raise self.fail(f"{pattern.name}: {error}", pattern.place) from None
+            raise self.questions.fault(f"{pattern.name}: {error}", pattern.place) from None
         if found and not ended:
             self.warnings.append(
                 f"{self.at(pattern.place)}the state {pattern.name} never ends: no event matches its `until`"
@@ -311,6 +304,15 @@ class Part:
     group: Group
     among: int
     row: Row
+
+    @property
+    def open(self) -> int:
+        """Those that are neither true nor false."""
+        return self.among & ~(self.row[0] | self.row[1])
+
+    def rows(self) -> dict[int, int]:
+        """Those that have each value."""
+        return {TRUE: self.row[0], FALSE: self.row[1], OPEN: self.open}
 
     def scopes(self, row: int) -> Iterator[Scope]:
         """What is chosen in each tuple of a row."""

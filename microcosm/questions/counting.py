@@ -18,7 +18,7 @@ from typing import Any
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Candidates, Group, Scope
-from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.evaluate import Evaluation, only
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
 
 Array = Any
@@ -80,9 +80,7 @@ def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | No
 def _keyed(
     one: Reference, other: Reference, candidates: Candidates
 ) -> dict[tuple[str, ...], list[int]] | None:
-    """The candidates of a reference by what its parameters share with the other one, in the order of their
-    names.
-    """
+    """The candidates of a reference by the parameters that it shares with the other one, in order of name."""
     names = [a.name for a in one.arguments if isinstance(a, Parameter)]
     if len(set(names)) < len(names):
         return None
@@ -295,8 +293,7 @@ class _Counter:
 
     def _others(self, candidates: Candidates, number: int, group: Group) -> int:
         if candidates.states is not None:
-            own = [at for at, member in enumerate(group.members) if member == number]
-            return group.every & ~sum(1 << at for at in own)
+            return group.every & ~only(group, number)
         return group.every & ~group.frame.possible(candidates.events[number]).same
 
     # -- states --------------------------------------------------------------------------------------------

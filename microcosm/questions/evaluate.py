@@ -16,7 +16,7 @@ weak and strong conjunctive predicates); docs/reference/questions.md, propositio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
@@ -47,14 +47,9 @@ from microcosm.questions.language import (
 from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
 from microcosm.worlds.search import Stop
 
-if TYPE_CHECKING:
-    pass
-
 
 class Evaluation:
-    """Values of formulas over one log. `stop` is asked now and then whether to give up: `Undefined` is raised
-    then.
-    """
+    """Values of formulas over one log. Where `stop`, asked now and then, says so, `Undefined` is raised."""
 
     def __init__(self, asked: AskedLog, stop: Stop | None = None) -> None:
         self.asked = asked
@@ -70,18 +65,12 @@ class Evaluation:
         match formula:
             case Not(part):
                 return -self.value(part, scope)
-            case And(parts):
-                found = TRUE
+            case And(parts) | Or(parts):
+                decisive, both = (FALSE, min) if isinstance(formula, And) else (TRUE, max)
+                found = -decisive
                 for part in parts:
-                    found = min(found, self.value(part, scope))
-                    if found == FALSE:
-                        break
-                return found
-            case Or(parts):
-                found = FALSE
-                for part in parts:
-                    found = max(found, self.value(part, scope))
-                    if found == TRUE:
+                    found = both(found, self.value(part, scope))
+                    if found == decisive:
                         break
                 return found
             case Related(left, relation, right):
@@ -104,12 +93,9 @@ class Evaluation:
             return found[0]
         seen = True
         for part in self.tuples(formula, scope):
-            true, false = part.row
-            if formula.some and true:
-                return TRUE
-            if not formula.some and false:
-                return FALSE
-            seen = seen and not part.among & ~(true | false)
+            if part.row[not formula.some]:
+                return TRUE if formula.some else FALSE
+            seen = seen and not part.open
         if formula.some:
             return FALSE if seen and self.asked.complete else OPEN
         return TRUE if seen else OPEN
@@ -196,7 +182,7 @@ class Evaluation:
         if chosen.candidates.states is not None:
             if reference.name != other.name:
                 return group.every
-            return group.every & ~_only(group, chosen.number)
+            return group.every & ~only(group, chosen.number)
         return group.every & ~group.frame.possible(chosen.event).same
 
     def row(
@@ -215,22 +201,15 @@ class Evaluation:
                     more = self.row(part, scope, last, group, among & ~false)
                     true, false = true & more[0], false | more[1]
                 return true, false
-            case Or(parts):
-                true, false = 0, among
-                for part in parts:
-                    if not among & ~true:
-                        break
-                    more = self.row(part, scope, last, group, among & ~true)
-                    true, false = true | more[0], false & more[1]
-                return true, false & ~true
+            case Or(parts):  # not all of them are false
+                return self.row(Not(And(tuple(map(Not, parts)))), scope, last, group, among)
             case Related():
                 true, false = self._related(formula, scope, last[0], group, among)
                 return true & among, false & among
             case Compared() if (found := self._compared(formula, scope, last, group)) is not None:
                 return found & among, among & ~found
         if not self._speaks_of(formula, last):
-            found = self.value(formula, scope)
-            return (among, 0) if found == TRUE else (0, among) if found == FALSE else (0, 0)
+            return _all(self.value(formula, scope), among)
         true = false = 0
         for at in bits(among):
             chosen = scope.with_choice(*last, group.candidates, group.members[at])
@@ -279,9 +258,7 @@ class Evaluation:
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
     def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
-        """For each value of an operand those of a group that have it; under the empty text all that have
-        any.
-        """
+        """For each value of an operand those of a group that have it; under the empty text all with any."""
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
             return known[1]
@@ -303,12 +280,11 @@ class Evaluation:
     def _related(self, formula: Related, scope: Scope, last: str, group: Group, among: int) -> Row:
         left, relation, right = formula.left, formula.relation, formula.right
         if last not in (left, right):
-            found = self.value(formula, scope)
-            return (among, 0) if found == TRUE else (0, among) if found == FALSE else (0, 0)
+            return _all(self.value(formula, scope), among)
         if left == right:
             if relation is None and not formula.same:
                 return among & ~group.broken, 0
-            return (among, 0) if formula.same else (0, among)
+            return _all(TRUE if formula.same else FALSE, among)
         if left == last:
             other, relation = scope.variables[right], relation.converse if relation is not None else None
         else:
@@ -353,7 +329,12 @@ class Evaluation:
         return begun & open_ & whole, late | ended
 
 
-def _only(group: Group, number: int) -> int:
+def _all(value: int, among: int) -> Row:
+    """The row in which a formula has one value for all."""
+    return (among, 0) if value == TRUE else (0, among) if value == FALSE else (0, 0)
+
+
+def only(group: Group, number: int) -> int:
     """Where a candidate stands in a group; nothing where it is not in it."""
     return sum(1 << at for at, member in enumerate(group.members) if member == number)
 

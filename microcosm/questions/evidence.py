@@ -118,8 +118,7 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
         return
     alone = TRUE if formula.some else FALSE
     for part in evaluation.tuples(formula, scope):
-        true, false = part.row
-        rows = {TRUE: true, FALSE: false, OPEN: part.among & ~(true | false)}
+        rows = part.rows()
         for found_value in (alone,) if value == alone else (OPEN,) if value == OPEN else (-alone,):
             for chosen in part.scopes(rows[found_value]):
                 yield from because(evaluation, formula.body, chosen, found_value)
@@ -128,9 +127,7 @@ def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, va
 
 
 class Deriver:
-    """Derivations of offline judgements about pairs, from as few events as do. Valid until the givens
-    change.
-    """
+    """Derivations of offline judgements about pairs, from as few events as do. Valid for these givens."""
 
     def __init__(self, judged: Judgements, stop: Stop | None = None) -> None:
         self._judged, self._stop = judged, stop
@@ -207,9 +204,7 @@ def _undecided(asked: AskedLog, atom: Atom) -> bool:
 
 
 def _spelled_out(asked: AskedLog) -> Givens:
-    """The givens, with all that a complete log says: what it does not order must stay concurrent in each
-    part.
-    """
+    """The givens, with all that a complete log says: what it does not order stays concurrent in each part."""
     givens, judged = asked.givens, asked.judged
     if not judged.told:
         return givens

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.questions.language import (
@@ -109,11 +108,9 @@ def token_of(tree: Any) -> Token:
 
 
 def place_of(tree: Any) -> Place:
-    return Place(tree.meta.line, tree.meta.column) if rule_of(tree) else place_at(tree)
-
-
-def place_at(token: Any) -> Place:
-    return Place(token.line, token.column)
+    """Where a node, or a token, begins."""
+    begin = tree.meta if rule_of(tree) else tree
+    return Place(begin.line, begin.column)
 
 
 def offset(error: UnexpectedInput) -> int:
@@ -180,7 +177,7 @@ class FormulaReader:
             name, *used = [one for one in part.children if not rule_of(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
                 fault = "has no dot" if "." in name else "is bound already"
-                self._fail(f"the variable {name} {fault}", place_at(name))
+                self._fail(f"the variable {name} {fault}", place_of(name))
             conditions = trees(part, *FORMULAS)
             reference = (
                 Reference(self._inline(conditions[0]), (), place_of(part))
@@ -211,15 +208,15 @@ class FormulaReader:
                     and "." not in other
                     and other not in bound
                 ):
-                    self._fail(f"no variable is called {other}", place_at(other))
+                    self._fail(f"no variable is called {other}", place_of(other))
         if sign == "~":
             if right.type != "STRING":
-                self._fail("a regular expression stands in quotes", place_at(right))
+                self._fail("a regular expression stands in quotes", place_of(right))
             return Matches(self._operand(left, variables, bound), self._regex(right), place)
         if sign not in ("=", "!=", "<", "<=", ">", ">="):
             for token in (left, right):
                 if str(token) not in (variables or {}):
-                    self._fail(f"{sign} relates two events, and {token} is none", place_at(token))
+                    self._fail(f"{sign} relates two events, and {token} is none", place_of(token))
         sides = [self._operand(token, variables, bound) for token in (left, right)]
         return Compared(sides[0], str(sign), sides[1], place)
 
@@ -233,15 +230,25 @@ class FormulaReader:
             same = Related(left, None, right, place, same=True)
             return same if sign == "=" else Not(same)
         if str(sign) not in SIGNS and str(sign) not in SPELLINGS:
-            self._fail(f"{sign} is no relation of two events", place_at(sign))
-        relation = SIGNS[str(sign)] if str(sign) in SIGNS else SPELLINGS[str(sign)]
-        for name in names:
-            kind = StatePattern if relation is None else EventPattern
-            what = "compared by `while`" if relation is None else f"related by {sign}"
-            self._expect_kind(variables[name], kind, what)
-        if relation in REFUTED:
-            return Not(Related(left, REFUTED[relation], right, place))
-        return Related(left, relation, right, place)
+            self._fail(f"{sign} is no relation of two events", place_of(sign))
+        return self._atom((left, variables[left]), sign, (right, variables[right]), place)
+
+    def _atom(
+        self, left: tuple[str, Reference], sign: Any, right: tuple[str, Reference], place: Place
+    ) -> Formula:
+        """That two events are related as a sign says, or two states at once."""
+        relation, refuted = self._relation(sign)
+        for _, reference in (left, right):
+            what = "compared by `while`" if relation is None else f"related by {token_of(sign)}"
+            self._expect_kind(reference, StatePattern if relation is None else EventPattern, what)
+        atom = Related(left[0], relation, right[0], place)
+        return Not(atom) if refuted else atom
+
+    def _relation(self, sign: Any) -> tuple[Relation | None, bool]:
+        """The relation of a sign (None: `while`), and whether it is refuted."""
+        token = str(token_of(sign))
+        relation = SIGNS[token] if token in SIGNS else SPELLINGS[token]
+        return (None, False) if relation is None else (REFUTED.get(relation, relation), relation in REFUTED)
 
     def _is(self, tree: Node, variables: dict[str, Reference] | None) -> Formula:
         """`r is seen(k)`, or `seen(r)` of a pattern without parameters."""
@@ -258,14 +265,14 @@ class FormulaReader:
                 self._fail(f"{tokens[0]}(…) is asked of one variable, as in seen(r)", place)
             reference = self._use(tokens[0], [])
         if variable not in variables:
-            self._fail(f"no variable is called {variable}", place_at(tokens[0]))
+            self._fail(f"no variable is called {variable}", place_of(tokens[0]))
         self._expect_kind(reference, EventPattern, "asked about so")
         self._expect_kind(variables[variable], EventPattern, "asked about so")
         return Is(variable, reference, place)
 
     def _operand(self, token: Token, variables: dict[str, Reference] | None, bound: set[str]) -> Operand:
         if token.type == "STRING":
-            return Value(self._string(token))
+            return Value(unquoted(token))
         if token.type == "NUMBER":
             return Value(numeric(token))
         if token.type == "FIELD" or variables is None:
@@ -278,26 +285,23 @@ class FormulaReader:
             return Parameter(name)
         if name in variables:
             self._fail(
-                f"{name} is an event; compare one of its fields, such as {name}.process", place_at(token)
+                f"{name} is an event; compare one of its fields, such as {name}.process", place_of(token)
             )
         near = get_close_matches(name, [*bound, *variables], 1)
         hint = f"Did you mean {near[0]}?" if near else "The arguments of patterns bind parameters."
-        self._fail(f"nothing binds {name}", place_at(token), hint)
+        self._fail(f"nothing binds {name}", place_of(token), hint)
 
     def _field(self, token: Token) -> Field:
         if token.type == "FIELD":
             return Field(unquoted(str(token)[1:]))
         return Field(str(token).removeprefix("attributes."))
 
-    def _string(self, token: Token) -> str:
-        return unquoted(str(token))
-
     def _regex(self, token: Token) -> Any:
         quote = token[0]
         try:
             return read_regex(str(token)[1:-1].replace(f"\\{quote}", quote))
         except ValueError as error:
-            self._fail(str(error), place_at(token))
+            self._fail(str(error), place_of(token))
 
     def _plain(self, formula: Formula) -> Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
@@ -328,25 +332,25 @@ class FormulaReader:
         if pattern is None:
             near = get_close_matches(name, self.found.patterns, 1)
             hint = f"Did you mean {near[0]}?" if near else f"Define it above: event {name} where …"
-            self._fail(f"nothing above defines {name}", place_at(token), hint)
+            self._fail(f"nothing above defines {name}", place_of(token), hint)
         given = [self._argument(token_of(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):
             wanted = ", ".join(pattern.parameters) or "none"
             self._fail(
                 f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}",
-                place_at(token),
+                place_of(token),
             )
         if not given:
             given = [None] * len(pattern.parameters)
-        return Reference(name, tuple(given), place_at(token))
+        return Reference(name, tuple(given), place_of(token))
 
     def _argument(self, token: Token) -> Parameter | Value | None:
         if token.type == "STRING":
-            return Value(self._string(token))
+            return Value(unquoted(token))
         if token.type == "NUMBER":
             return Value(numeric(token))
         if "." in token:
-            self._fail("an argument is a name without a dot, a text, a number or _", place_at(token))
+            self._fail("an argument is a name without a dot, a text, a number or _", place_of(token))
         return None if token == "_" else Parameter(str(token))
 
     def _expect_kind(self, reference: Reference, kind: type, what: str) -> None:
@@ -364,12 +368,9 @@ class FormulaReader:
         )
 
     def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:
-        text = self.lines[place.line - 1] if place.line <= len(self.lines) else ""
-        raise TextError(
-            message, file=self.file, line=place.line, column=place.column, text=text, hint=hint
-        ) from None
+        raise self.found.fault(message, place, hint) from None
 
-    def _explain(self, error: UnexpectedInput, start: str) -> NoReturn:
+    def _explain(self, error: UnexpectedInput) -> NoReturn:
         """Raise the `TextError` that says what was expected where the grammar stopped."""
         from lark.exceptions import UnexpectedToken
 

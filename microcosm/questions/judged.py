@@ -39,9 +39,7 @@ MANY = 512
 
 
 class Possible(NamedTuple):
-    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is
-    itself.
-    """
+    """Of one event, rows over a frame: where it may be before the other, after it, beside it, or is it."""
 
     before: int
     after: int
@@ -192,9 +190,7 @@ class Judgements:
 
 
 class _Rows:
-    """The place of each event, below 0 where anything is possible; for each place rows of what is
-    possible.
-    """
+    """The place of each event, below 0 where anything is possible; for each place rows of what may be."""
 
     def __init__(self, place: list[int], before: list[int], beside: list[int]) -> None:
         self.place, self.before, self.beside = place, before, beside
@@ -334,6 +330,4 @@ def _orders_alone(givens: Givens) -> bool:
     """Whether nothing but `<` is given, and perhaps that the log is complete."""
     if givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings:
         return False
-    if givens.links is not None:
-        return True
-    return all(fact.relation is Relation.BEFORE for fact in givens.external.values())
+    return givens.orders_alone

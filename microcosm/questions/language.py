@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
 
 
@@ -30,9 +31,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of an event, or an attribute; of the event `variable`, or where it is None of the one at
-    hand.
-    """
+    """A column of an event, or an attribute; of the event `variable`, or (None) of the one at hand."""
 
     name: str
     variable: str | None = None
@@ -220,6 +219,12 @@ class Questions:
     known: list[Known] = field(default_factory=list)
     complete: Place | None = None
     questions: list[Question] = field(default_factory=list)
+
+    def fault(self, message: str, place: Place, hint: str | None = None) -> TextError:
+        """An error at a place of the text."""
+        lines, (line, column) = self.text.split("\n"), place
+        text = lines[line - 1] if line <= len(lines) else None
+        return TextError(message, file=self.file, line=line, column=column, text=text, hint=hint)
 
 
 def children(formula: Formula) -> tuple[Formula, ...]:

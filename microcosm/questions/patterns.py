@@ -109,9 +109,7 @@ def _by_text(
 def bindings(
     parameters: Sequence[str], bound: dict[str, Field], table: Columns
 ) -> Callable[[int, Groups], Values | None]:
-    """What the parameters of an event are, by its fields and what groups found; None where one has no
-    value.
-    """
+    """What the parameters of an event are, by its fields and what groups found; None where one has none."""
     if not parameters:
         return lambda number, groups: ()
     getters = [(name, getter(bound[name], table) if name in bound else None) for name in parameters]
@@ -128,17 +126,17 @@ def bindings(
     return of
 
 
+_TOGETHER: dict[type, Callable[[Iterable[bool]], bool]] = {And: all, Or: any}
+
+
 def condition(formula: Formula | None, table: Columns) -> Test:
     """A condition on one event as a test of its number."""
     match formula:
         case None:
             return lambda number, groups: True
-        case And(parts):
-            tests = [condition(part, table) for part in parts]
-            return lambda number, groups: all(test(number, groups) for test in tests)
-        case Or(parts):
-            tests = [condition(part, table) for part in parts]
-            return lambda number, groups: any(test(number, groups) for test in tests)
+        case And(parts) | Or(parts):
+            tests, together = [condition(part, table) for part in parts], _TOGETHER[formula.__class__]
+            return lambda number, groups: together(test(number, groups) for test in tests)
         case Not(part):
             refused = condition(part, table)
             return lambda number, groups: not refused(number, {})
@@ -220,26 +218,16 @@ def _within(attributes: Any, name: str) -> Any:
 
 
 def _matches(formula: Matches, table: Columns) -> Test:
-    get, search = getter(formula.operand, table), formula.pattern.search
-    if not formula.pattern.groupindex:
+    get, search, binds = getter(formula.operand, table), formula.pattern.search, formula.pattern.groupindex
 
-        def found(number: int, groups: Groups) -> bool:
-            value = get(number)
-            return (
-                value is not None
-                and search(value if isinstance(value, str) else str(as_text(value))) is not None
-            )
-    else:
-
-        def found(number: int, groups: Groups) -> bool:
-            value = get(number)
-            if value is None:
-                return False
-            match = search(value if isinstance(value, str) else str(as_text(value)))
-            if match is None:
-                return False
+    def found(number: int, groups: Groups) -> bool:
+        value = get(number)
+        if value is None:
+            return False
+        match = search(value if isinstance(value, str) else str(as_text(value)))
+        if match is not None and binds:
             groups.update({name: said for name, said in match.groupdict().items() if said is not None})
-            return True
+        return match is not None
 
     return found
 
@@ -416,9 +404,7 @@ def remaining(
 
 
 def joined(chain: Sequence[Interval]) -> list[Interval]:
-    """A chain with those that follow without a moment between them, by an event that ends one and begins
-    another, as one.
-    """
+    """A chain with those as one that follow without a moment between: one event ends one, begins another."""
     found: list[Interval] = []
     for one in chain:
         if found and found[-1].end == one.begin:

@@ -10,20 +10,18 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
-from microcosm.givens.spelling import SPELLINGS
 from microcosm.questions.formulas import (
     FORMULAS,
     REFUTED,
-    SIGNS,
     FormulaReader,
     grammar,
     offset,
     parameters_of,
-    place_at,
     place_of,
     rule_of,
     token_of,
     trees,
+    unquoted,
 )
 from microcosm.questions.language import (
     COLUMNS,
@@ -38,7 +36,6 @@ from microcosm.questions.language import (
     Operand,
     Or,
     Parameter,
-    Pattern,
     Quantified,
     Question,
     Questions,
@@ -88,16 +85,7 @@ class _Reader(FormulaReader):
         return self.found
 
     def sought(self) -> Questions:
-        from lark.exceptions import UnexpectedInput
-
-        try:
-            tree = grammar().parse(self.text, start="find_tuples")
-        except UnexpectedInput as first:
-            try:
-                tree = grammar().parse(self.text, start="find_condition")
-            except UnexpectedInput as second:
-                late = second if offset(second) > offset(first) else first
-                self._explain(late, "find_condition" if late is second else "find_tuples")
+        tree = self._parsed("find_tuples", "find_condition")
         *statements, last = tree.children
         for statement in statements:
             self._statement(statement.children[0])  # type: ignore[union-attr,arg-type]
@@ -110,32 +98,42 @@ class _Reader(FormulaReader):
                 formula: Formula = Quantified(False, (("event", reference),), None, And(()), place)
                 self.found.questions.append(Question(self._source(last), formula, place))
             case "tuples":
-                self._pair(last, str_of="tuples")
+                self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
                 self._fail(f"`{other}` defines something; say what is to be found", place_of(last))
             case _:
                 self._statement(last)  # type: ignore[arg-type]
         return self.found
 
-    def _parsed(self, start: str) -> Node:
+    def _parsed(self, *starts: str) -> Node:
+        """The tree by the first of some rules that fits; raises the fault of the one that came farthest."""
         from lark.exceptions import UnexpectedInput
 
-        try:
-            return grammar().parse(self.text, start=start)
-        except UnexpectedInput as error:
-            self._explain(error, start)
+        faults = []
+        for start in starts:
+            try:
+                return grammar().parse(self.text, start=start)
+            except UnexpectedInput as error:
+                faults.append(error)
+        self._explain(max(faults, key=offset))
 
     # -- statements ----------------------------------------------------------------------------------------
 
     def _statement(self, tree: Node) -> None:
-        getattr(self, f"_{tree.data}")(tree)
+        match str(tree.data):
+            case "never" | "every" as rule:
+                self._pair(tree, rule)
+            case "possibly" | "definitely" as rule:
+                self._states(tree, surely=rule == "definitely")
+            case rule:
+                getattr(self, f"_{rule}")(tree)
 
     def _event(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
         conditions = trees(tree, *FORMULAS)
         condition = self._condition(conditions[0]) if conditions else None
         self._bind(tree, parameters, bound, [condition] if condition is not None else [])
-        self._define(EventPattern(name, parameters, bound, condition, place_of(tree)))
+        self.found.patterns[name] = EventPattern(name, parameters, bound, condition, place_of(tree))
 
     def _state(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
@@ -143,17 +141,18 @@ class _Reader(FormulaReader):
         if places := trees(tree, "place"):
             token = token_of(places[0])
             if token.type == "STRING":
-                process = Value(self._string(token))
+                process = Value(unquoted(token))
             elif str(token) in parameters:
                 process = Parameter(str(token))
                 bound[str(token)] = Field("process")
             else:
                 listed = ", ".join((*parameters, str(token)))
                 hint = f'Write "{token}" for the process of that name; {name}({listed}) binds it.'
-                self._fail(f"{token} is no parameter of {name}", place_at(token), hint)
+                self._fail(f"{token} is no parameter of {name}", place_of(token), hint)
         begin, end = (self._condition(part) for part in trees(tree, *FORMULAS))
         self._bind(tree, parameters, bound, [begin])
-        self._define(StatePattern(name, parameters, bound, process, begin, end, place_of(tree)))
+        place = place_of(tree)
+        self.found.patterns[name] = StatePattern(name, parameters, bound, process, begin, end, place)
 
     def _know(self, tree: Node) -> None:
         left, sign, right, where = self._sides(tree)
@@ -170,18 +169,6 @@ class _Reader(FormulaReader):
     def _complete(self, tree: Node) -> None:
         self.found.complete = place_of(tree)
 
-    def _never(self, tree: Node) -> None:
-        self._pair(tree, str_of="never")
-
-    def _every(self, tree: Node) -> None:
-        self._pair(tree, str_of="every")
-
-    def _possibly(self, tree: Node) -> None:
-        self._states(tree, surely=False)
-
-    def _definitely(self, tree: Node) -> None:
-        self._states(tree, surely=True)
-
     def _states(self, tree: Node, surely: bool) -> None:
         """States that are to be seen at once, in some run or in each."""
         place = place_of(tree)
@@ -196,29 +183,25 @@ class _Reader(FormulaReader):
         formula = self._formula(trees(tree, *FORMULAS)[0], {}, set())
         self._ask(tree, formula)
 
-    def _pair(self, tree: Any, str_of: str) -> None:
+    def _pair(self, tree: Any, rule: str) -> None:
         """`never`, `every`, or what `find` is to list: one reference or two that are related."""
         place = place_of(tree)
         references = trees(tree, "reference")
         if len(references) == 1:
             binders = self._named([self._reference(references[0])])
             where = self._where(tree, binders)
-            body: Formula = Or(()) if str_of == "never" else And(())
+            body: Formula = Or(()) if rule == "never" else And(())
             self._ask(tree, Quantified(False, tuple(binders), where, body, place))
             return
         left, sign, right, where = self._sides(tree)
-        relation, refuted = self._relation(sign)
-        for _, reference in (left, right):
-            what = "compared by `while`" if relation is None else f"related by {token_of(sign)}"
-            self._expect_kind(reference, StatePattern if relation is None else EventPattern, what)
-        atom: Formula = Related(left[0], relation, right[0], place)
-        atom = Not(atom) if refuted else atom
+        relation, _ = self._relation(sign)
+        atom = self._atom(left, sign, right, place)
         amounts = trees(tree, "amount")
         if amounts and token_of(amounts[0]).type == "SOME":
             inner = Quantified(True, (right,), where, atom, place)
             self._ask(tree, Quantified(False, (left,), None, inner, place))
             return
-        body = Not(atom) if str_of == "never" else atom
+        body = Not(atom) if rule == "never" else atom
         once = relation in _SYMMETRIC and _turns(left, right, where)
         self._ask(tree, Quantified(False, (left, right), where, body, place, once, distinct=True))
 
@@ -230,15 +213,15 @@ class _Reader(FormulaReader):
     def _head(self, tree: Node) -> tuple[str, tuple[str, ...], dict[str, Field]]:
         token = token_of(tree)
         if "." in token:
-            self._fail("a pattern's name has no dot", place_at(token))
+            self._fail("a pattern's name has no dot", place_of(token))
         if str(token) in self.found.patterns:
-            self._fail(f"{token} is defined already", place_at(token))
+            self._fail(f"{token} is defined already", place_of(token))
         parameters, bound = list[str](), dict[str, Field]()
         for part in trees(tree, "parameter"):
             name = token_of(part)
             if "." in name or str(name) in parameters:
                 fault = "has no dot" if "." in name else "is there twice"
-                self._fail(f"the parameter {name} {fault}", place_at(name))
+                self._fail(f"the parameter {name} {fault}", place_of(name))
             parameters.append(str(name))
             if fields := trees(part, "field"):
                 bound[str(name)] = self._field(token_of(fields[0]))
@@ -259,11 +242,8 @@ class _Reader(FormulaReader):
                     f'A named group binds it, as in label ~ "…(?<{name}>\\w+)", '
                     f"or a field of the event, as in ({name} = process)."
                 )
-                self._fail(f"nothing binds the parameter {name}", place_at(token_of(part)), hint)
+                self._fail(f"nothing binds the parameter {name}", place_of(token_of(part)), hint)
             bound[name] = Field(name)
-
-    def _define(self, pattern: Pattern) -> None:
-        self.found.patterns[pattern.name] = pattern
 
     def _named(self, references: list[tuple[str | None, Reference]]) -> list[tuple[str, Reference]]:
         """A name for each: as said, or after its pattern, numbered where there are several of one."""
@@ -287,14 +267,6 @@ class _Reader(FormulaReader):
             return None
         variables = dict(binders)
         return self._plain(self._formula(conditions[0], variables, parameters_of(variables.values())))
-
-    def _relation(self, tree: Node) -> tuple[Relation | None, bool]:
-        """The relation of a sign (None: `while`), and whether it is refuted."""
-        token = str(token_of(tree))
-        if token in SIGNS:
-            return SIGNS[token], False
-        relation = SPELLINGS[token]
-        return REFUTED.get(relation, relation), relation in REFUTED
 
 
 def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: Formula | None) -> bool:

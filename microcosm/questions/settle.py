@@ -35,6 +35,7 @@ PEERS = 5
 """So many processes to ask are named."""
 
 Build = Callable[[Givens], Engine]
+"""An engine on some givens; raises `Contradiction` where they contradict each other."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,7 @@ def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
             yield Scope()
         return
     for part in evaluation.tuples(formula, Scope()):
-        true, false = part.row
-        yield from part.scopes(part.among & ~(true | false))
+        yield from part.scopes(part.open)
 
 
 def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
@@ -209,9 +209,7 @@ def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | 
 
 
 def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
-    """Where the log lost one end of a message: in words, what follows if it lies in that gap, and of which
-    process that is.
-    """
+    """Where the log lost one end of a message: in words, what follows if it lies in a gap, whose that is."""
     sent: dict[str, list[Any]] = {}
     received: dict[str, list[Any]] = {}
     for message in asked.givens.messages:

@@ -33,7 +33,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
-from microcosm.logic.rulebook import RuleBook
+from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.happens_before import components
 from microcosm.queries.conflict import minimal
 from microcosm.state.microcosm import Microcosm
@@ -153,24 +153,9 @@ class Conflict:
 
     def derivations(self) -> tuple[Derivation, ...]:
         """Both sides: what is judged because of some of the facts, and what the others say against it."""
-        if self.rules is not None:
-            return sides(_together([*self.orders, *self.facts]), self.rules) or ()
-        last = next((f for f in self.facts if f.relation is not Relation.BEFORE), self.facts[-1])
-        given = [fact for fact in (*self.orders, *self.facts) if fact is not last]
-        one, other = Microcosm(), Microcosm()
-        one.add(last)
-        for fact in given:
-            other.add(fact)
-        mine = one.derive(Judgement.INITIAL, last.left, last.relation, last.right)
-        if last.relation is Relation.NOT_BEFORE:
-            mine = one.offline(last.left, last.right).derivations["!<"]
-        against = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
-        for relation in against:
-            for left, right in ((last.right, last.left), (last.left, last.right)):
-                theirs = other.derive(Judgement.INITIAL, left, relation, right)
-                if theirs is not None and mine is not None:
-                    return mine, theirs
-        raise AssertionError(f"{self} is no contradiction")
+        found = sides(_together([*self.orders, *self.facts]), self.rules or read_rules())
+        assert found is not None, f"{self} is no contradiction"
+        return found
 
     def __str__(self) -> str:
         return ", ".join(str(fact) for fact in self.facts)

@@ -101,10 +101,6 @@ class Core:
         """The names of all replicas, as far as stated."""
         return self.identity.members
 
-    def set_members(self, members: Collection[str]) -> None:
-        """State the names of all replicas anew."""
-        self._begin(replace(self.identity, members=tuple(sorted(members))))
-
     def renew(self, incarnation: int | None = None) -> None:
         """Begin a new incarnation, for a store that may lack evolutions that others have (an old copy, say).
 

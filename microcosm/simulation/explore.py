@@ -43,7 +43,7 @@ A fault is searched again without reduction, so that its scenario is the shortes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, permutations, product
 
@@ -195,13 +195,11 @@ class Explorer:
 
     def _receivers(self, state: ExploreState, i: int, touched: int) -> Iterator[tuple[int, ...]]:
         """Sets of receivers, new processes only in their order."""
-        others = [j for j in range(self._scope.processes) if j != i]
         several = self._protocol.machine.MULTICAST and state.multicasts > 0
-        for size in range(1, len(others) + 1 if several else 2):
-            for to in permutations(others, size):
-                fresh = [j for j in to if j >= touched]
-                if fresh == list(range(touched, touched + len(fresh))):
-                    yield to
+        for to in _receivers(self._scope.processes, i, several, permutations):
+            fresh = [j for j in to if j >= touched]
+            if fresh == list(range(touched, touched + len(fresh))):
+                yield to
 
     def _liveness(self, state: ExploreState) -> str | None:
         """What is missing for ever, now that nothing is on the way."""
@@ -329,10 +327,13 @@ def workloads(protocol: Protocol, scope: ExploreScope) -> Iterator[Programs]:
                 yield programs
 
 
-def _receivers(n: int, i: int, several: bool) -> Iterator[Receivers]:
+def _receivers(
+    n: int, i: int, several: bool, chosen: Callable[[list[int], int], Iterable[Receivers]] = combinations
+) -> Iterator[Receivers]:
+    """Whom a process may send a message: one of the others, or several."""
     others = [j for j in range(n) if j != i]
     for size in range(1, len(others) + 1 if several else 2):
-        yield from combinations(others, size)
+        yield from chosen(others, size)
 
 
 def _splits(n: int, messages: int) -> Iterator[tuple[int, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 
 from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
@@ -122,7 +122,7 @@ class _Part:
         edges: dict[tuple[int, int], str] = {}
         for before, after, source in self._said.edges():
             edges.setdefault((before, after), source)
-        self._related.update(*edges)
+        self._related.update(chain.from_iterable(edges))
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
 
     def frontiers(self) -> list[Frontier]:
@@ -132,7 +132,7 @@ class _Part:
         for event in order:
             for source in self._said.before.into(event):
                 uses[source] += 1
-        ends = {chain[-1] for chains in run.chains.values() for chain in chains if chain}
+        ends = {members[-1] for chains in run.chains.values() for members in chains if members}
         for end in ends:
             uses[end] += 1  # what a process ends with is kept
         vectors: dict[int, dict[str, int] | None] = {}
@@ -159,7 +159,7 @@ class _Part:
             if uses[event]:
                 vectors[event] = known
         return [
-            self._frontier(process, [chain[-1] for chain in chains if chain], vectors)
+            self._frontier(process, [members[-1] for members in chains if members], vectors)
             for process, chains in run.chains.items()
             if any(chains)  # not where all of its events have names that are taken
         ]

@@ -139,9 +139,12 @@ class Options:
             return False
         return first != (event if event.kind else replace(event, kind=first.kind))
 
-    def begin(self, name: str | None = None) -> str:
-        """The name of the next execution: as the log has it, or its number; made unique."""
-        self.begun += 1
+    def begin(self, name: str | None = None, *, behind: bool = False) -> str:
+        """The name of the next execution: as the log has it, or its number; made unique.
+
+        `behind`: events of an execution stand before it, which may be the first and was not begun.
+        """
+        self.begun = max(self.begun, behind) + 1
         wanted = name or str(self.begun)
         count = self.names[wanted] = self.names.get(wanted, 0) + 1
         unique = wanted if count == 1 else f"{wanted} ({count})"

@@ -211,11 +211,9 @@ class Possibilities:
         if self._impossible or not self._state.consistent:
             return found
         state = self._state
-        if relation is Relation.AFTER:
-            a, b = b, a
         mark = state.mark()
         try:
-            fits = state.separate(a, b) if relation is Relation.CONCURRENT else state.order(a, b)
+            fits = state.assume(a, relation, b)
             none = not fits or sat.solve(state, certificate=found) is NoWorld.NONE
         finally:
             state.undo(mark)
@@ -236,8 +234,8 @@ class Possibilities:
     def _member(self, a: int, relation: Relation, b: int) -> Shown | NoWorld:
         """A world with the relation; NONE, or STOPPED before that was decided."""
         if relation is Relation.AFTER:
-            a, b = b, a
-        ordered = relation is not Relation.CONCURRENT
+            a, relation, b = b, Relation.BEFORE, a
+        ordered = relation is Relation.BEFORE
         if self._plain is not None:
             if self._plain.refuted(a, b) if ordered else self._plain.ordered(a, b):
                 return NoWorld.NONE
@@ -249,7 +247,7 @@ class Possibilities:
         for choice in reversed(self._choices):
             if choice.allows(a, b) if ordered else choice.apart(a, b):
                 return lambda: choice.world([(a, b)] if ordered else ())
-        found = self._search((a, b), ordered)
+        found = self._search((a, relation, b))
         return found if isinstance(found, NoWorld) else found.world
 
     def _guessed(self) -> bool:
@@ -268,13 +266,13 @@ class Possibilities:
             self._widely, self._closed = True, closed
         return False
 
-    def _search(self, assumed: tuple[int, int] | None = None, ordered: bool = True) -> GreedyChoice | NoWorld:
-        """Look for directions, under an assumption about a pair: that it is ordered so, or concurrent."""
+    def _search(self, assumed: tuple[int, Relation, int] | None = None) -> GreedyChoice | NoWorld:
+        """Look for directions, under an assumption about a pair."""
         state = self._state
         mark = state.mark()
         found: GreedyChoice | NoWorld = NoWorld.NONE
         try:
-            if assumed is None or (state.order(*assumed) if ordered else state.separate(*assumed)):
+            if assumed is None or state.assume(*assumed):
                 capped = assumed is None and self._cap is not None and self._widely and not state.forcing
                 found = NoWorld.CAPPED if capped else complete(state, stop=self.stop, cap=self._cap)
                 if found is NoWorld.CAPPED:
@@ -295,17 +293,17 @@ class Possibilities:
         shown = PossibleTable([0] * size, [0] * size)
         for choice in self._choices:
             shown.widen(self._of(choice))
-        for rows, seen, ordered in (
-            (maybe.before, shown.before, True),
-            (maybe.concurrent, shown.concurrent, False),
+        for rows, seen, relation in (
+            (maybe.before, shown.before, Relation.BEFORE),
+            (maybe.concurrent, shown.concurrent, Relation.CONCURRENT),
         ):
             for a in range(size):
                 while left := rows[a] & ~seen[a]:
                     b = lowest(left)
-                    match self._search((a, b), ordered):
+                    match self._search((a, relation, b)):
                         case NoWorld.NONE:
                             rows[a] &= ~(1 << b)
-                            if not ordered:
+                            if relation is Relation.CONCURRENT:
                                 rows[b] &= ~(1 << a)
                         case NoWorld():
                             maybe.undecided += left.bit_count()

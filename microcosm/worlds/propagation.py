@@ -148,6 +148,12 @@ class Orientation:
         self.chosen.append((a, b))
         return self._propagate([(a, b)])
 
+    def assume(self, a: int, relation: Relation, b: int) -> bool:
+        """Let two events be related so, one of `MEMBERS`, and propagate; as `order`."""
+        if relation is Relation.CONCURRENT:
+            return self.separate(a, b)
+        return self.order(a, b) if relation is Relation.BEFORE else self.order(b, a)
+
     def separate(self, a: int, b: int) -> bool:
         """Let a || b and propagate; as `order`."""
         return self.refute(a, b) and self.refute(b, a)

@@ -139,10 +139,9 @@ class Directions:
             elif self.future[b] >> a & 1:
                 edges.append((b, a))
         try:
-            choice = GreedyChoice.of(state.known, edges)
+            return GreedyChoice.of(state.known, edges, state.beyond)
         except Cycle:
             return None
-        return None if choice.failing(state.beyond) else choice
 
     def short_paths(self) -> Iterator[Clause]:
         """Clauses of failing paths of two and three directions. Cost: `tuning.PATHS_EAGER` looks."""

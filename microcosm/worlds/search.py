@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
-from operator import and_
 from typing import Literal
 
 from microcosm import tuning
@@ -52,25 +51,25 @@ def guess(known: Constraints, closed: Closed) -> GreedyChoice | Literal[NoWorld.
     >>> guess(known, Closed.of(known)).edges
     [(0, 1), (2, 1)]
     """
-    graph, _, future, past = closed
-    choice = GreedyChoice.along(known, future, past)
-    failing = choice.failing(closed.refuted)
-    if not failing:
+    graph, refuted, future, past = closed
+    choice = GreedyChoice.along(known, future, past, refuted, most=_few(known.size))
+    if not choice.failing:
         return choice
-    if _widely(failing, known.size):
+    if choice.widely:
         return NoWorld.CAPPED
-    culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in failing)
+    culprits = dict.fromkeys(choice.culprit(v, w, future) for v, w in choice.failing)
     turned = [pair[::-1] for pair in culprits if pair is not None]
     try:
         graph.add(turned)
     except Cycle:
         return None
-    choice = GreedyChoice.along(known, graph.futures(), graph.pasts(), turned)
-    return None if choice.failing(closed.refuted) else choice
+    choice = GreedyChoice.along(known, graph.futures(), graph.pasts(), refuted, turned, most=0)
+    return None if choice.failing else choice
 
 
-def _widely(failing: list[Pair], size: int) -> bool:
-    return len(failing) > max(tuning.MISSES_FEW, size // tuning.MISSES_MANY)
+def _few(size: int) -> int:
+    """For so many of some events a choice may fail, and be a near miss."""
+    return max(tuning.MISSES_FEW, size // tuning.MISSES_MANY)
 
 
 def complete(
@@ -101,13 +100,15 @@ def _complete(state: Orientation, stop: Stop | None, cap: int | None) -> GreedyC
     while True:
         if stop is not None and stop():
             return NoWorld.STOPPED
-        choice = GreedyChoice.along(state.known, state.future, state.past, state.chosen)
-        failing = choice.failing(state.beyond)
-        if not failing:
+        most = _few(state.size) if cap is not None and not decisions else None
+        choice = GreedyChoice.along(
+            state.known, state.future, state.past, state.beyond, state.chosen, most=most
+        )
+        if not choice.failing:
             return choice
-        if cap is not None and _widely(failing, state.size) and not decisions:
+        if choice.widely:
             return NoWorld.CAPPED
-        for v, w in failing:
+        for v, w in choice.failing:
             pair = choice.culprit(v, w, state.future)
             if pair is None:
                 continue  # what was decided since has put it right, or refutes it
@@ -128,32 +129,55 @@ class GreedyChoice:
     """The world that some pairs generate, which order every `<>` of some constraints; it may not fit.
 
     `order` extends the pairs, `successors` list them all, `future` holds the row of each event and of what is
-    after it.
+    after it. `failing` are events v before w with v !< w by what is `refuted`, one w for each v: where there
+    are none, the world fits. It fails `widely` where there are more than `most`, and is left unfinished then.
 
-    Cost: O(E · n/64) to make, n rows to find what fails in it, a look at rows for a pair.
+    Cost: O(E · n/64) to make, a look at rows for a pair.
     """
 
-    def __init__(self, known: Constraints, order: list[int], edges: list[Pair]) -> None:
+    def __init__(
+        self,
+        known: Constraints,
+        order: list[int],
+        edges: list[Pair],
+        refuted: list[int],
+        most: int | None = None,
+    ) -> None:
         self._known = known
         self.order, self.edges = order, edges
         self.successors: list[list[int]] = [[] for _ in order]
         for a, b in edges:
             self.successors[a].append(b)
         self.future = future = [0] * len(order)
+        failing: list[Pair] = []
+        self.widely = False
         for v in reversed(order):
             row = 1 << v
             for w in self.successors[v]:
                 row |= future[w]
             future[v] = row
+            if both := refuted[v] & row:
+                failing.append((v, lowest(both)))
+                if most is not None and len(failing) > most:
+                    self.widely = True
+                    break
+        self.failing = sorted(failing)
 
     @classmethod
-    def of(cls, known: Constraints, edges: list[Pair]) -> GreedyChoice:
-        """The world that all of `edges` generate. Raises `Cycle`."""
-        return cls(known, AcyclicGraph(known.size, edges).order, edges)
+    def of(cls, known: Constraints, edges: list[Pair], refuted: list[int]) -> GreedyChoice | None:
+        """The world that all of `edges` generate; None where it does not fit. Raises `Cycle`."""
+        choice = cls(known, AcyclicGraph(known.size, edges).order, edges, refuted, most=0)
+        return None if choice.failing else choice
 
     @classmethod
     def along(
-        cls, known: Constraints, future: list[int], past: list[int], chosen: Iterable[Pair] = ()
+        cls,
+        known: Constraints,
+        future: list[int],
+        past: list[int],
+        refuted: list[int],
+        chosen: Iterable[Pair] = (),
+        most: int | None = None,
     ) -> GreedyChoice:
         """Each `<>` as its events stand in a line that extends an order, given by its rows.
 
@@ -169,12 +193,7 @@ class GreedyChoice:
         edges += [(a, b) if place[a] < place[b] else (b, a) for a, b in known.related]
         for group in known.groups:
             edges += pairwise(sorted(group, key=place.__getitem__))
-        return cls(known, order, edges)
-
-    def failing(self, refuted: list[int]) -> list[Pair]:
-        """Events v before w with v !< w, one w for each v. Where there are none the choice fits."""
-        meets = enumerate(map(and_, refuted, self.future))
-        return [(v, lowest(both)) for v, both in meets if both]
+        return cls(known, order, edges, refuted, most)
 
     def culprit(self, v: int, w: int, future: list[int]) -> Pair | None:
         """The first pair of a way from v to w that is chosen, `future` not having it; None without one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -61,7 +62,8 @@ def test_members_that_a_crash_left_behind_are_put_right() -> None:
             a.replica.local("met")
             await level(a, b)
             a.evict("b")
-        Replica(store).set_members(["a", "b", "by hand"])
+        older = Replica(store)
+        older._begin(replace(older.identity, members=("a", "b", "by hand")))
         async with serve(store, **OPTIONS) as a:
             assert a.replica.members == ("a", "by hand")
 

@@ -20,7 +20,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.kernel import check as kernel
-from microcosm.logic.derivation import Derivation
+from microcosm.logic.derivation import Derivation, concludes
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import Worlds, ignored
@@ -123,9 +123,9 @@ def _online(stated: dict[str, Any], left: str, right: str) -> list[object]:
         verdict in (*SIGNS, "?"),
         "the answer's verdict is no relation that online decision making concludes",
     )
-    told_by_complete = verdict == "||" and _concludes(derivation, "offline", left, verdict, right)
+    told_by_complete = verdict == "||" and concludes(derivation, "offline", left, verdict, right)
     _require(
-        told_by_complete or _concludes(derivation, "online", left, verdict, right),
+        told_by_complete or concludes(derivation, "online", left, verdict, right),
         "the derivation does not conclude what the answer says of its pair",
     )
     return [derivation]
@@ -158,7 +158,7 @@ def _offline(stated: dict[str, Any], left: str, right: str) -> list[object]:
     for sign, derivation in derivations.items():
         _require(derivation is not None, f"there is no derivation of {sign} to verify: a solver decided it")
         _require(
-            _concludes(derivation, "offline", left, sign, right),
+            concludes(derivation, "offline", left, sign, right),
             f"the derivation of {sign} does not conclude what the answer says of its pair",
         )
     _require("certificate" not in stated, "a certificate is of what has no derivation")
@@ -202,14 +202,6 @@ def _with_lemmas(stated: dict[str, Any]) -> object:
     if isinstance(derivation, dict) and "lemmas" in stated:
         return {**derivation, "lemmas": stated["lemmas"]}
     return derivation
-
-
-def _concludes(derivation: object, judgement: str, left: str, sign: str, right: str) -> bool:
-    """Whether a derivation concludes `left sign right`."""
-    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
-    if sign in (">", "!>"):
-        left, sign, right = right, sign.replace(">", "<"), left
-    return said == {"judgement": judgement, "left": left, "relation": sign, "right": right}
 
 
 # -- what it says beside its derivations --------------------------------------------------------------------

@@ -19,7 +19,7 @@ from microcosm.text.statement import unfit
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
     from microcosm.compare.difference import Comparison, Disagreement, News
-    from microcosm.givens.relation import Correspondence, Relation
+    from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
 
 app = Typer()
@@ -98,17 +98,7 @@ def _step(known: Microcosm, name: str, value: str) -> None:
     fault = unfit(value) if name in ("internal", "forget") else None
     if fault is not None:
         raise exits.UsageError(f"--{name}: {fault}")
-    match name:
-        case "internal":
-            known.append(value)
-        case "add":
-            known.add(value)
-        case "update":
-            known.update(value)
-        case "remove":
-            known.remove(value)
-        case _:
-            known.forget(value)
+    getattr(known, "append" if name == "internal" else name)(value)
 
 
 @app.command("merge")
@@ -220,7 +210,7 @@ def diff(
     left, right = _load(one, other, strict)
     found = difference(left, right)
     lines = _compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right))
-    return output.answer(lambda: _difference_fields(found), lines, exits.holding(found.same))
+    return output.answer(found.to_json, lines, exits.holding(found.same))
 
 
 def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
@@ -233,33 +223,10 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
     return {
         "pair": None if witness.pair is None else list(witness.pair),
         "verdicts": None if verdicts is None else [verdict.value for verdict in verdicts],
-        "path": None if path is None else [{"remove": _members(fact)} for fact in path],
+        "path": None if path is None else [{"remove": [f.left, str(f.relation), f.right]} for f in path],
         "given": None if given is None else {"file": given.to, "statement": given.statement},
         **({} if witness.sure else {"sure": False}),
     }
-
-
-def _difference_fields(found: Comparison) -> dict[str, object]:
-    news = [
-        [
-            {
-                "fact": _members(item.fact),
-                "instead": None if item.instead is None else item.instead.value,
-                "decides": item.decides,
-            }
-            for item in items
-        ]
-        for items in found.news
-    ]
-    conflicts = [
-        {"pair": [each.left, each.right], "verdicts": [verdict.value for verdict in each.verdicts]}
-        for each in found.conflicts
-    ]
-    return {"news": news, "more": list(found.more), "conflicts": conflicts}
-
-
-def _members(fact: Correspondence) -> list[str]:
-    return [fact.left, str(fact.relation), fact.right]
 
 
 def _told(witness: Difference | None, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:

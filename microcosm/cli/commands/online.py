@@ -19,8 +19,8 @@ from microcosm.cli.show.verdict import (
     note_unknown_events,
     premise_fields,
     premise_lines,
+    proof_below,
     proof_of,
-    proof_tree,
     prose,
     stands,
     statement,
@@ -72,8 +72,7 @@ def told(known: Microcosm, files: Sequence[str], left: str, right: str, *, must_
         proof = proof_of(known, left, right, offline=offline)
     note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
-    tree = () if proof is None else chain([""], proof_tree(known, proof))
-    lines = chain(verdict_lines(left, verdict, right, words_of(known)), tree)
+    lines = chain(verdict_lines(left, verdict, right, words_of(known)), proof_below(known, proof))
     return _answered(known, left, verdict, right, proof, offline, lines)
 
 

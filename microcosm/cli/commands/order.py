@@ -139,13 +139,8 @@ def order(
         why_vacuous = vacuous(computation, log.report)
         if output.for_machines():
             shown = {one.value: _fields(computation, verdicts[one], row) for one, row in rows.items()}
-            answer = {
-                "files": log.files,
-                "orderings": shown,
-                "messages": len(computation.messages),
-                "vacuous": why_vacuous is not None,
-                "reported": dict(log.report.counts),
-            }
+            answer = {"files": log.files, "orderings": shown, "messages": len(computation.messages)}
+            answer |= {"vacuous": why_vacuous is not None, "reported": dict(log.report.counts)}
             answers.update(dict.fromkeys(log.files, answer))
             continue
         if len(traces) > 1:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from microcosm.cli import exits, output
+from microcosm.cli.output import Fields
 from microcosm.cli.reading import events_of, report_of, sources, told_rest
 from microcosm.errors import TextError
 from microcosm.files import STDIN, display_name, explaining
@@ -110,12 +111,7 @@ def _part(run: Execution, kinds: tuple[str, str]) -> Execution:
 
 def _tolerant(report: Report) -> Report:
     """Passes all on to a report, where a message that nobody receives is no error even if that is strict."""
-
-    def pass_on(found: Irregularity) -> None:
-        fatal = found.kind != "unreceived-send"
-        report.repeat(found, fatal)
-
-    return Report(each=pass_on)
+    return Report(each=lambda found: report.repeat(found, found.kind != "unreceived-send"))
 
 
 def _pairs(run: Execution, found: Exchange, report: Report) -> list[tuple[int, int]]:
@@ -135,8 +131,7 @@ def _acyclic(
     run: Execution, found: Exchange, pairs: list[tuple[int, int]], report: Report
 ) -> list[tuple[int, int]]:
     """The pairs without those on cycles, which are reported."""
-    found = Exchange(pairs, found.sent, found.received)
-    return Before(run, found, report, Clocks(run, Report())).pairs
+    return Before(run, Exchange(pairs, found.sent, found.received), report, Clocks(run, Report())).pairs
 
 
 def _placed(
@@ -269,23 +264,19 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
         for event, violated in _violations(file, level, trace, watch, report):
             for ordering in violated:
                 first, second = watch.violated[Ordering(ordering)]
-                place = f"{event.file}:{event.line}"
-                if output.for_machines():
-                    fields = {"ordering": ordering, "pair": [first, second], "event": event.id}
-                    output.emit({"file": file, "line": event.line, **fields})
-                else:
-                    output.say(f"{place}: {ordering} is violated by {first} and {second} (at {event.id})")
+                found = {"ordering": ordering, "pair": [first, second], "event": event.id}
+                said = f"{ordering} is violated by {first} and {second} (at {event.id})"
+                where = f"{event.file}:{event.line}"
+                output.answer({"file": file, "line": event.line, **found}, f"{where}: {said}")
             sys.stdout.flush()
         told_rest(report)
         kept = [one.value for one in Ordering if one not in watch.violated]
         counts = {"sent": watch.sent, "received": watch.received, "forgotten": watch.forgotten}
-        if output.for_machines():
-            output.emit({"file": file, "kept": kept, **counts, "reported": dict(report.counts)})
-        else:
-            told = f"{watch.sent:,} messages sent, {watch.received:,} receptions"
-            if watch.forgotten:
-                told += f", {watch.forgotten:,} messages forgotten in transit (--transit)"
-            output.say(f"{file}: kept {', '.join(kept) if kept else 'none of the six'} ({told})")
+        told = f"{watch.sent:,} messages sent, {watch.received:,} receptions"
+        if watch.forgotten:
+            told += f", {watch.forgotten:,} messages forgotten in transit (--transit)"
+        fields: Fields = {"file": file, "kept": kept, **counts, "reported": dict(report.counts)}
+        output.answer(fields, f"{file}: kept {', '.join(kept) if kept else 'none of the six'} ({told})")
     return exits.HOLDS
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, Typer
 
 from microcosm import files
-from microcosm import files as door
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.reading import rulebook
 from microcosm.files import STDIN, write_text
@@ -32,6 +31,9 @@ app = Typer()
 PROOFS = ("all", "pairs", "none")
 """Of which pairs a page may have proofs."""
 
+Other = Annotated[str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")]
+Ask = Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")]
+
 ADVICE = "cut the log down (--process, --trace), or look at it with `microcosm view`"
 
 
@@ -47,10 +49,8 @@ def page(
     proofs: Annotated[
         str, Option(metavar="WHICH", help="all (of up to 60 events; else pairs), pairs (of --pair) or none.")
     ] = "all",
-    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
-    other: Annotated[
-        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
-    ] = None,
+    ask: Ask = [],  # noqa: B006
+    other: Other = None,
     strict: options.Strict = False,
 ) -> int:
     """Write a page that shows a log or a microcosm: what it knows, what it does not, and why.
@@ -80,7 +80,7 @@ def page(
         raise exits.UsageError("say where to write the page: -o OUT.html (- is standard output)")
     if output.for_machines() and out in (None, STDIN):
         raise exits.UsageError("--json and the page cannot both go to standard output: say -o OUT.html")
-    questions = [*map(questions_in, ask)]
+    questions = [*map(reading.questions_in, ask)]
     one, two = sources_of(files, other)
     book = reading.rulebook()
     known, report = read_source(one, book, strict)
@@ -130,12 +130,6 @@ def sources_of(files: Sequence[str], other: str | None) -> tuple[Source, Source 
     return found[0], found[1]
 
 
-def questions_in(path: str) -> Questions:
-    from microcosm.questions.reader import read_questions
-
-    return read_questions(door.read_text(path), door.display_name(path))
-
-
 def read_source(source: Source, rules: RuleBook, strict: bool) -> tuple[Microcosm, Report | None]:
     """A microcosm, and what was odd about the log that it was made of. Raises as `reading.load` does."""
     report = None if source.content is not None else reading.report_of(strict, reading.UNASKED)
@@ -149,10 +143,8 @@ def view(
         list[str],
         Argument(metavar="FILE [OTHER]", help=f"What to read: {options.WHAT} OTHER is another one."),
     ],
-    other: Annotated[
-        str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")
-    ] = None,
-    ask: Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")] = [],  # noqa: B006
+    other: Other = None,
+    ask: Ask = [],  # noqa: B006
     port: Annotated[int, Option(metavar="N", min=0, max=65535, help="The port; else any free one.")] = 0,
     browser: Annotated[bool, Option("--no-browser", help="Open no browser; the address is printed.")] = False,
     read_only: Annotated[
@@ -190,7 +182,7 @@ def view(
 
     if follow and files.STDIN in file:
         raise exits.UsageError("--follow reads files on, and standard input is none")
-    questions = [*map(questions_in, ask)]
+    questions = [*map(reading.questions_in, ask)]
     how = How(rulebook(), strict, edit)
     one, two = sources_of(file, other)
     if follow and two is not None:

@@ -119,9 +119,7 @@ def find(
     """
     logs, (sought,) = reading.split(files, "SOUGHT")
     most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
-    patterns = None
-    if definitions is not None:
-        patterns = read_questions(door.read_text(definitions), door.display_name(definitions))
+    patterns = None if definitions is None else reading.questions_in(definitions)
     read_sought(sought, patterns)  # before anything is opened
     known = reading.load(logs)
     found = known.find(sought, limit=most, known=patterns)
@@ -216,9 +214,7 @@ def settled(
 
 
 def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int) -> dict[str, Any]:
-    """The JSON of `assert`: the answers, what they answer and how many witnesses are proved, so that
-    they can be verified.
-    """
+    """The JSON of `assert`: answers, what they answer, how many witnesses are proved, to be verified."""
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
         "proved": proved,
@@ -228,15 +224,13 @@ def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int
 
 
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
-    """The questions that are asked, and the logs that they are asked about. Raises `TextError`,
-    `UsageError`.
-    """
+    """The questions asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
     asked = [name for name in names if name.endswith(ENDING)]
     if not asked and not text:
         raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
     if len(asked) == len(names):
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
-    read = [read_questions(door.read_text(name), door.display_name(name)) for name in asked]
+    read = [*map(reading.questions_in, asked)]
     if text:
         patterns = Questions()
         for one in read:
@@ -266,9 +260,7 @@ def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
 
 
 def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
-    """A report as CI reads it: a violated question is a failure, as is a vacuous one; an open one is
-    skipped.
-    """
+    """A report as CI reads it: a violated or vacuous question is a failure; an open one is skipped."""
     cases, failures, skipped = list[str](), 0, 0
     for questions, one in zip(asked, answered, strict=True):
         place = readable(questions.file or "-e")
@@ -292,9 +284,7 @@ def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answer
 
 
 def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
-    """The answers for people: verdicts, counts, witnesses in the words of the log, proofs, what would
-    settle.
-    """
+    """The answers for people: verdicts, counts, witnesses in words of the log, proofs, what would settle."""
     from microcosm.cli.show.verdict import proof_tree
 
     for one in answered:

@@ -69,11 +69,9 @@ def show(
         meant = f"did you mean {' or '.join(near)}?" if near else "`microcosm rules list` has all names."
         raise exits.UsageError(f"there is no rule {name}; {meant}")
     for rule in found:
-        if output.for_machines():
-            output.emit({**_fields(rule), "text": rule.text})
-        else:
+        if not output.for_machines():
             output.note(_place(rule) + (f", {citation(rule)}" if citation(rule) else ""))
-            output.say(rule.text.rstrip())
+        output.answer({**_fields(rule), "text": rule.text}, rule.text.rstrip())
     return exits.HOLDS
 
 

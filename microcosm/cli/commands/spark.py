@@ -74,8 +74,7 @@ def bisim(
     with _progress(), session(master, later=True) as spark:
         [source] = _seen_by_all(master, [source])
         found = job.bisim(spark, source, out, pairs, strict, options.rules(), offline, limit)
-    _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages)
+    return _answer(out, found)
 
 
 @app.command("extract")
@@ -121,8 +120,7 @@ def extract(
     known_format(format)
     with _progress(), session(master, later=True) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
-    _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages)
+    return _answer(out, found)
 
 
 @app.command("assert")
@@ -160,17 +158,8 @@ def assert_that(
     limit = _most_bad(max_bad)
     with _progress(), session(master, later=True) as spark:
         found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact, max_bad=limit)
-    _warn(found.faults, found.summary["reported"])
-    _answer(out, found.summary, found.stages)
-    if found.summary["faults"]:
-        return exits.BAD_INPUT
-    return (
-        exits.REFUTED
-        if found.summary["violated"]
-        else exits.UNDECIDED
-        if found.summary["open"]
-        else exits.HOLDS
-    )
+    codes = {"faults": exits.BAD_INPUT, "violated": exits.REFUTED, "open": exits.UNDECIDED}
+    return _answer(out, found, next((code for what, code in codes.items() if found.summary[what]), 0))
 
 
 @app.command("stream")
@@ -219,8 +208,7 @@ def stream(
     asked = job.Asked(format, pattern, waiting, None if once else every, keep)
     with _progress(), session(master) as spark:
         found = job.stream(spark, path, out, checkpoint, asked)
-    _warn(found.faults, found.summary["reported"])
-    return _answer(out, found.summary, found.stages)
+    return _answer(out, found)
 
 
 def _require(streams: bool = False) -> None:
@@ -268,15 +256,14 @@ class _Teller(logging.Handler):
         output.complain(record.getMessage())
 
 
-def _warn(faults: list[str], reported: Mapping[str, int]) -> None:
-    for fault in faults:
+def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:
+    """Tell what was odd, then how much there is of what was written; the exit code."""
+    for fault in found.faults:
         output.warn(output.printable(fault))
-    for kind, count in reported.items():
-        told = sum(fault.endswith(f"[{kind}]") for fault in faults)
+    summary: Mapping[str, Any] = found.summary
+    for kind, count in summary["reported"].items():
+        told = sum(fault.endswith(f"[{kind}]") for fault in found.faults)
         if count > told:
             output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
-
-
-def _answer(out: str, summary: Mapping[str, Any], stages: Mapping[str, float]) -> int:
     counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
-    return output.answer({**summary, "stages": dict(stages)}, f"{out}: {counts}")
+    return output.answer({**summary, "stages": dict(found.stages)}, f"{out}: {counts}", code)

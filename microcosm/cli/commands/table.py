@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option, Typer
 
@@ -22,7 +22,6 @@ from microcosm.cli.show.offline import (
 from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.tables import (
     MOST_IN_A_MATRIX,
-    draw,
     lines_of,
     matrix_lines,
     new_table,
@@ -31,12 +30,13 @@ from microcosm.cli.show.tables import (
 )
 from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.givens.relation import Relation
+from microcosm.queries.concluded import ConcludedOffline
 from microcosm.tuning import kept
 from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
-    from microcosm.cli.show.tables import Verdict
-    from microcosm.cli.show.verdict import Words
+    from microcosm.cli.output import Fields
+    from microcosm.cli.show.tables import Rows, Verdict
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Shown, ShownTable
     from microcosm.queries.possible import PairsLeft
@@ -96,11 +96,21 @@ def table(
             code = max(code, _offline(file, known, every, depth))
         else:
             warn_if_inconsistent(known, source.paths)
-            if output.for_machines():
-                _streamed(file, known)
-            else:
-                _online(known, every)
+            more = _concluded(known) if output.for_machines() else {}
+            _give(file, known, _table(known).rows(), more, _lines(known) if every else overview(known), every)
     return code
+
+
+def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable[Any], every: bool) -> None:
+    """A table: as JSON, with what is to come last, or its lines; those of `every` pair row by row."""
+    if output.for_machines():
+        stream_pairs(file, known.events, rows, more)
+    elif every:
+        with output.writing(len(known.events)) as told:
+            for row in lines:
+                output.say_all(row, told.did)
+    else:
+        output.say_all(lines)
 
 
 def _table(known: Microcosm) -> VerdictTable | ShownTable:
@@ -108,39 +118,27 @@ def _table(known: Microcosm) -> VerdictTable | ShownTable:
     return known.concluded.table(known.events) if known.givens.complete else known.table()
 
 
-def _streamed(file: str, known: Microcosm) -> None:
-    """As JSON; where the log is said to be complete, with how many `||` were concluded offline."""
-    from microcosm.queries.concluded import ConcludedOffline
-
-    apart = (
-        known.concluded.table(known.events).counts()[ConcludedOffline.APART] if known.givens.complete else 0
-    )
-    stream_pairs(file, known.events, _table(known).rows(), {"concluded_offline": apart} if apart else None)
-
-
-def _online(known: Microcosm, every: bool) -> None:
-    events = known.events
-    if every:
-        with output.writing(len(events)) as told:
-            for row in _lines(known):
-                output.say_all(row, told.did)
-    else:
-        output.say_all(overview(known))
+def _concluded(known: Microcosm) -> Fields:
+    """How many `||` were concluded offline, where the log is said to be complete."""
+    if not known.givens.complete:
+        return {}
+    apart = known.concluded.table(known.events).counts()[ConcludedOffline.APART]
+    return {"concluded_offline": apart} if apart else {}
 
 
 EVERY_PAIR = "--all prints every pair"
 
 
 def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
-    """The table of online verdicts: of few events a row and a column for each; of many their counts, and how
-    to have `more`.
-    """
-    events = known.events
+    """Of few events the online verdict of each two, of many how many have which, and how to have `more`."""
+    return _by_number(known.events, _online_matrix(known), _online_counts(known, more))
+
+
+def _by_number(events: list[str], few: Iterator[str], many: Iterator[str]) -> Iterator[str]:
+    """What is shown of a table of `few` events, or of `many`."""
     if len(events) < 2:
         return iter([f"{len(events)} events, no pair"])
-    if len(events) <= MOST_IN_A_MATRIX:
-        return _online_matrix(known, events)
-    return _online_counts(known, events, more)
+    return few if len(events) <= MOST_IN_A_MATRIX else many
 
 
 class _Words(dict[str, str]):
@@ -157,8 +155,6 @@ class _Words(dict[str, str]):
 
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
     """Of each event its pairs with those after it, a line each."""
-    from microcosm.queries.concluded import ConcludedOffline
-
     silent = Style.of(sys.stdout).signs.silent
     names = _Words(words_of(known))
     signs: dict[Shown, str] = {
@@ -169,25 +165,21 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
-def _online_matrix(known: Microcosm, events: list[str]) -> Iterator[str]:
-    from microcosm.queries.concluded import ConcludedOffline
-
+def _online_matrix(known: Microcosm) -> Iterator[str]:
     silent = Style.of(sys.stdout).signs.silent
     cell = {}
     for a, b, verdict in _table(known):
         converse = verdict if isinstance(verdict, ConcludedOffline) else verdict.converse
         cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
         cell[b, a] = silent if verdict is Relation.SILENT else str(converse)
-    yield from matrix_lines(events, cell, words_of(known))
+    yield from matrix_lines(known.events, cell, words_of(known))
     if silent in cell.values():
         yield f"{silent} is silence: no rule says anything about the pair."
     if str(ConcludedOffline.APART) in cell.values():
         yield f"* {by_complete(known)}"
 
 
-def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[str]:
-    from microcosm.queries.concluded import ConcludedOffline
-
+def _online_counts(known: Microcosm, more: str) -> Iterator[str]:
     found: Counter[Shown] = Counter(_table(known).counts())
     ordered = found[Relation.BEFORE] + found[Relation.AFTER]
     silent = Style.of(sys.stdout).signs.silent
@@ -203,7 +195,7 @@ def _online_counts(known: Microcosm, events: list[str], more: str) -> Iterator[s
     ):
         if count or sign != str(ConcludedOffline.APART):
             drawn.add_row(sign, words, f"{count:,}")
-    yield from (f"{len(events):,} events, {found.total():,} pairs; {more}", "")
+    yield from (f"{len(known.events):,} events, {found.total():,} pairs; {more}", "")
     yield from lines_of(drawn)
 
 
@@ -221,10 +213,8 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
         return exits.REFUTED
     pairs, decided = found
     ignored = known.worlds.ignored
-    fields: dict[str, object] = {"exact": decided and not ignored}
-    if ignored:
-        fields["ignored"] = list(ignored)
-    _left(file, known, pairs, every, fields if output.for_machines() else None)
+    told: Fields = {"ignored": list(ignored)} if ignored else {}
+    _left(file, known, pairs, every, {"exact": decided and not ignored, **told})
     if not decided:
         output.warn(NOT_DECIDED)
     if ignored:
@@ -244,44 +234,34 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
         else:
             output.say_all(inconsistent_lines(known, problem))
         return exits.REFUTED
-    _left(file, known, pairs, every, {} if output.for_machines() else None)
+    _left(file, known, pairs, every, {})
     return exits.HOLDS
 
 
-def _left(
-    file: str, known: Microcosm, pairs: PairsLeft, every: bool, fields: dict[str, object] | None
-) -> None:
-    """The table; `fields`: as JSON, with these at its end."""
-    events, words = known.events, words_of(known)
-    if fields is not None:
-        stream_pairs(file, events, pairs.rows(), fields)
-    elif every:
-        name = {event: words(event) for event in events}
-        sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
-        with output.writing(len(events)) as told:
-            for row in pair_texts(pairs.rows(), "{}, ", name, sign):
-                output.say_all(row, told.did)
-    elif len(events) < 2:
-        output.say(f"{len(events)} events, no pair")
-    elif len(events) <= MOST_IN_A_MATRIX:
-        _left_matrix(events, pairs, words)
-    else:
-        _left_counts(len(events), pairs.counts())
+def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fields) -> None:
+    """Answer with what is left of each pair, and as JSON with `more`."""
+    overview = _by_number(known.events, _left_matrix(known, pairs), _left_counts(known, pairs))
+    _give(file, known, pairs.rows(), more, _left_lines(known, pairs) if every else overview, every)
 
 
-def _left_matrix(events: list[str], pairs: PairsLeft, words: Words) -> None:
+def _left_lines(known: Microcosm, pairs: PairsLeft) -> Iterator[Iterator[str]]:
+    sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
+    yield from pair_texts(pairs.rows(), "{}, ", _Words(words_of(known)), sign)
+
+
+def _left_matrix(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
     cell = {}
     for a, b, left in pairs:
         cell[a, b] = joined(left)
         cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
-    output.say(*matrix_lines(events, cell, words))
-    output.say("<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three.")
+    yield from matrix_lines(known.events, cell, words_of(known))
+    yield "<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three."
 
 
-def _left_counts(events: int, found: Counter[tuple[Relation, ...]]) -> None:
-    drawn = new_table("possible")
+def _left_counts(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
+    found, drawn = pairs.counts(), new_table("possible")
     drawn.add_column("pairs", justify="right")
     for left, count in found.most_common():
         drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
-    output.say(f"{events:,} events, {found.total():,} pairs; {EVERY_PAIR}", "")
-    draw(drawn)
+    yield from (f"{len(known.events):,} events, {found.total():,} pairs; {EVERY_PAIR}", "")
+    yield from lines_of(drawn)

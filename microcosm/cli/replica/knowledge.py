@@ -171,26 +171,20 @@ def exchange(
         code = exits.REFUTED if said else exits.HOLDS
         same = first.digest() == second.digest()
         aside = [str(conflict) for conflict in first.conflicts]
-        if output.for_machines():
-            output.emit(
-                {
-                    "messages": traffic.messages,
-                    "bytes": traffic.bytes,
-                    "new": list(traffic.new),
-                    "same": same,
-                    "digests": [first.digest(), second.digest()],
-                    "conflicts": aside,
-                    **({"diverged": said} if said else {}),
-                }
-            )
-            return code
-        for replica, new in zip((first, second), traffic.new, strict=True):
-            output.say(f"{replica.name} takes {new} evolutions")
-        output.say(f"{traffic.messages} messages, {traffic.bytes:,} bytes")
-        output.say(
-            "both know the same" if same else "they know the same, but for what one of them has forgotten"
-        )
-        for each in aside:
+        fields = {
+            "messages": traffic.messages,
+            "bytes": traffic.bytes,
+            "new": list(traffic.new),
+            "same": same,
+            "digests": [first.digest(), second.digest()],
+            "conflicts": aside,
+            **({"diverged": said} if said else {}),
+        }
+        lines = [f"{r.name} takes {n} evolutions" for r, n in zip((first, second), traffic.new, strict=True)]
+        lines.append(f"{traffic.messages} messages, {traffic.bytes:,} bytes")
+        forgotten = "they know the same, but for what one of them has forgotten"
+        output.answer(fields, [*lines, "both know the same" if same else forgotten])
+        for each in () if output.for_machines() else aside:
             output.warn(f"set aside, for it contradicts itself: {each}")
     return code
 

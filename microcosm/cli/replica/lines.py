@@ -30,7 +30,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from microcosm.cli import exits, output
+from microcosm.cli import output
 from microcosm.errors import ReplicaError
 from microcosm.givens.relation import Relation
 from microcosm.replica.replica import Replica
@@ -241,20 +241,6 @@ class Outlet:
 def verdict_of(relation: Relation) -> str | None:
     """How a line says a verdict: silence is null."""
     return None if relation is Relation.SILENT else relation.value
-
-
-def endpoint_of(address: str, *, listens: bool = False) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`, `[::1]:PORT` with an address of IPv6. Raises `UsageError`.
-
-    Who listens may say 0: any port that is free. Nobody is reached there.
-    """
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
-        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
-    if not int(port) and not listens:
-        raise exits.UsageError(f"{address!r}: port 0 is no port of a member; say the one that it listens on")
-    return host, int(port)
 
 
 def text_of(value: object) -> str:

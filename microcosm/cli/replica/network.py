@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.knowledge import opened
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.replica.admission import Quota
@@ -50,7 +51,6 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
-    from microcosm.cli.replica.lines import endpoint_of
     from microcosm.replica.network.carrier import Stating
 
     host, port = endpoint_of(address)
@@ -103,7 +103,6 @@ def replace(
     Example:
       microcosm replica member replace phone.journal laptop
     """
-    from microcosm.cli.replica.lines import endpoint_of
     from microcosm.replica.network.status import gone, taken
 
     with network_of(path) as (replica, durable):
@@ -262,7 +261,6 @@ def serve(
     """
     import asyncio
 
-    from microcosm.cli.replica.lines import endpoint_of
     from microcosm.cli.replica.monitor import Doors, Log
     from microcosm.cli.replica.serving import Serving
 

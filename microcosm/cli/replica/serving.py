@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from microcosm.cli import exits, output
+from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.lines import (
     AHEAD,
     LEAVE,
@@ -19,7 +20,6 @@ from microcosm.cli.replica.lines import (
     ControlSocket,
     Outlet,
     Untold,
-    endpoint_of,
     letter_of,
     number_of,
     payload_fields,

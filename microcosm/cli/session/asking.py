@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output, reading
@@ -19,7 +20,7 @@ from microcosm.cli.show.offline import (
     shown_offline,
     statements,
 )
-from microcosm.cli.show.verdict import proof_tree, statement, words_of
+from microcosm.cli.show.verdict import proof_below, statement, words_of
 from microcosm.errors import TextError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import proof_object
@@ -77,17 +78,14 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         return with_unknown(told, known, left, right)
     proof = found.derivations[str(REFUTED[relation])]
 
-    def lines() -> Iterator[str]:
-        yield f"{statement(left, str(relation), right, words_of(known))} cannot be"
-        if proof is not None:
-            yield ""
-            yield from proof_tree(known, proof)
+    said = f"{statement(left, str(relation), right, words_of(known))} cannot be"
 
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
 
-    return with_unknown(Answer(lines(), fields), known, left, right)
+    told = Answer(chain([said], proof_below(known, proof)), fields)
+    return with_unknown(told, known, left, right)
 
 
 def check(session: Session, sentence: Sentence) -> Answer:
@@ -98,19 +96,13 @@ def check(session: Session, sentence: Sentence) -> Answer:
         return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
     proof = known.contradiction(stop=stop)
 
-    def lines() -> Iterator[str]:
-        yield NO_WORLD
-        yield from conflict_lines(conflict)
-        if proof is not None:
-            yield ""
-            yield from proof_tree(known, proof)
-
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
-    return Answer(lines(), fields, exits.REFUTED)
+    lines = chain([NO_WORLD], conflict_lines(conflict), proof_below(known, proof))
+    return Answer(lines, fields, exits.REFUTED)
 
 
 def _two(session: Session, sentence: Sentence) -> tuple[str, str]:

@@ -69,7 +69,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     Raises as `reading.load` does.
     """
     if not paths:
-        return Opened(reading.microcosm_of(_nothing(), how.rules, strict=how.strict), None, None, "no file")
+        return Opened(reading.microcosm_of(Givens(), how.rules, strict=how.strict), None, None, "no file")
     source = reading.one_of(paths)
     if source.content is None:
         return _log(source, how)
@@ -106,10 +106,6 @@ def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, repo
     reading.note_gaps(found, report)
     name = ", ".join(map(files.display_name, paths))
     return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
-
-
-def _nothing() -> Givens:
-    return Givens()
 
 
 def _stated(givens: Givens) -> int:

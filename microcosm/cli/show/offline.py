@@ -11,7 +11,7 @@ from microcosm.cli.show.proofs import given_from
 from microcosm.cli.show.verdict import (
     IN_WORDS,
     Words,
-    proof_tree,
+    proof_below,
     prose,
     statement,
     verdict_line,
@@ -54,8 +54,8 @@ def inconsistent_fields(problem: Inconsistent) -> dict[str, object]:
 
 def inconsistent_lines(known: Microcosm, problem: Inconsistent) -> Iterator[str]:
     """That no world fits, and why."""
-    yield from (f"inconsistent: {INCONSISTENT}", "")
-    yield from proof_tree(known, problem.derivation)
+    yield f"inconsistent: {INCONSISTENT}"
+    yield from proof_below(known, problem.derivation)
 
 
 def shown_offline(
@@ -71,8 +71,7 @@ def shown_offline(
     for line in offline_lines(left, right, found, words):
         yield from prose(line) if wrap else (line,)
     for proof in proofs_shown(found):
-        yield ""
-        yield from proof_tree(known, proof)
+        yield from proof_below(known, proof)
 
 
 def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
-from typing import NamedTuple, Protocol, TextIO
+from typing import NamedTuple, TextIO
 
 from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
@@ -16,7 +16,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, Fold, from_the_leaves, tree_lines
 from microcosm.logic.printer import ASCII, PAPER, Signs
 from microcosm.logic.rule import ABSENT
-from microcosm.queries.events import caption
+from microcosm.queries.events import Named, caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
 
@@ -192,7 +192,7 @@ def given_from(source: str | None) -> str:
 
 
 def events_field(
-    known: Known | Givens, *names: str, proofs: Iterable[Derivation | None] = ()
+    known: Named | Givens, *names: str, proofs: Iterable[Derivation | None] = ()
 ) -> dict[str, object]:
     """The JSON field `events`: the words and places of the events of an answer; empty where there are none.
 
@@ -215,10 +215,3 @@ def events_field(
             if row is not None
         }
     }
-
-
-class Known(Protocol):
-    """What is given something, as a microcosm is."""
-
-    @property
-    def givens(self) -> Givens: ...

@@ -28,7 +28,7 @@ Rows: TypeAlias = "Iterable[tuple[str, list[str], Iterable[Verdict]]]"
 """Of each event those after it, and the verdict on it and each of them."""
 
 
-def stream_pairs(file: str, events: list[str], rows: Rows, more: dict[str, object] | None = None) -> None:
+def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, object] = {}) -> None:
     """The JSON object, row by row: millions of pairs are never held together; `more` comes last."""
     head = output.json_line({"file": file, "events": events})
     name = {event: output.as_json(event) for event in events}
@@ -40,9 +40,7 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: dict[str, objec
             sys.stdout.write(f"{between}{', '.join(batch)}")
             between = ", "
             told.did(len(batch))
-    output.say(
-        "]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in (more or {}).items()) + "}"
-    )
+    output.say("]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in more.items()) + "}")
 
 
 def pair_texts(

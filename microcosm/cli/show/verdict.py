@@ -101,6 +101,13 @@ def proof_tree(known: Microcosm, proof: Derivation, provenance: Provenance | Non
     return proof_lines(proof, stream=sys.stdout, provenance=provenance)
 
 
+def proof_below(known: Microcosm, proof: Derivation | None) -> Iterator[str]:
+    """The tree of a derivation, if there is one, below what was said before."""
+    if proof is not None:
+        yield ""
+        yield from proof_tree(known, proof)
+
+
 def prose(text: str) -> list[str]:
     """The lines of a paragraph, wrapped to the width of the terminal (80 columns in a pipe)."""
     columns, text = output.width(sys.stdout), output.plain(text, sys.stdout)

@@ -203,7 +203,7 @@ class Carrier:
         for message, to, payload in sends:
             endpoint.send(to, wire.enveloped(payload, self._sending(message)))
         for kind, payload in records:
-            endpoint.include(kind, payload)
+            endpoint.durable.include(kind, payload)
         if not self._depth:
             self._flush()
         return 0
@@ -260,7 +260,7 @@ class Carrier:
             self.durable.hasten()
         note = None if self.noting is None or self.transport.busy else self.noting()
         if note is not None:
-            endpoint.include(*note)
+            endpoint.durable.include(*note)
             self.replica.recorded(*note)
         for name, why, mine in endpoint.diverged():
             self._alone()

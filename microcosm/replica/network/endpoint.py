@@ -112,10 +112,6 @@ class Endpoint:
         """
         return self.durable.send(to, payload, note)
 
-    def include(self, kind: str, payload: bytes) -> None:
-        """Write a record in one transaction with the deliveries and sends of this moment."""
-        self.durable.include(kind, payload)
-
     def say(self, name: str, content: bytes) -> bool:
         """Send a member a piece of an exchange of knowledge: at most once, in any order, or not at all.
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from microcosm.errors import Busy, ReplicaError
+from microcosm.errors import ReplicaError
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
@@ -114,7 +114,6 @@ class Transport:
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
         self._closed = False
-        self._space = asyncio.Event()
         self._loop.add_reader(sock.fileno(), self._readable)
         self._soon()
 
@@ -166,16 +165,6 @@ class Transport:
         message = self.endpoint.send(to, payload, note)
         self._soon()
         return message
-
-    async def send_when_possible(self, to: Iterable[str], payload: bytes) -> MessageId:
-        """Send a message as soon as there is room for it; its name. Deliveries need not: they never wait."""
-        to = tuple(to)
-        while True:
-            try:
-                return self.send(to, payload)
-            except Busy:
-                self._space.clear()
-                await self._space.wait()
 
     def add_member(self, name: str, address: Address) -> None:
         """A new member, or a new address of one; nothing is restarted."""
@@ -246,7 +235,6 @@ class Transport:
             for batch in self._finish(wait=True):
                 batch.tell(None)
         self.endpoint.durable.give_up(self.fault or ReplicaError("the network is closed"))
-        self._space.set()
 
     def __enter__(self) -> Transport:
         return self
@@ -321,7 +309,6 @@ class Transport:
         except BaseException as error:
             self._stop(error)
             return
-        self._space.set()
         if not self._closed:  # by somebody who was told
             self._arm()
 

@@ -112,8 +112,7 @@ class LineRun:
     def begin(self, name: str | None = None) -> None:
         """What follows is another execution. Before the first event that is said of a name only."""
         if self.seen or name is not None:
-            self.options.begun = max(self.options.begun, bool(self.seen))
-            self.trace = self.options.begin(name)
+            self.trace = self.options.begin(name, behind=bool(self.seen))
         self.highest, self.seen = {}, {}
 
     def take(self, process: str, own: int, text: Hashable, *, ticks: bool, file: str, line: int) -> bool:

@@ -207,8 +207,7 @@ class _Reader:
     def _begin(self, first: _Line) -> None:
         said = "the times or positions of operations begin again: another execution begins"
         self._report.add("restart", said, file=self._file, line=first.line)
-        self._options.begun = self._options.begun or 1
-        self._trace = self._options.begin()
+        self._trace = self._options.begin(behind=True)
         self._has_stamps = False
         self._now = _History(index=self._now.index, time=-1 if first.time is None else first.time)
 

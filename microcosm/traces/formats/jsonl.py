@@ -220,10 +220,9 @@ def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEv
     if options.restarts(trace, event):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
         report.add("restart", message, file=event.file, line=event.line)
-        options.begun = options.begun or 1
         if event.trace is not None:
             options.names.setdefault(event.trace, 1)
-        again[event.trace] = trace = options.begin(event.trace)
+        again[event.trace] = trace = options.begin(event.trace, behind=True)
         options.restarts(trace, event)
     return event if trace == event.trace else replace(event, trace=trace)
 

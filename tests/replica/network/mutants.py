@@ -120,7 +120,7 @@ MUTANTS = [
         "what a delivery does is committed before the delivery",
         "replica/network/carrier.py",
         """        for kind, payload in records:
-            endpoint.include(kind, payload)
+            endpoint.durable.include(kind, payload)
 """,
         """        self._network.commit(records)
 """,

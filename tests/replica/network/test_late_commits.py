@@ -117,7 +117,7 @@ def test_what_is_said_of_knowledge_waits_for_it_too() -> None:
     a, b = world.nodes["a"].endpoint, world.nodes["b"].endpoint
     assert a is not None
     assert b is not None
-    b.include("knowledge", b"new")
+    b.durable.include("knowledge", b"new")
     assert b.say("a", b"I know something new")
     batch = b.cut()
 

@@ -78,7 +78,7 @@ class Node:
     def deliver(self, letter: DeliveredMessage) -> None:
         endpoint = self.endpoint
         assert endpoint is not None
-        endpoint.include("delivered", str(letter.id).encode())
+        endpoint.durable.include("delivered", str(letter.id).encode())
         self.world.react(self, letter)
 
     def send(self, to: Iterable[str], payload: bytes) -> None:
@@ -88,7 +88,7 @@ class Node:
             endpoint.send(
                 to,
                 payload,
-                lambda message: endpoint.include("sent", f"{message} {' '.join(to)}".encode()),
+                lambda message: endpoint.durable.include("sent", f"{message} {' '.join(to)}".encode()),
             )
         except Busy:
             self.world.busy += 1

@@ -97,8 +97,7 @@ class PlainLog:
     def begin(self, boundary: Boundary) -> None:
         """What follows is another execution. Before the first event that is said of a name only."""
         if self._any or boundary.name is not None:
-            self._options.begun = max(self._options.begun, bool(self._any))
-            self._trace = self._options.begin(boundary.name)
+            self._trace = self._options.begin(boundary.name, behind=self._any)
         self._any = False
         self._latest = {}
         self._again = False
