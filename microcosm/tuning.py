@@ -107,10 +107,6 @@ ROWS_MANY = 5 << 19
 """A link that changes rows of more bits than this in all waits, in large orders: 128 rows of 20,480 bits.
 Benchmark: `increments`."""
 
-ROWS_SCATTERED = 8
-"""When so many rows of the past changed for each link that waited, the next ones wait as well. Benchmark:
-`increments`."""
-
 LINKS_WAIT_FROM = 1024
 """In orders of fewer positions no link waits: to put it in all rows is as cheap. Benchmark: `increments`."""
 

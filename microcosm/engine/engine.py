@@ -221,11 +221,10 @@ class Engine:
         Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace. Cost: the
         rows that change; what stands on them is derived again when next asked for.
         """
-        self.ground.put(fact)
+        a, b = self.ground.put(fact)
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
             self.memo = Memo(self._orders, compile_rules(self.rules, self._unstated), self.universe.named)
-        a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         try:
             changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
             self._refresh()
@@ -240,8 +239,7 @@ class Engine:
 
         Raises KeyError where it is not. Cost: what loses something is recomputed.
         """
-        a, b = self.universe.position[fact.left], self.universe.position[fact.right]
-        self.ground.drop(fact)
+        a, b = self.ground.drop(fact)
         if fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b):
             for pred, order in self._orders.built.items():
                 if self.program.of[pred].plain and self.program.of[pred].bodies[pred]:

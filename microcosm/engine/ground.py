@@ -180,12 +180,15 @@ class Universe:
 
     def at(self, name: str) -> int:
         """The position of a name, a new one if need be."""
-        position = self.position.get(name)
-        if position is None:
-            position = self.position[name] = len(self.names)
-            self.names.append(name)
-            self.named |= 1 << position
-        return position
+        at = self.found.get(name)
+        if at is None:
+            position = self.position
+            at = position.get(name)
+            if at is None:
+                at = position[name] = len(self.names)
+                self.names.append(name)
+                self.named |= 1 << at
+        return at
 
     def places(self, names: Iterable[str]) -> Iterable[int]:
         """The positions of names that are in use."""
@@ -289,19 +292,21 @@ class Ground:
             self._pairs[name] = PairRelation([position[a] for a, _ in facts], [position[b] for _, b in facts])
         return self._pairs[name]
 
-    def put(self, fact: Correspondence) -> None:
-        """Add an external or refuted correspondence that was not given."""
+    def put(self, fact: Correspondence) -> tuple[int, int]:
+        """Add an external or refuted correspondence that was not given; the positions of its ends."""
         a, b = self.universe.at(fact.left), self.universe.at(fact.right)
         self._change()
         self.given[fact.relation].put(a, b)
         self._use(fact, a, b, 1)
+        return a, b
 
-    def drop(self, fact: Correspondence) -> None:
-        """Take away an external or refuted correspondence, as it was put; events may leave M."""
+    def drop(self, fact: Correspondence) -> tuple[int, int]:
+        """Take away an external or refuted correspondence, as it was put; events may leave M. Its ends."""
         a, b = self.universe.position[fact.left], self.universe.position[fact.right]
         self._change()
         self.given[fact.relation].drop(a, b)
         self._use(fact, a, b, -1)
+        return a, b
 
     def _change(self) -> None:
         """Forget what a complete log tells: that rests on what is ordered, and on which events there are."""

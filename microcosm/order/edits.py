@@ -2,16 +2,15 @@
 
 A link between two events in the middle of an order may change thousands of rows. Some hundred such links are
 rather kept apart, closed among themselves: a row of the whole is then that of the closure and those that
-the links lead on to, and one pass takes them all in when they have become many.
+the links lead on to, and one pass takes them all in when they have become many. Meanwhile the closure may
+take in links that have nothing to do with these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from heapq import heappop, heappush
 from itertools import compress
-from operator import or_
 from threading import Lock
 
 from microcosm import tuning
@@ -20,15 +19,20 @@ from microcosm.order.bits import from_positions
 _BIT = tuple((bytes(1 << bit) + b"\1" * (1 << bit)) * (128 >> bit) for bit in range(8))
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
 
+_DIGIT = tuple(table.translate(b"01" + bytes(254)) for table in _BIT)
+"""The same with the digit 1."""
+
+_MARK = bytes.maketrans(b"01", b"\0\1")
+
 
 class Pending:
     """Links u → v beside a closure that does not change meanwhile, over `size` positions.
 
     Every link has an *upper* row, its u and all before that, those links counted in that were there when it
-    came; and a *lower* one, its v and all after. A set of links is an integer with a byte a link, so that one
-    strided slice of the rows in the closure, one below the other, says which links a position leads to.
-    `put` and the questions cost a byte a link, and a question a row operation for each link that is not
-    counted in by a newer one.
+    came; and a *lower* one, its v and all after. A set of links is a row, link k being position k, and one
+    strided slice of the rows in the closure, one below the other, says which links a position leads to. `put`
+    and the questions cost a byte a link, and a question a row operation for each link that is not counted in
+    by a newer one. Room is made for `most` links at once.
 
     >>> pending = Pending(4)
     >>> pending.put(1, 2, 0b0001, 0b1000)  # 1 < 2, where the closure has 0 < 1 and 2 < 3
@@ -36,12 +40,17 @@ class Pending:
     (True, '0b11', '0b1110')
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, most: int = 0) -> None:
         self.links: list[tuple[int, int]] = []
+        self.earlier = 0
+        """The positions whose futures the links change,"""
+        self.later = 0
+        """and those whose pasts they do."""
         self._numbers: list[int] = []  # of the links
         self._width = (size >> 3) + 1  # bytes of a row
-        self._pasts = bytearray()  # of each link u and its past in the closure
-        self._futures = bytearray()  # of each link v and its future in the closure
+        room = most * self._width
+        self._pasts = bytearray(room)  # of each link u and its past in the closure
+        self._futures = bytearray(room)  # of each link v and its future in the closure
         self._onward: list[int] = []  # for each link the set of those that it leads on to, itself among them
         self._inward: list[int] = []  # and of those that lead on to it
         self._uppers = _Counted()
@@ -57,18 +66,17 @@ class Pending:
         """Whether rows of so many positions fit in."""
         return size >> 3 < self._width
 
-    def ends(self) -> tuple[int, int]:
-        """The positions that links lead from, and those that they lead to."""
-        return reduce(or_, self._uppers.rows, 0), reduce(or_, self._all_lowers().rows, 0)
-
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
-        upper, lower, itself = past | 1 << u, future | 1 << v, 1 << 8 * len(self)
+        upper, lower, itself = past | 1 << u, future | 1 << v, 1 << len(self)
         inward, onward = _closed(self._into(u), self._inward), _closed(self._from(v), self._onward)
+        start, end = len(self) * self._width, (len(self) + 1) * self._width
+        self._pasts[start:end] = upper.to_bytes(self._width, "little")
+        self._futures[start:end] = lower.to_bytes(self._width, "little")
+        self._numbers.append(len(self))
         self.links.append((u, v))
-        self._numbers.append(len(self._numbers))
-        self._pasts += upper.to_bytes(self._width, "little")
-        self._futures += lower.to_bytes(self._width, "little")
+        self.earlier |= upper
+        self.later |= lower
         self._uppers.append(upper, inward)
         self._late.append((lower, onward))
         before, after = inward | itself, onward | itself
@@ -83,6 +91,10 @@ class Pending:
         self._starts.clear()
         self._ends.clear()
 
+    def apart(self, a: int, b: int) -> bool:
+        """Whether no link leads to a, nor b to any: a < b may come into the closure, and changes nothing."""
+        return not (self._into(a) or self._from(b))
+
     def before(self, a: int, b: int) -> bool:
         """Whether links lead from a to b."""
         starts = self._from(a)
@@ -90,7 +102,7 @@ class Pending:
             return False
         ends = self._into(b)
         while starts and ends:
-            link = starts.bit_length() - 1 >> 3
+            link = starts.bit_length() - 1
             onward = self._onward[link]
             if onward & ends:
                 return True
@@ -103,33 +115,33 @@ class Pending:
 
     def future(self, a: int, future: int) -> int:
         """The future of a, with that in the closure."""
-        return self._all_lowers().union(future, _closed(self._from(a), self._onward))
-
-    def _all_lowers(self) -> _Counted:
         for lower, onward in self._late:
             self._lowers.append(lower, onward)
         self._late.clear()
-        return self._lowers
+        return self._lowers.union(future, _closed(self._from(a), self._onward))
 
     def _listed(self, links: int) -> Iterator[int]:
         """The links of a set."""
-        return compress(self._numbers, links.to_bytes((links.bit_length() + 7) >> 3, "little"))
+        return compress(self._numbers, f"{links:b}".encode()[::-1].translate(_MARK))
 
     def _from(self, a: int) -> int:
         """The links that a leads to in the closure."""
         found = self._starts.get(a)
         if found is None:
-            column = self._pasts[a >> 3 :: self._width].translate(_BIT[a & 7])
-            found = self._starts[a] = int.from_bytes(column, "little")
+            found = self._starts[a] = self._column(self._pasts, a)
         return found
 
     def _into(self, b: int) -> int:
         """The links that lead to b in the closure."""
         found = self._ends.get(b)
         if found is None:
-            column = self._futures[b >> 3 :: self._width].translate(_BIT[b & 7])
-            found = self._ends[b] = int.from_bytes(column, "little")
+            found = self._ends[b] = self._column(self._futures, b)
         return found
+
+    def _column(self, rows: bytearray, at: int) -> int:
+        """The links whose rows have a position, one row below the other."""
+        column = rows[at >> 3 : len(self) * self._width : self._width]
+        return int(column.translate(_DIGIT[at & 7])[::-1] or b"0", 2)
 
 
 class _Counted:
@@ -141,13 +153,13 @@ class _Counted:
 
     def append(self, row: int, links: int) -> None:
         """The row of one more link, with those of others."""
-        self._counted_in.append(links | 1 << 8 * len(self.rows))
+        self._counted_in.append(links | 1 << len(self.rows))
         self.rows.append(self.union(row, links))
 
     def union(self, row: int, links: int) -> int:
         """A row with those of some links."""
         while links:
-            link = links.bit_length() - 1 >> 3
+            link = links.bit_length() - 1
             row |= self.rows[link]
             links ^= links & self._counted_in[link]
         return row
@@ -157,7 +169,7 @@ def _closed(links: int, beyond: list[int]) -> int:
     """Some links and all those beyond them."""
     every = 0
     while links:
-        more = beyond[links.bit_length() - 1 >> 3]
+        more = beyond[links.bit_length() - 1]
         every |= more
         links ^= links & more
     return every
@@ -212,11 +224,6 @@ def recompute(
                 heappush(heap, ((rows[w] & believed).bit_count(), w))
     return changed
 
-
-_DIGIT = tuple(table.translate(b"01" + bytes(254)) for table in _BIT)
-"""The same with the digit 1."""
-
-_MARK = bytes.maketrans(b"01", b"\0\1")
 
 _laying = Lock()
 

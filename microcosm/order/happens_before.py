@@ -75,12 +75,12 @@ Adjacency = Sequence[Collection[int]]
 
 def cycle_or_order(size: int, successors: Adjacency, predecessors: Adjacency) -> list[int]:
     """The positions in an order that extends the edges (Kahn). Raises `Cycle`. Cost: O(V + E)."""
-    waiting = [len(p) for p in predecessors]
-    order = [v for v in range(size) if not waiting[v]]
+    waiting = [*map(len, predecessors)]
+    order = [v for v, left in enumerate(waiting) if not left]
     for v in order:
         for w in successors[v]:
-            waiting[w] -= 1
-            if not waiting[w]:
+            waiting[w] = left = waiting[w] - 1
+            if not left:
                 order.append(w)
     if len(order) == size:
         return order

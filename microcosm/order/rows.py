@@ -38,7 +38,7 @@ class Rows:
     """
 
     FEW, TOLD = tuning.ROWS_FEW, tuning.ROWS_TOLD
-    MANY, SCATTERED = tuning.ROWS_MANY, tuning.ROWS_SCATTERED
+    MANY = tuning.ROWS_MANY
     WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
     SATURATE = tuning.ROWS_SATURATED
 
@@ -53,7 +53,6 @@ class Rows:
         self._future: list[int] | None = None
         self._doubt: LateEvents | None = None
         self._pending: Pending | None = None
-        self._scattered = False  # whether the links that were taken in last changed many rows each
         self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
         self._since: list[tuple[int, int]] = []  # links that came since the order was found
         self._edges = sum(map(len, self._successors))
@@ -188,7 +187,7 @@ class Rows:
         self._predecessors[b].add(a)
         self._since.append((a, b))
         self._changed(1)
-        if self._pending is not None and len(self._pending) > self.LINKS + self.size // 128:
+        if self._pending is not None and len(self._pending) > self._most():
             self._take_in()
 
     def _link(self, a: int, b: int) -> None:
@@ -200,21 +199,21 @@ class Rows:
             self._doubt is not None or _gained(known, told) * self.TOLD > self.size
         )
         if self._future is not None and not self._doubted(changed, few):
-            told = self.future(b) | 1 << b
+            told = self._closed_future(b) | 1 << b
             if self._doubt is not None:
                 told &= ~self._doubt.row
             self._counted(gain(self._future, a, told, self._predecessors))
 
     def _waits(self, a: int, b: int) -> bool:
-        """Whether a new link is better kept apart: others are, or it may change many rows."""
+        """Whether a new link is better kept apart: others that are lead to it, or it may change many rows."""
         if self.size < self.WAIT:
             return False
-        if self._pending is not None or self._scattered:
+        if self._pending is not None and not self._pending.apart(a, b):
             return True
         assert self._past is not None
         if self._future is None or not self._successors[b]:
             return self._many(self._reached(b, self._successors))
-        later = _gained(self.future(a), self.future(b) | 1 << b)
+        later = _gained(self._closed_future(a), self._closed_future(b) | 1 << b)
         if later <= self.FEW:
             return False
         return self._many(later + _gained(self._past[b], self._past[a] | 1 << a))
@@ -222,6 +221,10 @@ class Rows:
     def _many(self, rows: int) -> bool:
         """Whether so many rows are more than a single link should change."""
         return rows * self.size > self.MANY
+
+    def _most(self) -> int:
+        """So many links wait before they are taken in."""
+        return self.LINKS + self.size // 128
 
     def _reached(self, start: int, neighbours: list[set[int]]) -> int:
         """How many positions edges lead to; when they are many, no more are looked for."""
@@ -236,7 +239,7 @@ class Rows:
         """Keep a new link apart."""
         assert self._past is not None
         if self._pending is None:
-            self._pending = Pending(self.size + self.size // 4)
+            self._pending = Pending(self.size + self.size // 4, self._most())
         self._pending.put(a, b, self._past[a], self._closed_future(b))
         self.updates += 1
 
@@ -246,7 +249,7 @@ class Rows:
             return
         assert self._past is not None
         order, links = self._causal_order(), self._pending.links
-        earlier, later = self._pending.ends()
+        earlier, later = self._pending.earlier, self._pending.later
         self._pending = None
         self._changed(0)
         self._renew(self._past, later, order, self._predecessors, [(v, u) for u, v in links])
@@ -254,7 +257,6 @@ class Rows:
             self._future = self._doubt = None
         elif self._future is not None:
             self._renew(self._future, earlier, reversed(order), self._successors, links)
-        self._scattered = later.bit_count() > self.SCATTERED * len(links)
 
     def _renew(
         self,

@@ -29,7 +29,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
 
-REFUTED = (Relation.NOT_BEFORE,)
+GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
 
 
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
@@ -47,7 +47,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
 
     Raises `Contradiction`, `Undefined`. Cost: one row operation for each event whose past changes.
     """
-    if fact.relation not in (*GIVEN_RELATIONS, *REFUTED):
+    if fact.relation not in GIVABLE:
         raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
     expect_distinct(fact.left, fact.right)
     key = fact.key()

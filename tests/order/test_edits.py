@@ -53,6 +53,9 @@ def test_closure_and_links_together_are_a_search_over_all(seed: int) -> None:
             for b in rng.sample(range(SIZE), 8):
                 led = pending.before(a, b)
                 assert (led or closure.before(a, b)) is (b in futures[a])
+                met = any(v == a or closure.before(v, a) for _, v in pending.links)
+                met |= any(u == b or closure.before(b, u) for u, _ in pending.links)
+                assert pending.apart(a, b) is not met
 
 
 def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,10 +86,12 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
     rng.shuffle(chain)
     rows = Rows(120, chain[:40])
     rows.saturate()
-    waited = []
+    waited, beside = [], 0
     for number, (a, b) in enumerate(chain[40:], 41):
+        waiting = rows._pending and len(rows._pending)
         rows.add(a, b)
         waited.append(rows.all_rows(forwards=False) is None)
+        beside += waiting is not None and rows._pending is not None and len(rows._pending) == waiting
         fresh, v = Rows(120, chain[:number]), rng.randrange(120)
         assert (rows.past(v), rows.future(v)) == (fresh.past(v), fresh.future(v))
         if number % 10 == 0:
@@ -94,6 +99,34 @@ def test_links_that_change_few_rows_do_not_wait(seed: int, monkeypatch: pytest.M
     assert sum(waited[:30]) < sum(waited[-30:])
     assert not waited[0]
     assert any(waited)
+    assert beside, "none was put into the rows while others waited"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_that_come_and_go_in_random_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log in which links wait, and some are taken away again: rows are those that are made anew."""
+    monkeypatch.setattr(Rows, "MANY", 30 * 1500)
+    monkeypatch.setattr(Rows, "LINKS", 40)
+    rng = Random(seed)
+    every = [(v, v + 5) for v in range(1495)] + [(v, v + rng.randrange(6, 30)) for v in range(0, 1470, 3)]
+    order = rng.sample(range(1500), 1500)  # positions are not in causal order
+    every = [(order[a], order[b]) for a, b in dict.fromkeys(every)]
+    rng.shuffle(every)
+    rows, there = Rows(1500, every[:900]), set(every[:900])
+    rows.saturate()
+    for number, link in enumerate(every[900:]):
+        rows.add(*link)
+        there.add(link)
+        if number % 100 == 99:
+            gone = rng.choice(sorted(there))
+            rows.remove(*gone)
+            there.remove(gone)
+        if number % 50 in (0, 47):
+            fresh = Rows(1500, there)
+            fresh.saturate()
+            for v in rng.sample(range(1500), 40):
+                assert (rows.past(v), rows.future(v)) == (fresh.past(v), fresh.future(v))
+                assert rows.before(v, link[1]) is fresh.before(v, link[1])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -43,7 +43,7 @@ class RowsMachine(RuleBasedStateMachine):
         self.rows = Rows(SIZE, self.edges)
         self.rows.SATURATE, self.rows.WAIT = limit, wait
         self.rows.MANY, self.rows.LINKS = many * SIZE, 2 * many
-        self.rows.FEW, self.rows.SCATTERED, self.rows.TOLD = min(many, self.rows.FEW), many, many + 1
+        self.rows.FEW, self.rows.TOLD = min(many, self.rows.FEW), many + 1
         if saturated:
             self.rows.saturate()
         self.size = SIZE
