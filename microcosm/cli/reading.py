@@ -15,7 +15,6 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.rulebook import read_rules
 from microcosm.state import opening
-from microcosm.state.microcosm import Microcosm
 from microcosm.state.opening import signs_of_gaps
 from microcosm.text.names import NAME, quote
 from microcosm.text.statement import STRING, unquote
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
+    from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.traces.event import TraceEvent
     from microcosm.traces.report import Extraction, Irregularity, Report
@@ -146,6 +146,8 @@ def questions_in(path: str) -> Questions:
 
 def microcosm_of(givens: Givens, rules: RuleBook, *, strict: bool = False) -> Microcosm:
     """The microcosm of `givens`; raises `InconsistentGivens` where they contradict each other."""
+    from microcosm.state.microcosm import Microcosm  # `verify` of a derivation needs none
+
     try:
         return Microcosm(givens, strict=strict, rules=rules)
     except Contradiction as error:
@@ -268,7 +270,7 @@ def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[Tra
 
     Raises `UsageError` for an unknown format, `TextError` as readers do.
     """
-    from microcosm.state import as_log, opening
+    from microcosm.state import as_log
     from microcosm.traces import reading as formats
 
     known_format(how.get("format"))

@@ -12,12 +12,9 @@ from typer import Argument, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.commands import claims
-from microcosm.engine.lowering import compile_rules
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.kernel import check as kernel
 from microcosm.kernel.consistent import surely_consistent
-from microcosm.worlds.possible import Undecided
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -56,6 +53,8 @@ def verify(
     paths, (proof,) = reading.split(asked, "PROOF")
     givens, book = reading.givens_of(paths), reading.rulebook()
     if options.rules() is not None:
+        from microcosm.engine.lowering import compile_rules
+
         compile_rules(book)  # those that cannot be ordered are bad input, whatever is to be verified
     fault: str | None
     try:
@@ -99,6 +98,7 @@ class Limited:
             return fault()
         except MicrocosmError as error:
             from microcosm.engine.refutation import Stopped
+            from microcosm.worlds.possible import Undecided
 
             if not isinstance(error, Stopped | Undecided):
                 raise
@@ -120,6 +120,8 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
 
         return answer_fault(stated, givens, book, partial(built, rules=book, strict=False))
     if isinstance(stated, dict) and "rule" not in stated and ANSWERS & stated.keys():
+        from microcosm.cli.commands import claims
+
         return claims.fault(stated, givens, book, stop)
 
     return kernel.check(givens, book, stated)
