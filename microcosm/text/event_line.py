@@ -105,15 +105,15 @@ def lines_of_events(table: EventTable, names: Mapping[str, str], many: int) -> I
             column[at : at + many] for column in table.columns
         )
         words = (
-            map("event {}".format, all_quoted(event, names.__getitem__)),
+            map("event {}".format, all_quoted(event)),
             _each(
                 [word or None for word in process],
-                lambda texts: map(" process {}".format, all_quoted(texts, names.__getitem__)),
+                lambda texts: map(" process {}".format, all_quoted(texts)),
             ),
             (f" seq {number}" if number else "" for number in seq),
             _each([word or None for word in kind], lambda texts: map(" kind {}".format, texts)),
             _each(message, lambda texts: map(" message {}".format, all_quoted(texts))),
-            _each(trace, lambda texts: map(" trace {}".format, all_quoted(texts, names.__getitem__))),
+            _each(trace, lambda texts: map(" trace {}".format, all_quoted(texts))),
             _each(label, lambda texts: map(" {}".format, _all_shown(texts))),
             _attributes(attributes, names),
             (

@@ -50,7 +50,7 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
     quoted: Sequence[str] = ()
     if givens.links is not None:
-        quoted = all_quoted(givens.links.names, names.__getitem__ if shown else quote)
+        quoted = all_quoted(givens.links.names)
         yield from _links(givens.links, quoted, sources)
     for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
         for fact in given.values():

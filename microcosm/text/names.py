@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from string import ascii_letters, digits
 
@@ -41,17 +41,22 @@ def string(text: str) -> str:
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def all_quoted(names: Sequence[str], quoting: Callable[[str], str] = quote) -> Sequence[str]:
-    """`quote` of each name, or what does the same; a quarter of its price where all are plain.
+def all_quoted(names: Sequence[str]) -> Sequence[str]:
+    """`quote` of each name; at a quarter of its price where all are plain, at half where nothing is escaped.
 
     >>> all_quoted(["a", "log in"]), all_quoted(["a", "b"])
     (['a', '"log in"'], ['a', 'b'])
     """
-    if KEYWORDS.isdisjoint(names):
-        parts = [names[at : at + 1000] for at in range(0, len(names), 1000)]
-        if all(_plain_parts("\n".join(part), len(part)) for part in parts):
-            return names
-    return [*map(quoting, names)]
+    parts = [names[at : at + 1000] for at in range(0, len(names), 1000)]
+    if KEYWORDS.isdisjoint(names) and all(_plain_parts("\n".join(part), len(part)) for part in parts):
+        return names
+    found: list[str] = []
+    for part in parts:
+        if KEYWORDS.isdisjoint(part) and as_they_are(part):
+            found += [name if _plain(name) else f'"{name}"' for name in part]
+        else:
+            found += map(quote, part)
+    return found
 
 
 def _plain_parts(text: str, many: int) -> bool:
