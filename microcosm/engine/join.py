@@ -16,7 +16,7 @@ from typing import Protocol
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
 from microcosm.engine.relations import RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits, lister, lowest
+from microcosm.order.bits import bits, diagonal, lister, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
@@ -114,11 +114,9 @@ class Pointwise:
     def all_rows(self, width: int) -> list[int]:
         """As `row` of each event below `width`, of the whole domain but the event itself."""
         left, right = self.ends(self._scope.domain)
-        rows = [0] * width
         if not left or not right:
-            return rows
-        for a in bits(left):
-            rows[a] = right ^ (right & 1 << a)
+            return [0] * width
+        rows = [right ^ right & one if left & one else 0 for one in diagonal(width)]
         for relation, straight, positive in self._tests:
             met = map(and_, rows, all_rows(relation, width, straight))
             rows = [*met] if positive else [*map(xor, rows, met)]
