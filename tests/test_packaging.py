@@ -73,7 +73,7 @@ def test_the_metadata(wheel: ZipFile) -> None:
     assert all(link.startswith("https://") for both in links for link in both if link)
     assert all((ROOT / link.split("/main/")[1]).exists() for link in inside)
     scripts = wheel.read(record.replace("METADATA", "entry_points.txt")).decode()
-    assert "microcosm = microcosm.cli.app:main" in scripts
+    assert "microcosm = microcosm.__main__:main" in scripts
 
 
 def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_where_the_other_project_is_installed_as_well_the_program_says_so(
     assert f"--force-reinstall {DISTRIBUTION}" in capsys.readouterr().err
     assert main(["rules", "check", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    (record / "entry_points.txt").write_text("microcosm = microcosm.cli.app:main\n", encoding="utf-8")
+    (record / "entry_points.txt").write_text("microcosm = microcosm.__main__:main\n", encoding="utf-8")
     assert other_project(tmp_path) is None
 
 
