@@ -86,10 +86,17 @@ class Pointwise:
 
     def holds(self, a: int, b: int) -> bool:
         """Whether the premises hold of a pair."""
-        if not (self._allowed(LEFT, 1 << a) and self._allowed(RIGHT, 1 << b)):
+        if not (self._fits(LEFT, a) and self._fits(RIGHT, b)):
             return False
         for relation, straight, positive in self._tests:
             if (relation.holds(a, b) if straight else relation.holds(b, a)) is not positive:
+                return False
+        return True
+
+    def _fits(self, variable: int, event: int) -> bool:
+        """Whether the premises about one variable alone allow an event for it."""
+        for source, positive in self._ones[variable]:
+            if (self._scope.subset(source) >> event & 1 == 1) is not positive:
                 return False
         return True
 
@@ -101,7 +108,7 @@ class Pointwise:
         return events
 
     def _mask(self, at: int, target: int, near: int, far: int) -> int:
-        if not self._allowed(near, 1 << at):
+        if not self._fits(near, at):
             return 0
         target = self._allowed(far, target)
         for relation, straight, positive in self._tests:
