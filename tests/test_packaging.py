@@ -199,7 +199,7 @@ def test_where_the_other_project_is_installed_as_well_the_program_says_so(
     assert f"--force-reinstall {DISTRIBUTION}" in capsys.readouterr().err
     assert main(["rules", "check", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    (record / "entry_points.txt").write_text("microcosm = microcosm.__main__:main\n", encoding="utf-8")
+    (record / "entry_points.txt").write_text("microcosm = microcosm.cli.app:main\n", encoding="utf-8")
     assert other_project(tmp_path) is None
 
 
