@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A name, files of `microcosm/protocol` or of `tests`, what to replace there by what, and who notices.
+    """A name, files of `microcosm/protocol`, what to replace by what there, and the tests that notice.
 
     Each replacement is for the one of the files that has that text.
     """
@@ -355,13 +355,13 @@ MUTANTS = [
     ),
     m(
         "P1 without the past of what is received",
-        "tests/protocol/monitor_programs.py",
+        "monitoring.py",
         ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
         tests="test_monitor_model.py",
     ),
     m(
         "P3 counts what does not go to the monitor",
-        "tests/protocol/monitor_programs.py",
+        "monitoring.py",
         (
             "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
             "        self.f[j.sender] |= {j}",
@@ -370,13 +370,13 @@ MUTANTS = [
     ),
     m(
         "section 6 adds instead of taking the maximum",
-        "tests/protocol/monitor_programs.py",
+        "monitoring.py",
         ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
         tests="test_monitor_model.py",
     ),
     m(
         "the monitor's guard is strict",
-        "tests/protocol/monitor_programs.py",
+        "monitoring.py",
         ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
         tests="test_monitor_model.py",
     ),
@@ -442,7 +442,7 @@ MUTANTS = [
     ),
     m(
         "M-Route without its premise",
-        "tests/protocol/tree/model.py",
+        "tree/model.py",
         ("if mail.to != a or (not premise and way in edge):", "if way in edge:"),
         tests="tree/test_model.py",
     ),

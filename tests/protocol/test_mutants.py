@@ -16,19 +16,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_can_be_made(mutant: Mutant) -> None:
     """What a mutant replaces stands in its files, once."""
-    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in files_of(mutant))
+    files = (ROOT / "microcosm" / "protocol" / file for file in mutant.file.split())
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
     assert [text.count(old) for old, _ in mutant.changes] == [1] * len(mutant.changes)
-
-
-def files_of(mutant: Mutant) -> list[str]:
-    """The files of a mutant, named from the root."""
-    files = mutant.file.split()
-    return [file if file.startswith("tests/") else f"microcosm/protocol/{file}" for file in files]
 
 
 def changes(mutant: Mutant) -> list[Change]:
     """What the mutant changes, each in the one of its files that has that text."""
-    names = files_of(mutant)
+    names = [f"microcosm/protocol/{file}" for file in mutant.file.split()]
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
     return [(next(n for n in names if old in texts[n]), old, new) for old, new in mutant.changes]
 
