@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
 from microcosm.errors import MicrocosmError, TextError
 
@@ -137,13 +137,18 @@ def _is_hidden(name: str) -> bool:
 def put_aside() -> None:
     """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
     if not sys.stdin.buffer.seekable():
-        from io import TextIOWrapper
+        from io import BytesIO, TextIOWrapper
         from shutil import copyfileobj
-        from tempfile import SpooledTemporaryFile  # here, as most commands write no file
+        from tempfile import TemporaryFile  # here, as most commands write no file
 
-        kept = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (it is standard input now)
+        stream = sys.stdin.buffer
         with explaining(display_name(STDIN)):
-            copyfileobj(sys.stdin.buffer, kept)
+            kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
+            if more := stream.read(1):
+                begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
+                copyfileobj(begun, kept)
+                kept.write(more)
+                copyfileobj(stream, kept)
         kept.seek(0)
         sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
 
