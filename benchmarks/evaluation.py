@@ -15,10 +15,11 @@ import sys
 from collections.abc import Iterator
 from time import process_time
 
+from benchmarks.patterns import patterns
 from microcosm.cli.commands.simulate_compare import knowledge as shares
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
-from microcosm.simulation.simulate import Gauge, SimulationSetting, patterns, simulate
+from microcosm.simulation.simulate import Gauge, SimulationSetting, simulate
 
 SIZES = (10, 100, 200, 1_000, 10_000)
 LARGEST = {"rst": 200, "ks": 1_000}

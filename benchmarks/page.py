@@ -28,7 +28,7 @@ from microcosm import Microcosm
 from microcosm.cli.session.page_session import Following, SessionBehind, reread
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.turns import Turns
+from microcosm.page.server import Turns
 from microcosm.page.write import page
 
 NAME = "page"

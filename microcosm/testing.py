@@ -98,21 +98,8 @@ def opened(log: Log) -> Microcosm:
 def report(known: Microcosm, answer: Answer) -> list[str]:
     """An answer that fails, with its witnesses in the words of the log, and a proof of the first."""
     lines = [str(answer), *(f"  {note}" for note in answer.notes)]
-    table = known.givens.events
-
-    def words(event: str) -> str:
-        row = None if table is None else table.row(event)
-        label = f' "{row.label}"' if row is not None and row.label else ""
-        return event + label + (f" ({row.place})" if row is not None and row.place else "")
-
     for witness in answer.witnesses:
-        events = [f"{name} = {words(event)}" for name, event in witness.events.items()]
-        events += [
-            f"{name} from {words(a)} {f'until {words(b)}' if b else 'on'}"
-            for name, (a, b) in witness.intervals.items()
-        ]
-        given = "".join(f"; {name}: {value}" for name, value in witness.parameters.items())
-        lines.append(f"  {witness.verdict}: {', '.join(events)}{given}")
+        lines.append(f"  {witness.verdict}: {witness.described(known.givens.events)}")
         for said in witness.atoms:
             lines.append(f"    {said}")
             if said.derivation is not None:

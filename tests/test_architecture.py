@@ -38,7 +38,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "cli": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "orderings", "protocol"}
     | {"questions", "simulation", "spark", "replica", "page", "collect", "__init__"},
     "testing": {"errors", "files", "questions", "record", "state", "__init__"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "tuning"},
     "__init__": {"errors", "givens", "worlds", "state", "compare"},
 }
 """The parts of the package, and what each may import besides itself: the table of CONTRIBUTING.md."""

@@ -73,7 +73,7 @@ def test_the_metadata(wheel: ZipFile) -> None:
     assert all(link.startswith("https://") for both in links for link in both if link)
     assert all((ROOT / link.split("/main/")[1]).exists() for link in inside)
     scripts = wheel.read(record.replace("METADATA", "entry_points.txt")).decode()
-    assert "microcosm = microcosm.cli.app:main" in scripts
+    assert "microcosm = microcosm.__main__:main" in scripts
 
 
 def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from inspect import get_annotations
-from typing import Annotated, Any, NamedTuple
+from inspect import Parameter, Signature
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -83,9 +83,9 @@ OVERVIEW = {
 
 COMMANDS = {name: entry for group in OVERVIEW.values() for name, entry in group.items()}
 
-_LOGS = (options.readers_of_logs,)
-_MICROCOSMS = (options.readers_of_logs, options.readers_of_microcosms)
-ASKING: dict[str, tuple[Callable[..., None], ...]] = {
+_LOGS: Mapping[str, Any] = options.READERS_OF_LOGS
+_MICROCOSMS: Mapping[str, Any] = options.READERS_OF_LOGS | options.READERS_OF_MICROCOSMS
+ASKING: dict[str, Mapping[str, Any]] = {
     **dict.fromkeys(
         ("online", "offline", "why", "why-not", "possible", "table", "check", "events", "draw"), _MICROCOSMS
     ),
@@ -147,7 +147,7 @@ def loaded(name: str) -> Any:
     else:
         one.registered_commands += [each for each in part.registered_commands if each.name == name]
     command: Any = vars(typer.main.get_command(one))["commands"][name]
-    _share(command, _options_of(options.common), name)
+    _share(command, _options_of(options.COMMON), name)
     as_written(command)
     return command
 
@@ -182,22 +182,25 @@ def _share(command: Any, shared: Sequence[Any], name: str = "") -> None:
     parts = getattr(command, "commands", None)
     if parts is None:
         command.params += shared
-        for group in ASKING.get(name, ()):
-            command.params += _options_of(group)
+        command.params += _options_of(ASKING.get(name, {}))
     for part in (parts or {}).values():
         _share(part, shared)
 
 
-def _read(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its annotations as they are meant; typer would work each out four times."""
-    function.__annotations__ = get_annotations(function, eval_str=True)
-    return function
+def _options_of(shared: Mapping[str, Any]) -> Sequence[Any]:
+    """The options of a table, as if they were the parameters of a command."""
 
+    def nothing(**_: object) -> None: ...
 
-def _options_of(function: Callable[..., None]) -> Sequence[Any]:
-    """The options that a function declares."""
+    parameters = [
+        Parameter(
+            name, Parameter.KEYWORD_ONLY, annotation=kind, default=False if bool in get_args(kind) else None
+        )
+        for name, kind in shared.items()
+    ]
+    nothing.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     only = typer.Typer(add_completion=False)
-    only.command()(_read(function))
+    only.command()(nothing)
     return tuple(typer.main.get_command(only).params)
 
 

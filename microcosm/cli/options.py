@@ -12,6 +12,7 @@ from typer import Argument, Option
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
+    from microcosm.givens.exact import Number
     from microcosm.worlds.search import Stop
 
 COMPLETE, SYNCHRONOUS = "--complete", "--synchronous"
@@ -98,50 +99,38 @@ def stop_after(seconds: float | None) -> Stop | None:
     return lambda: monotonic() >= end
 
 
-_asked: dict[str, object] = {}
-"""How logs are to be read, as the command line at hand says it: options of `microcosm_of_logs`."""
-
-
 TOLD = 5
-_warnings: list[float] = [TOLD]
-_rules: list[str | None] = [None]
+"""So many irregularities of a kind are told one by one unless another number is said."""
+
+_said: dict[str, Any] = {}
+"""What the command line at hand says that is handed to no command: values by the names of their options."""
 
 
 def of_logs() -> dict[str, Any]:
     """How logs are to be read: keywords of `microcosm_of_logs`, those that were given."""
-    return dict(_asked)
+    return {name: value for name, value in _said.items() if name not in ("rules", "warnings")}
 
 
 def warnings_told() -> float:
     """So many irregularities of a kind are told one by one; the rest are counted."""
-    return _warnings[0]
+    return float(_said.get("warnings", TOLD))
 
 
 def rules() -> str | None:
     """The folder of other rule files, in place of the shipped ones, where one is named."""
-    return _rules[0]
+    return _said.get("rules")
 
 
 def forget() -> None:
     """Begin anew: nothing is said of how logs are to be read, and by which rules."""
-    _asked.clear()
-    _warnings[0], _rules[0] = TOLD, None
+    _said.clear()
 
 
-def _keep(param: typer.CallbackParam, value: str | None) -> None:
-    if value is not None:
-        _asked[str(param.name)] = value
+def _complete(value: str) -> tuple[str, ...] | bool:
+    return tuple(filter(None, value.split(","))) or True
 
 
-def _keep_complete(value: str | None) -> None:
-    if value is not None:
-        named = tuple(filter(None, value.split(",")))
-        _asked["complete"] = named or True
-
-
-def _keep_synchronous(value: str | None) -> None:
-    if value is None:
-        return
+def _synchronous(value: str) -> Number:
     from microcosm.givens.exact import number
 
     try:
@@ -152,122 +141,69 @@ def _keep_synchronous(value: str | None) -> None:
         raise exits.UsageError(
             f"{SYNCHRONOUS}=E: E is by how much clocks may differ, 0 or more, not {value!r}"
         )
-    _asked["synchronous"] = within
+    return within
 
 
-def _keep_warnings(value: str | None) -> None:
+def _warnings(value: str) -> float:
+    named = {"all": inf, "none": 0.0}
+    return named[value] if value in named else natural("--warnings", value)
+
+
+_READ: dict[str, Callable[[str], object]] = {
+    "complete": _complete,
+    "synchronous": _synchronous,
+    "warnings": _warnings,
+}
+"""How the texts of some options are read; those of others stay as they are."""
+
+
+def _keep(param: typer.CallbackParam, value: str | None) -> None:
+    name = str(param.name)
     if value is not None:
-        named = {"all": inf, "none": 0.0}
-        _warnings[0] = named[value] if value in named else natural("--warnings", value)
+        _said[name] = _READ.get(name, str)(value)
 
 
-def _keep_rules(value: str | None) -> None:
-    _rules[0] = value
+def _shared(*names: str, help: str, metavar: str | None = None, does: Callable[..., None] = _keep) -> Any:
+    """An option that commands share; its value is kept here, or something is done with it at once."""
+    kind = str | None if metavar else bool
+    return Annotated[kind, Option(*names, metavar=metavar, help=help, callback=does, expose_value=False)]
 
 
-def common(
-    quiet: Annotated[
-        bool,
-        Option(
-            "-q",
-            "--quiet",
-            callback=output.hush,
-            expose_value=False,
-            help="No notes and no warnings; errors are said.",
-        ),
-    ] = False,
-    json: Annotated[
-        bool,
-        Option(
-            "--json",
-            callback=output.answer_machines,
-            expose_value=False,
-            help="One JSON object on standard output.",
-        ),
-    ] = False,
-    rules: Annotated[
-        str | None,
-        Option(
-            metavar="DIR",
-            callback=_keep_rules,
-            expose_value=False,
-            help="Other rule files, in place of the shipped ones.",
-        ),
-    ] = None,
-) -> None:
-    """What every command takes beside what is its own."""
+COMMON = {
+    "quiet": _shared("-q", "--quiet", does=output.hush, help="No notes and no warnings; errors are said."),
+    "json": _shared("--json", does=output.answer_machines, help="One JSON object on standard output."),
+    "rules": _shared("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones."),
+}
+"""What every command takes beside what is its own."""
 
+READERS_OF_LOGS = {
+    "format": _shared("--format", metavar="F", help="The format of a log that does not tell."),
+    "pattern": _shared("--pattern", metavar="REGEX", help="Records of a text log: groups host, event, ..."),
+    "delimiter": _shared("--delimiter", metavar="REGEX", help="Lines between executions of a text log."),
+    "trace": _shared("--trace", metavar="NAME", help="One execution of several in a log."),
+    "warnings": _shared(
+        "--warnings",
+        metavar="all|N|none",
+        help=f"How many irregularities of a kind are told; {TOLD} unless said.",
+    ),
+}
+"""What every command takes that reads logs."""
 
-def _log_option(*names: str, metavar: str, help: str, keep: Callable[..., None] = _keep) -> Any:
-    return Option(
-        *names, metavar=metavar, help=help, callback=keep, expose_value=False, rich_help_panel="Logs"
-    )
-
-
-def readers_of_logs(
-    format: Annotated[
-        str | None, _log_option("--format", metavar="F", help="The format of a log that does not tell.")
-    ] = None,
-    pattern: Annotated[
-        str | None,
-        _log_option("--pattern", metavar="REGEX", help="Records of a text log: groups host, event, ..."),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        _log_option("--delimiter", metavar="REGEX", help="Lines between executions of a text log."),
-    ] = None,
-    trace: Annotated[
-        str | None, _log_option("--trace", metavar="NAME", help="One execution of several in a log.")
-    ] = None,
-    warnings: Annotated[
-        str | None,
-        _log_option(
-            "--warnings",
-            metavar="all|N|none",
-            help=f"How many irregularities of a kind are told; {TOLD} unless said.",
-            keep=_keep_warnings,
-        ),
-    ] = None,
-) -> None:
-    """What every command takes that reads logs."""
-
-
-def readers_of_microcosms(
-    process: Annotated[
-        str | None, _log_option("--process", metavar="P", help="Of a log: what process P could know.")
-    ] = None,
-    token: Annotated[
-        str | None,
-        _log_option(
-            "--token", metavar="ATTR", help="Of a log: events with one value of ATTR exclude each other."
-        ),
-    ] = None,
-    complete: Annotated[
-        str | None,
-        _log_option(
-            COMPLETE,
-            metavar="[=P,Q]",
-            help="Every event and message of the log (or of P and Q) is in it; refused where one is not.",
-            keep=_keep_complete,
-        ),
-    ] = None,
-    synchronous: Annotated[
-        str | None,
-        _log_option(
-            SYNCHRONOUS,
-            metavar="[=E]",
-            help="Of intervals of clocks: what was over (E before) another began is before it.",
-            keep=_keep_synchronous,
-        ),
-    ] = None,
-    full: Annotated[
-        bool,
-        Option(
-            "--full",
-            callback=output.show_whole,
-            expose_value=False,
-            help="Proofs whole, however long their chains.",
-        ),
-    ] = False,
-) -> None:
-    """What besides them every command takes that makes a microcosm of a log."""
+READERS_OF_MICROCOSMS = {
+    "process": _shared("--process", metavar="P", help="Of a log: what process P could know."),
+    "token": _shared(
+        "--token", metavar="ATTR", help="Of a log: events with one value of ATTR exclude each other."
+    ),
+    "complete": _shared(
+        COMPLETE,
+        metavar="[=P,Q]",
+        help="Every event and message of the log (or of P and Q) is in it; refused where one is not.",
+    ),
+    "synchronous": _shared(
+        SYNCHRONOUS,
+        metavar="[=E]",
+        help="Of intervals of clocks: what was over (E before) another began is before it.",
+    ),
+    "full": _shared("--full", does=output.show_whole, help="Proofs whole, however long their chains."),
+}
+"""What besides them every command takes that makes a microcosm of a log."""

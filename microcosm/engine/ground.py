@@ -147,6 +147,7 @@ class Universe:
         few = len(names) <= tuning.COLUMNS_FROM
         self.found: dict[str, int] = dict(zip(names, count(self.OUTSIDERS), strict=False)) if few else {}
         """The positions of the names that were asked for so far, or of all."""
+        self._in_order = few  # whether they are all, and in the order of their positions
         self._passes = tuning.PASSES
         self._placed = placed
         self.named = (1 << len(self.names)) - (1 << self.OUTSIDERS)
@@ -162,15 +163,16 @@ class Universe:
     @property
     def position(self) -> dict[str, int]:
         """The position of every name, in their order. Cost: linear, the first time."""
-        if len(self.found) < len(self.names) - self.OUTSIDERS:
+        if not self._in_order:
             names = islice(self.names, self.OUTSIDERS, None)
             self.found = dict(zip(names, count(self.OUTSIDERS), strict=False))
+            self._in_order = True
         return self.found
 
     def find(self, name: str) -> int:
         """The position of a name, -1 where it has none. Cost: a look-up, or a pass."""
         at = self.found.get(name)
-        if at is None and self._passes and len(self.found) < len(self.names) - self.OUTSIDERS:
+        if at is None and self._passes and not self._in_order:
             self._passes -= 1
             with suppress(ValueError):
                 at = self.found[name] = self.names.index(name, self.OUTSIDERS)

@@ -16,7 +16,7 @@ from typing import Protocol
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
 from microcosm.engine.relations import RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits, lister, lowest
+from microcosm.order.bits import bits, diagonal, lister, lowest
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
@@ -86,10 +86,17 @@ class Pointwise:
 
     def holds(self, a: int, b: int) -> bool:
         """Whether the premises hold of a pair."""
-        if not (self._allowed(LEFT, 1 << a) and self._allowed(RIGHT, 1 << b)):
+        if not (self._fits(LEFT, a) and self._fits(RIGHT, b)):
             return False
         for relation, straight, positive in self._tests:
             if (relation.holds(a, b) if straight else relation.holds(b, a)) is not positive:
+                return False
+        return True
+
+    def _fits(self, variable: int, event: int) -> bool:
+        """Whether the premises about one variable alone allow an event for it."""
+        for source, positive in self._ones[variable]:
+            if (self._scope.subset(source) >> event & 1 == 1) is not positive:
                 return False
         return True
 
@@ -101,7 +108,7 @@ class Pointwise:
         return events
 
     def _mask(self, at: int, target: int, near: int, far: int) -> int:
-        if not self._allowed(near, 1 << at):
+        if not self._fits(near, at):
             return 0
         target = self._allowed(far, target)
         for relation, straight, positive in self._tests:
@@ -114,11 +121,9 @@ class Pointwise:
     def all_rows(self, width: int) -> list[int]:
         """As `row` of each event below `width`, of the whole domain but the event itself."""
         left, right = self.ends(self._scope.domain)
-        rows = [0] * width
         if not left or not right:
-            return rows
-        for a in bits(left):
-            rows[a] = right ^ (right & 1 << a)
+            return [0] * width
+        rows = [right ^ right & one if left & one else 0 for one in diagonal(width)]
         for relation, straight, positive in self._tests:
             met = map(and_, rows, all_rows(relation, width, straight))
             rows = [*met] if positive else [*map(xor, rows, met)]

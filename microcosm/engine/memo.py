@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from operator import or_
+from operator import and_, or_
 
 from microcosm.engine.body import LEFT, Body, LiteralSource
 from microcosm.engine.ground import Ground, Processes
@@ -21,7 +21,7 @@ from microcosm.engine.table import Table, Tables
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement, Pred
 from microcosm.order import order as shape
-from microcosm.order.bits import Remembered, bits
+from microcosm.order.bits import Remembered, bits, diagonal
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.order import Closure
 from microcosm.order.rows import Rows
@@ -56,9 +56,8 @@ class View:
         if self._united is None:
             return kept.filled(joined(width, [part.all_rows(width) for part in self._parts]))
         rows = [*map(self._scope.domain.__and__, self._united.all_united(width, forwards=True))]
-        for a, row in enumerate(rows):
-            if row >> a & 1:
-                rows[a] ^= 1 << a
+        if any(map(and_, rows, diagonal(width))):
+            rows = [row ^ row & one for row, one in zip(rows, diagonal(width), strict=True)]
         return kept.filled(rows)
 
     def _row(self, a: int) -> int:

@@ -174,7 +174,7 @@ class Sweep:
             if found and gained is not None:
                 gained(a, found)
             found = 0
-            for b in each(left):
+            for b in each(left) if left else ():
                 if following[b] & row:
                     found |= 1 << b
             left ^= found

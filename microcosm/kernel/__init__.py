@@ -24,7 +24,7 @@ What it shares with the search for proofs, so that a fault there deceives both:
 
 It is handed two values and believes them: the givens (the fields of `givens.givens.Givens`, and the events
 that they name) and the rules (the field `rules` of a rule book). Who has them read from files trusts the
-readers as well: `text.mc_reader` and `text.json_form`, `logic.rule_reader` with what these import.
+readers as well: `text.mc_reader` and `text.json_form`, `logic.rulebook` with what these import.
 
 `kernel.consistent` is not trusted: it only says when no engine need be asked whether givens contradict each
 other, before anything is checked.

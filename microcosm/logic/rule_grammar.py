@@ -1,6 +1,6 @@
 """The grammar of the rule language: the text of rules to trees of tokens, line by line.
 
-Lines and tokens only: what a line may say where is checked by `rule_reader`, which can say it in words. One
+Lines and tokens only: what a line may say where is checked by `rulebook`, which can say it in words. One
 token tells at every place what stands there, so that each rule of the grammar is one function here.
 """
 

@@ -20,6 +20,7 @@ from microcosm.tuning import (
     BITS_WIDE,
     GMP_WANTED,
     LISTED_WITHOUT_GMP,
+    ONES_UP_TO,
     TURNED_AS_TEXT,
 )
 
@@ -147,6 +148,11 @@ def singles(width: int) -> tuple[int, ...]:
     (1, 2, 4)
     """
     return tuple([1 << at for at in range(width)])
+
+
+def diagonal(width: int) -> Iterable[int]:
+    """As `singles`, to be gone through once; where they are wide they are made on the way, and not kept."""
+    return singles(width) if width <= ONES_UP_TO else map((1).__lshift__, range(width))
 
 
 def row_of(positions: Iterable[int] | None) -> int:

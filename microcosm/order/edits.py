@@ -68,12 +68,13 @@ class Pending:
 
     def put(self, u: int, v: int, past: int, future: int) -> None:
         """Add a link; `past` is that of u in the closure, `future` that of v."""
-        upper, lower, itself = past | 1 << u, future | 1 << v, 1 << len(self)
+        number = len(self.links)
+        upper, lower, itself = past | 1 << u, future | 1 << v, 1 << number
         inward, onward = _closed(self._into(u), self._inward), _closed(self._from(v), self._onward)
-        start, end = len(self) * self._width, (len(self) + 1) * self._width
+        start, end = number * self._width, (number + 1) * self._width
         self._pasts[start:end] = upper.to_bytes(self._width, "little")
         self._futures[start:end] = lower.to_bytes(self._width, "little")
-        self._numbers.append(len(self))
+        self._numbers.append(number)
         self.links.append((u, v))
         self.earlier |= upper
         self.later |= lower
@@ -140,8 +141,9 @@ class Pending:
 
     def _column(self, rows: bytearray, at: int) -> int:
         """The links whose rows have a position, one row below the other."""
-        column = rows[at >> 3 : len(self) * self._width : self._width]
-        return int(column.translate(_DIGIT[at & 7])[::-1] or b"0", 2)
+        column = rows[at >> 3 : len(self.links) * self._width : self._width]
+        digits = column.translate(_DIGIT[at & 7])
+        return int(digits[::-1], 2) if b"1" in digits else 0
 
 
 class _Counted:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -62,27 +62,15 @@ def zigzag(number: int) -> int:
     return 2 * number if number >= 0 else -2 * number - 1
 
 
-class _Bytes(dict[int, bytes]):
-    """Numbers as bytes, each worked out once."""
-
-    def __init__(self, of: Callable[[int], bytes]) -> None:
-        super().__init__()
-        self._of = of
-
-    def __missing__(self, number: int) -> bytes:
-        found = self[number] = self._of(number)
-        return found
-
-
 def naturals(name: str, numbers: Iterable[int]) -> Column:
     """A column of numbers from 0 on. Cost: linear."""
-    parts = [*map(_Bytes(leb).__getitem__, numbers)]
+    parts = [*map(cache(leb), numbers)]
     return Column(name, "leb", len(parts), b"".join(parts))
 
 
 def integers(name: str, numbers: Iterable[int]) -> Column:
     """A column of any whole numbers, those near 0 shortest. Cost: linear."""
-    parts = [*map(_Bytes(lambda number: leb(zigzag(number))).__getitem__, numbers)]
+    parts = [*map(cache(lambda number: leb(zigzag(number))), numbers)]
     return Column(name, "zigzag", len(parts), b"".join(parts))
 
 

@@ -24,9 +24,8 @@ from microcosm.errors import DISTRIBUTION, MicrocosmError, TextError
 from microcosm.files import STDIN, AnyPath, display_name, expanded, write_text
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
-from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, TooLarge
+from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, Replicas, TooLarge, replicas
 from microcosm.page.packing import Column, lines
-from microcosm.page.replicas import Replicas, replicas
 from microcosm.page.shorten import shortened
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm

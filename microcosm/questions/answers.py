@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from microcosm.errors import readable
+from microcosm.givens.event_table import EventTable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Part, Scope
@@ -80,6 +81,22 @@ class Witness:
         if self.searched:
             found["searched"] = True
         return found
+
+    def described(self, table: EventTable | None = None) -> str:
+        """The tuple on one line, in the words that a log has for its events."""
+
+        def words(event: str) -> str:
+            row = None if table is None else table.row(event)
+            label = f' "{row.label}"' if row is not None and row.label else ""
+            return f"{event}{label}" + (f" ({row.place})" if row is not None and row.place else "")
+
+        events = [f"{name} = {words(event)}" for name, event in self.events.items()]
+        states = [
+            f"{name} from {words(a)} {'on' if b is None else f'until {words(b)}'}"
+            for name, (a, b) in self.intervals.items()
+        ]
+        given = ", ".join(f"{name}: {value}" for name, value in self.parameters.items())
+        return ", ".join(events + states) + (f"; {given}" if given else "")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Found:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [said(one) for one in self.true] + [f"open: {said(one)}" for one in self.open]
+        lines = [one.described() for one in self.true] + [f"open: {one.described()}" for one in self.open]
         return "\n".join(lines) or "nothing"
 
     def _repr_html_(self) -> str:
@@ -147,14 +147,6 @@ def quoted(text: str) -> str:
     """A text in quotes, as questions read it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def said(witness: Witness) -> str:
-    """A tuple on one line: its events and intervals, and its parameters."""
-    events = [f"{name} = {event}" for name, event in witness.events.items()]
-    states = [f"{n} = {a} … {b or 'no end'}" for n, (a, b) in witness.intervals.items()]
-    given = [f"{name}: {value}" for name, value in witness.parameters.items()]
-    return ", ".join(events + states) + (f" ({', '.join(given)})" if given else "")
 
 
 class Contradicted(Contradiction):

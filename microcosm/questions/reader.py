@@ -66,13 +66,13 @@ def read_questions(text: str, file: str | None = None, known: Questions | None =
     return _Reader(text, file, known).questions()
 
 
-def read_sought(text: str, known: Questions | None = None, file: str | None = None) -> Questions:
+def read_sought(text: str, known: Questions | None = None) -> Questions:
     """What `find` is to list: definitions, and last a pattern, a pair, a condition, or a question.
 
     Its one question has the formula that is to be true of what is listed. `known` has patterns besides.
     Raises `TextError`. Cost: linear.
     """
-    return _Reader(text, file, known).sought()
+    return _Reader(text, None, known).sought()
 
 
 class _Reader(FormulaReader):

@@ -81,7 +81,7 @@ def _run(
     from pyspark.sql import functions as F
 
     _, paths = inputs.fetched(output)
-    tasks = pieces.tasks([pieces.Piece(str(path))] for path in paths)
+    tasks = pieces.tasks([pieces.Piece.whole(path)] for path in paths)
     work = inputs.work(tasks, lambda piece: tables_of(piece.path, *asked))
     made = output.tables("asked", _MADE, *work)
     checked = made["checked"]

@@ -65,8 +65,12 @@ AT_HOME = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "8",
+    "spark.python.unix.domain.socket.enabled": "true",
 }
-"""What a session on this machine needs beside: nothing listens to the network."""
+"""What a session on this machine needs beside: nothing listens to the network.
+
+Over a socket of TCP a task in Python waits 40 ms for what acknowledges the beginning of it.
+"""
 
 
 class NoSpark(MicrocosmError):

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from microcosm import files
+from microcosm.engine import steps
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.errors import Undefined, UnknownEvent
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from microcosm.engine.steps import WhyNot
     from microcosm.queries.batch import VerdictTable
     from microcosm.queries.concluded import Concluded
     from microcosm.queries.conflict import OneGiven
@@ -345,16 +345,14 @@ class Microcosm:
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
-    ) -> WhyNot:
+    ) -> steps.WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
         >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
         True
         """
         self._ask(a, b, must_exist)
-        from microcosm.engine.steps import why_not
-
-        return why_not(self._engine, a, read_judged(relation), b, words)
+        return steps.why_not(self._engine, a, read_judged(relation), b, words)
 
     def table(self) -> VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.

@@ -119,7 +119,7 @@ def run_scene(folder: Path, names: str, loss: float, rounds: int, killed: str) -
         assert len(digests) == 1
         codes = [await each.stop(number) for each, number in zip(replicas.values(), SIGNALS, strict=False)]
         assert codes == [0] * len(names)
-        assert sum(proxy.lost for proxy in proxies.values()) > 5
+        assert sum(proxy.lost for proxy in proxies.values()) > 0, "the network was none that loses"
         for proxy in proxies.values():
             proxy.close()
         assert faults(history(folder, name, sent) for name in names) == []

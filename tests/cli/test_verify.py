@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.commands.verify import TwiceError, _Stack, parse
+from microcosm.cli.commands.verify import TwiceError, deep, parse
 from microcosm.errors import TextError
 
 VALUES = st.recursive(
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 @given(VALUES, st.sampled_from([None, 0, 2]))
 def test_the_loop_reads_what_the_library_writes(value: object, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
-    assert _Stack(text, "f").value() == value
+    assert deep(text, "f") == value
     assert parse(text, "f") == value
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(TextError, match="no JSON"):
         parse(text, "f")
     with pytest.raises(TextError, match="no JSON"):
-        _Stack(text, "f").value()
+        deep(text, "f")
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:

@@ -189,8 +189,7 @@ def test_without_the_library_of_protobuf_json_is_taken(
 
     import httpx
 
-    from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake
+    from microcosm.collect.intake import Folder, Intake
     from microcosm.collect.serving import application
 
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1.trace_service_pb2", None)
@@ -232,8 +231,7 @@ def test_the_page_is_shown_once_something_came_and_ends_with_the_collector(
 def test_a_request_that_does_not_come_to_its_end_is_given_up(tmp_path: Path) -> None:
     import asyncio
 
-    from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake, IntakeLimits
+    from microcosm.collect.intake import Folder, Intake, IntakeLimits
     from microcosm.collect.serving import application
 
     folder = Folder(str(tmp_path))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.collect.folder import Folder
+from microcosm.collect.intake import Folder
 from microcosm.errors import TextError
 
 
@@ -78,7 +78,7 @@ def test_what_is_told_to_be_kept_is_there_and_nothing_else(
     path = tmp_path_factory.mktemp("folder")
     lines = [b"%d %s\n" % (number, b"x" * (number * 7 % 20)) for number in range(12)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("microcosm.collect.folder.os", Disk(faults))
+        patched.setattr("microcosm.collect.intake.os", Disk(faults))
         folder = Folder(str(path), largest=largest)
         said = kept(folder, lines)
         folder.close()
@@ -95,7 +95,7 @@ def test_all_that_wait_are_synced_at_once(tmp_path: Path, monkeypatch: pytest.Mo
             syncs.append(descriptor)
             gate.wait(10)
 
-    monkeypatch.setattr("microcosm.collect.folder.os", Slow([]))
+    monkeypatch.setattr("microcosm.collect.intake.os", Slow([]))
     folder = Folder(str(tmp_path))
     for number in range(100):
         folder.keep(b"%d\n" % number, lambda fault: None)

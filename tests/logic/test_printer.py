@@ -28,8 +28,7 @@ from microcosm.logic.rule import (
     RuleChange,
     Term,
 )
-from microcosm.logic.rule_reader import read_rule_text
-from microcosm.logic.rulebook import read_rules
+from microcosm.logic.rulebook import read_rule_text, read_rules
 from tests.rule_printer import print_rule
 
 EVENTS = st.sampled_from(["a", "b", "c", "e1"])

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.logic.rule_reader import MOST_INSTANCES, read_rule_text
-from microcosm.logic.rulebook import parse_rules
+from microcosm.logic.rulebook import MOST_INSTANCES, parse_rules, read_rule_text
 
 RULES = Path(__file__).parents[2] / "rules"
 

@@ -21,8 +21,7 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
 )
-from microcosm.logic.rule_reader import read_rule_text
-from microcosm.logic.rulebook import RuleBook, parse_rules
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rule_text
 
 INITIAL, ONLINE, OFFLINE = Judgement.INITIAL, Judgement.ONLINE, Judgement.OFFLINE
 BEFORE, CONCURRENT, RELATED, UNKNOWN = (

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from microcosm.errors import RuleError, TextError
-from microcosm.logic.rule_reader import read_rule_text
-from microcosm.logic.rulebook import read_rules
+from microcosm.logic.rulebook import read_rule_text, read_rules
 
 RULES = Path(__file__).parents[2] / "rules"
 

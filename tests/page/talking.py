@@ -13,8 +13,7 @@ import httpx
 from microcosm.cli.session.page_session import SessionBehind
 from microcosm.cli.session.session import How, opened
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.server import Behind, served
-from microcosm.page.turns import Turns
+from microcosm.page.server import Behind, Turns, served
 
 Result = TypeVar("Result")
 

@@ -24,8 +24,7 @@ from microcosm.cli.session import page_session
 from microcosm.cli.session.page_session import Following, content, reread, signature
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.server import EVERY
-from microcosm.page.turns import Turns
+from microcosm.page.server import EVERY, Turns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import only_whole_lines, open_lines

@@ -15,8 +15,7 @@ from microcosm.cli.app import main
 from microcosm.cli.session.page_session import Following, SessionBehind, reread
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.server import served
-from microcosm.page.turns import Turns
+from microcosm.page.server import Turns, served
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_writer import write_mc
 from tests import drat

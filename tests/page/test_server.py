@@ -21,8 +21,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.errors import Undefined
-from microcosm.page.server import MOST_BYTES, listening
-from microcosm.page.turns import TookTooLong, Turns
+from microcosm.page.server import MOST_BYTES, TookTooLong, Turns, listening
 from tests.page.talking import Client, behind, talked
 
 ALBUM = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.patterns import patterns
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
@@ -29,7 +30,6 @@ from microcosm.simulation.simulate import (
     Script,
     SimulationSetting,
     outside_the_model,
-    patterns,
     simulate,
     steady_stream,
 )

@@ -163,15 +163,19 @@ def test_search_and_solver_agree_on_crafted_knowledge(ratio: float) -> None:
         assert (Possibilities(known, solver=False).world() is None) is (found is NoWorld.NONE)
 
 
-def test_a_line_that_fails_widely_is_not_drawn_again_where_nothing_was_decided() -> None:
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_a_line_that_fails_widely_is_not_drawn_again_where_nothing_was_decided(ordered: int) -> None:
+    """Nor at all where no event is before another, and many are related or concurrent."""
     pytest.importorskip("pysat")
     for seed in range(4):
-        known = crafted(90, seed, 2.1)
+        hard = crafted(90, seed, 2.1)
+        before = [(hard.size, hard.size + 1)] * ordered
+        known = Constraints.of(hard.size + 2 * ordered, before, hard.concurrent, hard.related)
         assert guess(known, Closed.of(known)) is NoWorld.CAPPED
         assert not Orientation(known).forcing
         with patch.object(GreedyChoice, "along", wraps=GreedyChoice.along) as drawn:
             fits = Possibilities(known).realisable()
-        assert drawn.call_count == 1
+        assert drawn.call_count == ordered
         assert fits is Possibilities(known, solver=False).realisable()
 
 

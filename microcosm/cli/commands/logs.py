@@ -22,8 +22,7 @@ from microcosm.text.json_form import givens_to_json
 from microcosm.text.names import quote, string
 
 if TYPE_CHECKING:
-    from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake
+    from microcosm.collect.intake import Folder, Intake
     from microcosm.collect.serving import Listening
     from microcosm.state.microcosm import Microcosm
 
@@ -233,8 +232,7 @@ def collect(
     """
     import asyncio
 
-    from microcosm.collect.folder import Folder
-    from microcosm.collect.intake import Intake, IntakeLimits
+    from microcosm.collect.intake import Folder, Intake, IntakeLimits
     from microcosm.collect.serving import serve
 
     if host not in LOOPBACK:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBehind
     from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import RuleBook
-    from microcosm.page.turns import Turns
+    from microcosm.page.server import Turns
     from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
@@ -177,7 +177,7 @@ def view(
     """
     from microcosm.cli.session.page_session import Following, SessionBehind
     from microcosm.cli.session.session import How, opened
-    from microcosm.page.turns import Turns
+    from microcosm.page.server import Turns
     from microcosm.traces.text.lines import only_whole_lines
 
     if follow and files.STDIN in file:
@@ -215,7 +215,7 @@ def _beside(
     """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
     from microcosm.cli.session.page_session import SessionBehind
     from microcosm.cli.session.session import Opened
-    from microcosm.page.replicas import replicas
+    from microcosm.page.knowledge import replicas
 
     (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
     both = replicas(known, other)
@@ -228,7 +228,7 @@ def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None
     """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
     from microcosm.cli.session.page_session import SessionBehind
     from microcosm.cli.session.session import How, Opened
-    from microcosm.page.turns import Turns
+    from microcosm.page.server import Turns
 
     how = How(known.rules, known.strict, edit=True)
     opened = Opened(known.copy(), None, None, "a microcosm")

@@ -296,7 +296,7 @@ def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
             for witness in answer.witnesses:
                 if witness.verdict == "open" and answer.verdict == "violated":
                     continue
-                yield f"  {witness.verdict}: {described(known, witness)}"
+                yield f"  {witness.verdict}: {witness.described(known.givens.events)}"
                 if witness.cut is not None:
                     cut = ", ".join(witness.cut.values())
                     yield f"    seen at once in the cut after {cut}"
@@ -311,32 +311,11 @@ def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
                 yield from (f"    {seen}" for seen in answer.settle)
 
 
-def described(known: Microcosm, witness: Witness) -> str:
-    """A tuple in the words of the log: its events with labels and lines, its intervals, its parameters."""
-    events = [f"{name} = {_event(known, event)}" for name, event in witness.events.items()]
-    states = [
-        f"{name} from {_event(known, a)} {'on' if b is None else f'until {_event(known, b)}'}"
-        for name, (a, b) in witness.intervals.items()
-    ]
-    given = ", ".join(f"{name}: {value}" for name, value in witness.parameters.items())
-    return ", ".join(events + states) + (f"; {given}" if given else "")
-
-
-def _event(known: Microcosm, event: str) -> str:
-    table = known.givens.events
-    row = None if table is None else table.row(event)
-    if row is None:
-        return event
-    label = f' "{row.label}"' if row.label else ""
-    return f"{event}{label}" + (f" ({row.place})" if row.place else "")
-
-
 def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
     """What was found, a line for each, in the words of the log."""
-    for one in found.true:
-        yield described(known, one)
-    for one in found.open:
-        yield f"open: {described(known, one)}"
+    table = known.givens.events
+    yield from (one.described(table) for one in found.true)
+    yield from (f"open: {one.described(table)}" for one in found.open)
     left = found.counts["true"] + found.counts["open"] - len(found.true) - len(found.open)
     if left:
         yield f"… and {left:,} more"

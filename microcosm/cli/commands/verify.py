@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -146,7 +147,7 @@ def parse(text: str, file: str) -> object:
     except _NoJSON as error:
         _refuse(text, max(text.find(str(error)), 0), f"{error} is no JSON value", file)
     except RecursionError:
-        return _Stack(text, file).value()
+        return deep(text, file)
 
 
 def _refuse(text: str, at: int, message: str, file: str) -> NoReturn:
@@ -184,79 +185,55 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-_TOKEN = re.compile(r"""[ \t\n\r]*(?:([][{},:])|("(?:[^"\\\x00-\x1f]|\\.)*+")|([-+.\w]+))""")
+_PART = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]|-Infinity|[^]["{}-]++|.', re.DOTALL)
+"""A string, a bracket, or what stands between."""
+
+_HOLE = "-Infinity"
+"""What stands in the place of an array or object that was read already: nothing that a text may have."""
 
 
-class _Stack:
-    """A reader whose open arrays and objects stand on a list."""
+def deep(text: str, file: str) -> object:
+    """The value of a text that is nested deeper than the library reads: from inside to outside.
 
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text
-        self.file = file
-        self.at = 0
+    Raises as `parse`. Cost: linear.
+    """
+    opened = [_Opened(0)]
+    for found in _PART.finditer(text):
+        part = found[0]
+        if part == _HOLE:
+            _refuse(text, found.start(), f"{part} is no JSON value", file)
+        if part in "[{":
+            opened.append(_Opened(found.start()))
+        opened[-1].parts.append(part)
+        if part in "]}":
+            if len(opened) == 1:
+                break
+            inner = opened.pop()
+            opened[-1].members.append(inner.value(text, file))
+            opened[-1].parts.append(_HOLE)
+    return opened[-1].value(text, file)
 
-    def value(self) -> object:
-        """The one value of the text."""
-        opened: list[tuple[str, list[object]]] = []  # the bracket, and the members (keys and values in turn)
-        while True:
-            token = self._token()
-            if token in ("[", "{"):
-                opened.append((token, []))
-                if self._peek() == ("]" if token == "[" else "}"):
-                    self._token()
-                    value = self._closed(*opened.pop())
-                else:
-                    self._key(opened[-1])
-                    continue
-            else:
-                value = self._scalar(token)
-            while opened:
-                kind, members = opened[-1]
-                members.append(value)
-                token = self._token()
-                if token == ",":
-                    self._key(opened[-1])
-                    break
-                if token != ("]" if kind == "[" else "}"):
-                    self._fail("',' or a closing bracket is expected")
-                value = self._closed(*opened.pop())
-            if not opened:
-                if self.text[self.at :].strip(" \t\n\r"):
-                    self._fail("more text after the value")
-                return value
 
-    def _key(self, frame: tuple[str, list[object]]) -> None:
-        kind, members = frame
-        if kind == "{":
-            token = self._token()
-            if not token.startswith('"'):
-                self._fail("a key in double quotes is expected")
-            members.append(self._scalar(token))
-            if self._token() != ":":
-                self._fail("':' is expected")
+@dataclass
+class _Opened:
+    """An array or object that is open, or the text around all of them: what was read of it, and in it."""
 
-    @staticmethod
-    def _closed(kind: str, members: list[object]) -> object:
-        if kind == "[":
-            return members
-        return _object([(str(key), value) for key, value in zip(members[::2], members[1::2], strict=True)])
+    begins: int
+    parts: list[str] = field(default_factory=list)
+    members: list[object] = field(default_factory=list)
 
-    def _peek(self) -> str:
-        match = _TOKEN.match(self.text, self.at)
-        return match.group().lstrip(" \t\n\r") if match else ""
+    def value(self, text: str, file: str) -> object:
+        """Its value, each of its members standing where there is a hole. Raises as `parse`."""
+        members = iter(self.members)
 
-    def _token(self) -> str:
-        match = _TOKEN.match(self.text, self.at)
-        if match is None:
-            self._fail("a value is expected")
-        self.at = match.end()
-        return match.group().lstrip(" \t\n\r")
+        def constant(word: str) -> object:
+            return next(members) if word == _HOLE else _constant(word)
 
-    def _scalar(self, token: str) -> object:
         try:
-            return json_text.loads(token, parse_constant=_constant, parse_int=_integer)
-        except (json_text.JSONDecodeError, _NoJSON):
-            self._fail(f"{token[:20]} is no value")
-
-    def _fail(self, message: str) -> NoReturn:
-        _refuse(self.text, self.at, message, self.file)
+            return json_text.loads(
+                "".join(self.parts), object_pairs_hook=_object, parse_constant=constant, parse_int=_integer
+            )
+        except json_text.JSONDecodeError as error:
+            _refuse(text, self.begins, error.msg, file)
+        except _NoJSON as error:
+            _refuse(text, text.find(str(error), self.begins), f"{error} is no JSON value", file)

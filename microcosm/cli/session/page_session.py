@@ -22,9 +22,8 @@ from microcosm.cli.session.session import Answer, Command, How, Opened, Session,
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import display_name
 from microcosm.page.growing import GrowingPage, Parts, Unsteady, pieces
-from microcosm.page.replicas import Replicas
-from microcosm.page.server import EVERY
-from microcosm.page.turns import Turns
+from microcosm.page.knowledge import Replicas
+from microcosm.page.server import EVERY, Turns
 from microcosm.page.write import described, modelled, packed
 from microcosm.questions.language import Questions
 from microcosm.state.microcosm import Microcosm

@@ -157,9 +157,9 @@ def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
         raise KeyFileError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def new_ring(entropy: Callable[[int], bytes] = os.urandom) -> Keyring:
+def new_ring() -> Keyring:
     """A ring with one group key."""
-    return Keyring([Key(1, entropy(SECRET_BYTES))])
+    return Keyring([Key(1, os.urandom(SECRET_BYTES))])
 
 
 def _written(key: Key) -> dict[str, Any]:

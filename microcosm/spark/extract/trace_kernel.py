@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.events import in_full, in_traces, report_rows
+from microcosm.spark.io.packets import stable_order
 from microcosm.traces.covering import covering
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.report import Irregularity, Report
@@ -260,9 +261,11 @@ class PlainEvents:
         width = max(1, len(words.dictionary))
         keys = of * width + words.indices.to_numpy()
         seq = one_array(table.column("seq")).to_numpy()
-        at = np.lexsort((seq, keys))
+        at = stable_order(keys)
+        if ((np.diff(seq[at]) < 0) & (np.diff(keys[at]) == 0)).any():  # not as the processes went on
+            at = np.lexsort((seq, keys))
         keys, seq = keys[at], seq[at]
-        begins = np.concatenate(([True], keys[1:] != keys[:-1])) if count else np.zeros(0, dtype=bool)
+        begins = np.diff(keys, prepend=-1) != 0
         own = np.cumsum(begins) - 1
         first = np.flatnonzero(begins)
         self.size = np.diff(np.append(first, count))
@@ -381,13 +384,13 @@ def messages(events: PlainEvents) -> Messages:
     words = events.column("message", ends).dictionary_encode()
     width = max(1, len(words.dictionary))
     kind = kind[ends]
-    level = kind % _HALF
+    answers, level = np.divmod(kind, _HALF)
     whole = events.trace[events.own[ends]] * width + words.indices.to_numpy()
-    key = whole * _HALF + level
-    order = np.lexsort((kind, key))  # a sending first
-    ends, kind, key, whole = ends[order], kind[order], key[order], whole[order]
-    starts = np.flatnonzero(np.concatenate((key[:1] >= 0, key[1:] != key[:-1])))
-    group = np.cumsum(np.concatenate((key[:1] >= 0, key[1:] != key[:-1]))) - 1
+    order = stable_order((whole * _HALF + level) * 2 + answers)  # a sending first
+    ends, kind, level, whole = ends[order], kind[order], level[order], whole[order]
+    first = np.diff(whole * _HALF + level, prepend=-1) != 0
+    starts = np.flatnonzero(first)
+    group = np.cumsum(first) - 1
     sends = np.bincount(group[kind < _HALF], minlength=len(starts))
     counts = np.diff(np.append(starts, len(ends)))
     events.refuse(ends[starts[sends > 1]])
@@ -416,7 +419,7 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
     """No process receives a message twice, or before it sends it, or one that was not sent to it."""
     sending, reception = found.sending, found.reception
     key = sending * (len(events.first) + 1) + events.own[reception]
-    order = np.argsort(key, kind="stable")
+    order = stable_order(key)
     events.refuse(reception[order][1:][key[order][1:] == key[order][:-1]])
     same = events.own[sending] == events.own[reception]
     events.refuse(reception[same & (reception < sending)])
@@ -455,15 +458,16 @@ def vectors(events: PlainEvents, sending: Any, reception: Any) -> Any:
     chain of messages.
     """
     kept = events.fits(reception) & (events.own[sending] != events.own[reception])
-    order = np.argsort(reception[kept], kind="stable")  # by process, and in its order
+    order = stable_order(reception[kept])  # by process, and in its order
     sending, reception = sending[kept][order], reception[kept][order]
     processes = len(events.first)
     plain = events.fit[events.trace]
     width = int(events.place[plain].max(initial=0)) + 1
     count = len(reception)
-    starts = np.searchsorted(reception, events.first)
-    ends = np.append(starts[1:], count)
-    needs = np.searchsorted(reception, sending, "right") - 1
+    until = np.cumsum(np.bincount(reception, minlength=len(events.own)))  # receptions up to each event
+    ends = until[events.first + events.size - 1]
+    starts = np.append(0, ends[:-1])
+    needs = until[sending] - 1
     source = events.own[sending]
     needs[needs < starts[source]] = count  # nothing was received before
     place, sent = events.place[source], events.seq[sending]

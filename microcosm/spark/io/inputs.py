@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import glob
 from io import RawIOBase
 from itertools import chain, count
@@ -173,8 +173,9 @@ Made = TypeVar("Made")
 class Piece:
     """Bytes `start` to `stop` of a file (None: all of it), which `line` lines precede.
 
-    Of a Parquet file these are row groups and rows. `number` is its place among the pieces of a job, `trace`
-    that of events that name none; `own` is whether each line stands for itself.
+    Of a Parquet file these are row groups and rows. `size` is that of what is read, in bytes, `number` its
+    place among the pieces of a job, `trace` that of events that name none; `own` is whether each line stands
+    for itself.
     """
 
     path: str
@@ -184,6 +185,12 @@ class Piece:
     number: int = 0
     trace: str | None = None
     own: bool = False
+    size: int = field(default=0, compare=False)
+
+    @classmethod
+    def whole(cls, path: Path) -> Piece:
+        """A file that is read at once."""
+        return cls(str(path), size=path.stat().st_size)
 
     def bytes(self) -> bytes:
         """The content of a whole file. Raises `TextError`."""
@@ -286,7 +293,7 @@ def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
     found: list[list[Piece]] = []
     room = 0
     for cuts in files:
-        size = 0 if len(cuts) > 1 else Path(cuts[0].path).stat().st_size
+        size = cuts[0].size
         if len(cuts) > 1 or room < size or not found:
             found += [[piece] for piece in cuts]
             room = LARGEST - size if len(cuts) == 1 else 0
@@ -308,7 +315,7 @@ def cut(path: Path, lines: bool) -> list[Piece]:
     """A file in pieces, each for a task: by row groups, by `lines` where it is made of such, or whole."""
     if path.suffix == PARQUET:
         return by_row_groups(path)
-    return by_lines(path) if lines else [Piece(str(path))]
+    return by_lines(path) if lines else [Piece.whole(path)]
 
 
 def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
@@ -317,7 +324,7 @@ def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
     found: list[Piece] = []
     size = path.stat().st_size
     if size <= largest:
-        return [Piece(str(path), 0, size)]
+        return [Piece(str(path), 0, size, size=size)]
     start = at = line = lines = 0
     with path.open("rb") as stream:
         while block := stream.read(largest):
@@ -342,16 +349,16 @@ def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError):
-        return [Piece(str(path))]  # the task says what is wrong with it
+        return [Piece.whole(path)]  # the task says what is wrong with it
     found: list[Piece] = []
     start = rows = size = line = 0
     for group in range(metadata.num_row_groups):
         described = metadata.row_group(group)
         rows, size = rows + described.num_rows, size + described.total_byte_size
         if size >= largest or group == metadata.num_row_groups - 1:
-            found.append(Piece(str(path), start, group + 1, line))
+            found.append(Piece(str(path), start, group + 1, line, size=size))
             start, line, size = group + 1, rows, 0
-    return found or [Piece(str(path))]
+    return found or [Piece.whole(path)]
 
 
 def work(
@@ -408,13 +415,12 @@ def over(
     `kernel` is given the columns of some row groups, `words` as dictionaries, and called once in each task.
     """
     names = list(columns)
-    tasks = [[piece] for piece in row_groups(folder)]
-    return work(spark, tasks, lambda some: kernel(_read(some, names, words)))
+    return work(spark, row_groups(folder), lambda some: kernel(_read(some, names, words)))
 
 
-def row_groups(folder: Path) -> list[Piece]:
+def row_groups(folder: Path) -> list[list[Piece]]:
     """What each task over the files of a folder reads."""
-    return [piece for path in sorted(folder.glob("*.parquet")) for piece in by_row_groups(path)]
+    return tasks(map(by_row_groups, sorted(folder.glob("*.parquet"))))
 
 
 def partitions(spark: SparkSession, count: int) -> DataFrame:
