@@ -72,6 +72,19 @@ def components(vector: int, many: int) -> tuple[int, ...]:
     return _struct(many).unpack(vector.to_bytes(FIELD // 8 * many, "little"))
 
 
+def vectors_of(counts: array[int], many: int) -> list[int]:
+    """The vectors whose components stand one after another, so many of each.
+
+    >>> [*map(hex, vectors_of(array("I", [2, 5, 0, 1]), 2))]
+    ['0x500000002', '0x100000000']
+    """
+    if sys.byteorder == "big":
+        counts = counts[:]
+        counts.byteswap()
+    packed, width = counts.tobytes(), FIELD // 8 * many
+    return [int.from_bytes(packed[at : at + width], "little") for at in range(0, len(packed), width)]
+
+
 @cache
 def _struct(many: int) -> Struct:
     return Struct(f"<{many}I")

@@ -12,14 +12,15 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
 from typing import Any
 
-from microcosm.givens.event_table import NOTHING, EventRow
+from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
-from microcosm.text.names import KEYWORDS, quote
+from microcosm.text.names import KEYWORDS, all_quoted, as_they_are, quote
 from microcosm.text.statement import (
     KINDS,
     OPERAND,
@@ -89,33 +90,66 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     return EventRow(name=name, attributes=attributes or NOTHING)._replace(**said)
 
 
-def line_of_event(row: EventRow, names: Mapping[str, str]) -> str:
-    """The line that says so, with its end; `names` has each name as it is written.
+def lines_of_events(table: EventTable, names: Mapping[str, str], many: int) -> Iterator[str]:
+    """The lines that say so, so `many` at a time, each with its end; `names` has each name as it is written.
 
-    >>> from microcosm.text.mc_writer import Quoted
-    >>> line_of_event(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3), Quoted())
-    'event p:1 process p seq 1 "log in" at a.log:3\\n'
+    >>> from microcosm.givens.event_table import EventTableBuilder
+    >>> from microcosm.text.names import Quoted
+    >>> table = EventTableBuilder()
+    >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
+    >>> [*lines_of_events(table.table(), Quoted(), 100)]
+    ['event p:1 process p seq 1 "log in" n=3 at a.log:3\\n']
     """
-    parts = [f"event {names[row.name]}"]
-    if row.process:
-        parts.append(f"process {names[row.process]}")
-    if row.seq:
-        parts.append(f"seq {row.seq}")
-    if row.kind:
-        parts.append(f"kind {row.kind}")
-    if row.message is not None:
-        parts.append(f"message {quote(row.message)}")
-    if row.trace is not None:
-        parts.append(f"trace {names[row.trace]}")
-    if row.label is not None:
-        parts.append(_shown(row.label))
-    parts += [f"{names[key]}={_shown(value)}" for key, value in row.attributes.items()]
-    if row.time != row.attributes.get("time"):
-        parts.append(f"time {_shown(row.time)}")
-    if row.file or row.line:
-        place = f"{row.file}:{row.line}"  # plain if the name of the file is
-        parts.append(f"at {place if row.file and names[row.file] == row.file else quote(place)}")
-    return " ".join(parts) + "\n"
+    for at in range(0, len(table), many):
+        event, process, seq, kind, message, label, trace, attributes, time, file, line = (
+            column[at : at + many] for column in table.columns
+        )
+        words = (
+            map("event {}".format, all_quoted(event)),
+            _each(
+                [word or None for word in process],
+                lambda texts: map(" process {}".format, all_quoted(texts)),
+            ),
+            (f" seq {number}" if number else "" for number in seq),
+            _each([word or None for word in kind], lambda texts: map(" kind {}".format, texts)),
+            _each(message, lambda texts: map(" message {}".format, all_quoted(texts))),
+            _each(trace, lambda texts: map(" trace {}".format, all_quoted(texts))),
+            _each(label, lambda texts: map(" {}".format, _all_shown(texts))),
+            _attributes(attributes, names),
+            (
+                f" time {_shown(said)}" if said != known.get("time") else ""
+                for said, known in zip(time, attributes, strict=True)
+            ),
+            _places(file, line, names),
+        )
+        yield "".join(chain.from_iterable(zip(*words, repeat("\n"), strict=False)))
+
+
+def _each(column: Sequence[str | None], told: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[str]:
+    """What is `told` of each text of a column, once for all that are equal; nothing of none."""
+    texts = [text for text in dict.fromkeys(column) if text is not None]
+    found: dict[str | None, str] = dict(zip(texts, told(texts), strict=True))
+    found[None] = ""
+    return map(found.__getitem__, column)
+
+
+def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> Iterator[str]:
+    """What is said of the attributes of each event."""
+    if not any(rows):
+        return repeat("", len(rows))
+    keys = {key: f" {names[key]}=" for key in dict.fromkeys(chain.from_iterable(rows))}
+    values = iter(_all_shown([*chain.from_iterable(row.values() for row in rows)]))
+    return ("".join([keys[key] + value for key, value in zip(row, values, strict=False)]) for row in rows)
+
+
+def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
+    """Where each event was read."""
+    plain = {file: bool(file) and names[file] == file for file in dict.fromkeys(files)}
+    for file, line in zip(files, lines, strict=True):
+        if plain[file]:
+            yield f" at {file}:{line}"
+        else:
+            yield f" at {quote(f'{file}:{line}')}" if file or line else ""
 
 
 def event_to_json(row: EventRow) -> dict[str, object]:
@@ -175,6 +209,13 @@ def _unreadable(line: str, at: int) -> BadStatement:
     near = difflib.get_close_matches(word[:SHOWN], _WORDS, 1)
     hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != word else FORM
     return BadStatement(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
+
+
+def _all_shown(values: Sequence[object]) -> Sequence[str]:
+    """`_shown` of each value, at a third of its price where all texts are plain."""
+    if not as_they_are([value for value in values if type(value) is str]):
+        return [*map(_shown, values)]
+    return [f'"{value}"' if type(value) is str else _shown(value) for value in values]
 
 
 def _shown(value: object) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, repeat
-from string import ascii_letters, digits
 
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
@@ -14,16 +12,12 @@ from microcosm.givens.event_table import Repeated
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
-from microcosm.text.event_line import line_of_event
-from microcosm.text.names import KEYWORDS, quote, string
-from microcosm.text.statement import PLAIN, is_default, might_be_place
+from microcosm.text.event_line import lines_of_events
+from microcosm.text.names import Quoted, all_quoted, as_they_are, quote, string
+from microcosm.text.statement import is_default, might_be_place
 
 _ROWS = 2048
 """So many links, or messages, are put together at a time; 65,536 take a quarter longer."""
-
-_plain_lines = re.compile(rf"(?:{PLAIN}\n)*+{PLAIN}").fullmatch
-_PLAIN_ASCII = (ascii_letters + digits + "_.:@/-").encode()
-"""Of what plain names of ASCII are made (`PLAIN`)."""
 
 
 def write_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> str:
@@ -56,7 +50,7 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
     quoted: Sequence[str] = ()
     if givens.links is not None:
-        quoted = all_quoted(givens.links.names, names.__getitem__ if shown else quote)
+        quoted = all_quoted(givens.links.names)
         yield from _links(givens.links, quoted, sources)
     for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
         for fact in given.values():
@@ -87,7 +81,7 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         if group:
             yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"
     if table is not None and shown:
-        yield from (line_of_event(row, names) for row in table)
+        yield from lines_of_events(table, names, _ROWS)
 
 
 def _fact(fact: Correspondence, names: Quoted, sources: bool) -> str:
@@ -117,9 +111,7 @@ def _ends(sources: Iterable[Sequence[str | None]]) -> Iterator[Iterable[str]]:
         stated = chain.from_iterable(pieces)
         while some := [*islice(stated, _ROWS)]:
             texts = [source for source in some if source is not None]
-            together = "".join(texts)
-            as_they_are = together.isprintable() and '"' not in together and "\\" not in together
-            if as_they_are and len(texts) == len(some) and not might_be_place(together):
+            if len(texts) == len(some) and as_they_are(texts) and not might_be_place("".join(texts)):
                 yield [f' from "{text}"\n' for text in texts]
             else:
                 yield [f"{_origin(source)}\n" for source in some]
@@ -150,16 +142,34 @@ def _stamp(stamp: Stamp) -> str:
 
 
 def _clocks(clocks: ClockColumns, names: Quoted) -> Iterator[str]:
-    """The lines of clocks, as of the same clocks one by one."""
+    """The lines of clocks, as of the same clocks one by one; memory: those of some events of a process.
+
+    All but the own component is written once for the events that have seen the same.
+    """
     events = all_quoted(clocks.names)
-    forms: dict[tuple[int, ...], str] = {}
     whose = [names[process] for process in clocks.processes]
-    for at in clocks.places():
-        shape = clocks.shapes[at]
-        form = forms.get(shape)
-        if form is None:
-            form = forms[shape] = ", ".join(f"{whose[process].replace('%', '%%')}: %d" for process in shape)
-        yield f"clock {events[at]} = {whose[clocks.owners[at]]} {{{form % clocks.recorded(at)}}}\n"
+    entries = [f"{name.replace('%', '%%')}: %d" for name in whose]
+    shapes: dict[tuple[int, ...], tuple[int, str, str]] = {}
+    for owner, thread in clocks.threads.items():
+        shapes.clear()
+        begins, begun, ends = f" = {whose[owner]} {{", "", ""
+        seen: tuple[int, tuple[int, ...]] | None = None
+        for first in range(0, len(thread), _ROWS):
+            lines: list[str] = []
+            for at in thread[first : first + _ROWS]:
+                if seen is None or clocks.vectors[at] != seen[0] or clocks.shapes[at] != seen[1]:
+                    seen = _, shape = clocks.vectors[at], clocks.shapes[at]
+                    if shape not in shapes:
+                        own = shape.index(owner)
+                        form = [*map(entries.__getitem__, shape)]
+                        before = "".join(map("{}, ".format, form[:own]))
+                        after = "".join(map(", {}".format, form[own + 1 :]))
+                        shapes[shape] = own, f"{before}{entries[owner][:-2]}", after
+                    own, before, after = shapes[shape]
+                    counts = clocks.recorded(at)
+                    begun, ends = f"{begins}{before % counts[:own]}", f"{after % counts[own + 1 :]}}}\n"
+                lines.append(f"clock {events[at]}{begun}{clocks.counts[at]}{ends}")
+            yield "".join(lines)
 
 
 def _clock(clock: Clock, names: Quoted) -> str:
@@ -173,33 +183,3 @@ def _message(message: Message, names: Quoted) -> str:
     if message.receivers:
         text += f" -> {', '.join(map(names.__getitem__, message.receivers))}"
     return text + "\n"
-
-
-def all_quoted(names: Sequence[str], quoting: Callable[[str], str] = quote) -> Sequence[str]:
-    """`quote` of each name, or what does the same; a quarter of its price where all are plain.
-
-    >>> all_quoted(["a", "log in"]), all_quoted(["a", "b"])
-    (['a', '"log in"'], ['a', 'b'])
-    """
-    if KEYWORDS.isdisjoint(names):
-        parts = [names[at : at + 1000] for at in range(0, len(names), 1000)]
-        if all(_plain_parts("\n".join(part), len(part)) for part in parts):
-            return names
-    return [*map(quoting, names)]
-
-
-def _plain_parts(text: str, many: int) -> bool:
-    """Whether so many names, one a line, are all plain; at a fifth of the price where they are ASCII."""
-    if text.isascii():
-        lines = f"\n{text}\n"
-        in_turn = lines.encode().translate(None, _PLAIN_ASCII) == b"\n" * (many + 1)
-        return in_turn and not any(odd in lines for odd in ("\n\n", "\n-", "-\n"))
-    return text.count("\n") == many - 1 and _plain_lines(text) is not None
-
-
-class Quoted(dict[str, str]):
-    """Names as written, each quoted once."""
-
-    def __missing__(self, name: str) -> str:
-        written = self[name] = quote(name)
-        return written

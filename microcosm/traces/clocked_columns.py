@@ -3,22 +3,32 @@
 Most such logs are records of two lines, a text and a process with its clock in JSON. Where all of them are,
 the processes count their events from 1 in the order of the lines, and each clock is the merge of the one
 before it and those that it has newly seen, nothing is odd, and the microcosm is the clocks. Where an event
-has heard of nothing, its clock has the text of the one before it but for one number; of any other clock only
-the entries are read that are not as they were. Whatever else a log has or lacks is for the careful reader:
+has heard of nothing, its clock has the text of the one before it but for one number; all other clocks of a
+block of lines are read at once. Whatever else a log has or lacks is for the careful reader:
 then there is no answer here. A property test keeps both of one mind.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import compress
-from operator import ne
-from typing import Any
+from itertools import chain, count, repeat
+from operator import add, getitem, sub
+from typing import Any, TypeAlias
 
-from microcosm.givens.clock_columns import COMPONENT, FIELD, ClockColumns, covering, guards, merged
+from microcosm.givens.clock_columns import (
+    COMPONENT,
+    FIELD,
+    ClockColumns,
+    guards,
+    merged,
+    vectors_of,
+)
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import Opening
@@ -28,20 +38,19 @@ from microcosm.traces.reading import detect
 from microcosm.traces.report import Extraction, Report
 from microcosm.tuning import CLOCKED_PROCESSES
 
-_TEXT = r"(?![^ \n]+ \{)(.*)"
-"""A line that cannot be taken for a process and its clock."""
-_TIME = r"([^\s{]\S*) \{(.+)\}[^\S\n]*"
+_LIKE_TIME = r"[^ \n]+ \{"
+"""How a line begins that may be taken for a process and its clock."""
+_TIME = r"[^\s{]\S* \{.+\}[^\S\n]*"
 _RECORDS = {
-    True: re.compile(rf"^{_TEXT}\n{_TIME}$", re.MULTILINE),
-    False: re.compile(rf"^{_TIME}\n{_TEXT}$", re.MULTILINE),
+    True: re.compile(rf"(?!{_LIKE_TIME}).*\n{_TIME}$", re.MULTILINE),
+    False: re.compile(rf"{_TIME}\n(?!{_LIKE_TIME})", re.MULTILINE),
 }
-"""Whether the text stands first, as ShiViz has it, or last, as GoVector does."""
-
-_DIGITS = 9
-"""A count of no more digits is below the guard of its component."""
-_ENTRY = re.compile(rf'("([^"\\\x00-\x1f]+)": ?)(0|[1-9][0-9]{{0,{_DIGITS - 1}}})').fullmatch
-_BETWEEN = ", ", ","
-"""What stands between two entries of a clock."""
+"""How a log begins whose texts stand first, as ShiViz has them, or last, as GoVector does."""
+_any_like_time = re.compile(f"^{_LIKE_TIME}", re.MULTILINE).search
+_is_host = re.compile(r'[^\s{:"\\][^\s"\\]*').fullmatch
+"""A name of which `"name":` stands in a clock only where it is the key of an entry."""
+_ODD = "\\", "true", "false"
+"""What is in no clock, but perhaps in names: escapes, and what Python takes for the numbers 1 and 0."""
 
 
 def read_clocked(opening: Opening) -> ClockedLog | None:
@@ -69,32 +78,57 @@ def _begins(head: str) -> tuple[int, bool] | None:
     first, _, rest = head.partition("\n")
     shape = shiviz.known(first.strip())
     if shape is not None:
-        blank = len(rest) - len(rest.lstrip("\n"))
-        return (1 + blank, shape is event_first) if blank else None
+        begun = rest.lstrip("\n")
+        blank = len(rest) - len(begun)
+        if not blank or (shape is event_first and _any_like_time(begun.partition("\n")[0])):
+            return None  # the last blank line is the text of a record
+        return 1 + blank, shape is event_first
     return next(((0, first) for first, records in _RECORDS.items() if records.match(head)), None)
 
 
 @dataclass(slots=True)
 class _Process:
-    """What is known of a process so far: its number, its events, and the clock of the last of them.
+    """What is known of a process so far: its number, and of each of its events what `ClockColumns` has of it.
 
-    The text of that clock is `before`, its own component and `after`; `pieces` are the entries of the last
-    one that was read, each of which begins with one of `keys`, in the order of the processes of `shape`.
+    Of the last of its lines with a clock `before` is the text up to its own count, and `after` the rest.
     """
 
+    name: str
     number: int
-    thread: array[int] = field(default_factory=partial(array, "q"))
+    places: array[int] = field(default_factory=lambda: array("q", [-1]))
+    """Its events, which are counted from 1; no event stands before them."""
+    vectors: list[int] = field(default_factory=list)
+    totals: array[int] = field(default_factory=partial(array, "q"))
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
     before: str = "\n"
     after: str = ""
-    pieces: list[str] = field(default_factory=list)
-    keys: tuple[str, ...] = ()
-    shape: tuple[int, ...] = ()
-    vector: int = 0
-    total: int = 0
+
+    def learn(
+        self,
+        changed: Sequence[int],
+        vectors: Sequence[int],
+        totals: Sequence[int],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        """Take in the clocks of its last events: of those that changed, whose clock others share."""
+        first, last = len(self.vectors), len(self.places)
+        lengths = [*map(sub, [*changed, last], [first + 1, *changed])]
+        if first:
+            vectors = [self.vectors[-1], *vectors]
+            totals = [self.totals[-1] - first, *totals]
+            shapes = [self.shapes[-1], *shapes]
+        else:
+            del lengths[0]
+        self.vectors += chain.from_iterable(map(repeat, vectors, lengths))
+        totals_of_others = chain.from_iterable(map(repeat, totals, lengths))
+        self.totals.extend(map(add, totals_of_others, range(first + 1, last)))
+        self.shapes += chain.from_iterable(map(repeat, shapes, lengths))
 
 
-Seen = list[tuple[int, int]]
-"""Processes of which a clock has seen more than the one before it, and how much."""
+_News: TypeAlias = tuple["_Process", int, int, int, "array[int]"]
+"""An event of a process that has heard of others: its number there, the vector before it, its own, and the
+components of that.
+"""
 
 
 class ClockedLog:
@@ -102,85 +136,127 @@ class ClockedLog:
 
     def __init__(self, file: str, skipped: int, text_first: bool) -> None:
         self._file, self.skipped, self._text_first = file, skipped, text_first
-        self._records = _RECORDS[text_first].findall
-        self._between = _BETWEEN[0]
         self._numbers: dict[str, int] = {}
         """The processes that events or clocks have named so far, by name."""
+        self._processes: list[_Process] = []
+        """The same by number."""
+        self._places: list[array[int]] = []
+        """The events of each of them."""
         self._known: dict[str, _Process] = {}
         """Those that have events, in their order."""
-        self._threads: list[array[int]] = []
-        """The events of each process."""
+        self._shapes: dict[tuple[str, ...], tuple[int, ...]] = {}
+        """The numbers of the processes that a clock names."""
         self._guard = 0
-        self._forms: dict[tuple[object, ...], tuple[object, ...]] = {}
-        """One tuple for all that are equal."""
-        self._names: list[str] = []
         self._labels: list[str] = []
-        self._owners: array[int] = array("q")
-        self._counts: array[int] = array("q")
-        self._totals: array[int] = array("q")
-        self._vectors: list[int] = []
-        self._shapes: list[tuple[int, ...]] = []
         self._merges = 0
         """How many events have heard of others."""
-        self._ahead: list[tuple[int, int, Seen]] = []
-        """Events that have seen some of which the lines come later; the vector before, and what is new."""
+        self._ahead: list[_News] = []
+        """Events that have seen some of which the lines come later."""
 
     def take(self, text: str) -> bool:
         """Take in some whole records; whether all are plain, and nothing is odd about them."""
-        found = self._records(text)
-        if 2 * len(found) != text.count("\n") + 1:
+        lines = text.split("\n")
+        labels, times = lines[not self._text_first :: 2], lines[self._text_first :: 2]
+        told = "\n".join(labels)
+        if len(labels) != len(times) or (" {" in told and _any_like_time(told)):
             return False
-        columns = [*zip(*found, strict=True)]
-        labels = columns.pop(0 if self._text_first else -1)
+        first = len(self._labels)
         self._labels += map(str.rstrip, labels)
-        names, owners, counts = self._names, self._owners, self._counts
-        totals, vectors, shapes = self._totals, self._vectors, self._shapes
-        for at, (host, time) in enumerate(zip(*columns, strict=True), len(names)):
-            process = self._known.get(host) or self._begin(host)
-            process.thread.append(at)
-            own = len(process.thread)
-            was, seen = process.vector, None
-            process.total += 1
-            if time != f"{process.before}{own}{process.after}":
-                seen = self._read(process, time, own)
-                if seen is None:
-                    return False
-            names.append(f"{host}:{own}")
-            owners.append(process.number)
-            counts.append(own)
-            totals.append(process.total)
-            vectors.append(process.vector)
-            shapes.append(process.shape)
-            if seen:
-                self._merges += 1
-                if not self._agrees(at, was, seen):
-                    return False
-        return True
+        hosts = [time.partition(" ")[0] for time in times]
+        events: defaultdict[str, list[int]] = defaultdict(list)
+        deque(map(list.append, map(events.__getitem__, hosts), range(len(hosts))), maxlen=0)
+        if not all(map(_is_host, events.keys() - self._known.keys())):
+            return False
+        changed: list[tuple[_Process, array[int]]] = []
+        bodies: list[str] = []
+        for host, places in events.items():
+            process = self._known.setdefault(host, self._processes[self._number(host)])
+            found = _changes(process, map(times.__getitem__, places), bodies)
+            if found is None:
+                return False
+            process.places.extend(map(first.__add__, places))
+            changed.append((process, found))
+        return self._learn(changed, bodies)
+
+    def _learn(self, changed: Sequence[tuple[_Process, array[int]]], bodies: Sequence[str]) -> bool:
+        """Take in the clocks of events, process by process; whether they are right."""
+        clocks = _decoded(bodies)
+        if clocks is None:
+            return False
+        named = [*map(tuple, clocks)]
+        try:
+            table = self._table(clocks, named)
+        except (TypeError, OverflowError):  # what is no whole number from 0 on
+            return False
+        many, begin = len(self._numbers), 0
+        for process, owns in changed:
+            end = begin + len(owns)
+            own = slice(begin * many + process.number, end * many, many)
+            if table[own] != owns:
+                return False
+            table[own] = array("I", bytes(table.itemsize * len(owns)))
+            begin = end
+        vectors = vectors_of(table, many)
+        if many > CLOCKED_PROCESSES or any(map(self._guard.__and__, vectors)):
+            return False
+        rows = [table[at : at + many] for at in range(0, len(table), many)]
+        totals, shapes = [*map(sum, rows)], [*map(self._shapes.__getitem__, named)]
+        news: list[Iterator[_News]] = []
+        begin = 0
+        for process, owns in changed:
+            new = slice(begin, begin := begin + len(owns))
+            was = [process.vectors[-1] if process.vectors else 0, *vectors[new]]
+            process.learn(owns, vectors[new], totals[new], shapes[new])
+            news.append(zip(repeat(process), owns, was, vectors[new], rows[new], strict=False))
+        return self._agree(chain.from_iterable(news))
+
+    def _table(self, clocks: Sequence[dict[str, int]], named: Sequence[tuple[str, ...]]) -> array[int]:
+        """The counts of clocks, one for each process; `named` are those that each names, in its order.
+
+        Raises `TypeError` or `OverflowError` for what is none.
+        """
+        alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        deque(map(list.append, map(alike.__getitem__, named), range(len(named))), maxlen=0)
+        for names in alike.keys() - self._shapes.keys():
+            self._shapes[names] = tuple(map(self._number, names))
+        many = len(self._numbers)
+        table = array("I", bytes(array("I").itemsize * many * len(clocks)))
+        for names, rows in alike.items():
+            counts = array("I", chain.from_iterable(map(dict.values, map(clocks.__getitem__, rows))))
+            part = table if len(alike) == 1 else array("I", bytes(table.itemsize * many * len(rows)))
+            for at, number in enumerate(self._shapes[names]):
+                part[number::many] = counts[at :: len(names)]
+            if part is not table:
+                for at, row in enumerate(rows):
+                    table[row * many : (row + 1) * many] = part[at * many : (at + 1) * many]
+        return table
 
     def settle(self) -> bool:
         """Whether clocks agree with those whose lines came later; all is read."""
         ahead, self._ahead = self._ahead, []
-        return bool(self._names) and all(self._agrees(*event) for event in ahead) and not self._ahead
+        return bool(self._labels) and self._agree(ahead) and not self._ahead
 
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
-        many = len(self._names)
-        processes = [*self._numbers]
+        many = len(self._labels)
+        processes, known = [*self._numbers], self._known.values()
+        threads = {process.number: process.places[1:] for process in known}
+        digits = [*map(str, range(1, max(map(len, self._places))))]
         givens = Givens()
         givens.clocks = clocks = ClockColumns(
-            self._names,
+            names := self._in_order(map(f"{process.name}:".__add__, digits) for process in known),
             processes,
-            {process.number: process.thread for process in self._known.values()},
-            self._owners,
-            self._counts,
-            self._vectors,
-            self._totals,
-            self._shapes,
+            threads,
+            array("q", self._in_order(repeat(process.number) for process in known)),
+            array("q", self._in_order(count(1) for _ in known)),
+            self._in_order(process.vectors for process in known),
+            array("q", self._in_order(process.totals for process in known)),
+            self._in_order(process.shapes for process in known),
         )
         givens.events = EventTable(
-            self._names,
-            Mapped(self._owners, processes.__getitem__),
-            self._counts,
+            names,
+            Mapped(clocks.owners, processes.__getitem__),
+            clocks.counts,
             Repeated("internal", many),
             Repeated(None, many),
             labels=self._labels,
@@ -198,110 +274,84 @@ class ClockedLog:
             reported=dict(report.counts),
         )
 
-    def _begin(self, host: str) -> _Process:
-        """The first event of a process."""
-        number = self._number(host)
-        process = self._known[host] = _Process(number, self._threads[number])
-        return process
+    def _in_order(self, columns: Iterable[Iterable[Any]]) -> list[Any]:
+        """What columns say of the events of each process that has some, in the order of all."""
+        found = [None] * len(self._labels)
+        for process, column in zip(self._known.values(), columns, strict=True):
+            deque(map(found.__setitem__, process.places[1:], column), maxlen=0)
+        return found
 
-    def _number(self, process: str) -> int:
-        number = self._numbers.setdefault(process, len(self._threads))
-        if number == len(self._threads):
-            self._threads.append(array("q"))
+    def _number(self, name: str) -> int:
+        number = self._numbers.setdefault(name, len(self._processes))
+        if number == len(self._processes):
+            self._processes.append(process := _Process(name, number))
+            self._places.append(process.places)
             self._guard = guards(number + 1)
         return number
 
-    def _read(self, process: _Process, time: str, own: int) -> Seen | None:
-        """Take in a clock with news; None where it is none of a process that has counted so far."""
-        pieces = time.split(self._between)
-        seen = self._changed(process, pieces, own)
-        if seen is None:
-            seen = self._anew(process, time, own)
-            if seen is None:
-                return None
-        else:
-            process.pieces = pieces
-        at = process.shape.index(process.number)
-        begins = sum(map(len, process.pieces[:at])) + at * len(self._between) + len(process.keys[at])
-        process.before, process.after = time[:begins], time[begins + len(str(own)) :]
-        return seen
+    def _agree(self, news: Iterable[_News]) -> bool:
+        """Whether clocks are those of the events that they have newly seen, and the one before, merged.
 
-    def _changed(self, process: _Process, pieces: list[str], own: int) -> Seen | None:
-        """As `_read`, of a clock that has the entries of the one before it, in their order; else None."""
-        if len(pieces) != len(process.pieces):
-            return None
-        vector, total = process.vector, process.total
-        seen: Seen = []
-        ticked = False
-        for at in compress(range(len(pieces)), map(ne, pieces, process.pieces)):
-            digits = pieces[at].removeprefix(process.keys[at])
-            count = int(digits) if len(digits) <= _DIGITS and digits.isdecimal() else 0
-            if str(count) != digits:
-                return None
-            number = process.shape[at]
-            if number == process.number:
-                ticked = count == own
-            else:
-                more = count - (vector >> number * FIELD & COMPONENT)
-                if more <= 0:
-                    return None
-                vector += more << number * FIELD
-                total += more
-                seen.append((number, count))
-        if not ticked:
-            return None
-        process.vector, process.total = vector, total
-        return seen
-
-    def _anew(self, process: _Process, time: str, own: int) -> Seen | None:
-        """As `_read`, of any clock."""
-        for between in _BETWEEN:
-            pieces = time.split(between)
-            found = [match for piece in pieces if (match := _ENTRY(piece)) is not None]
-            if len(found) == len(pieces):
-                break
-        else:
-            return None
-        self._between = between
-        entries = [(self._number(match[2]), int(match[3])) for match in found]
-        counts = dict(entries)
-        if len(counts) < len(entries) or counts.pop(process.number, 0) != own:
-            return None
-        if len(self._numbers) > CLOCKED_PROCESSES:
-            return None
-        was = process.vector
-        vector = sum(count << number * FIELD for number, count in counts.items())
-        if not covering(vector, was, self._guard):
-            return None
-        process.total = own + sum(counts.values())
-        process.vector, process.pieces = vector, pieces
-        process.keys = self._one(tuple(match[1] for match in found))
-        process.shape = self._one(tuple(number for number, _ in entries))
-        return [(n, count) for n, count in counts.items() if count > was >> n * FIELD & COMPONENT]
-
-    def _one(self, form: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self._forms.setdefault(form, form)
-
-    def _agrees(self, event: int, was: int, seen: Seen) -> bool:
-        """Whether a clock covers those of the events that it has newly seen, none of which has seen its own.
+        None of these may have seen the event that has the clock.
 
         Where one of these is still to be read, that is put off.
         """
-        threads, totals, vectors = self._threads, self._totals, self._vectors
-        latest = []
-        for number, count in seen:
-            if count > len(threads[number]):
-                self._ahead.append((event, was, seen))
-                return True
-            other = threads[number][count - 1]
-            latest.append((totals[other], other, number, count))
-        latest.sort(reverse=True)
-        mine, known = self._owners[event] * FIELD, was
-        for _, other, number, count in latest:
-            if known >> number * FIELD & COMPONENT < count:  # nor has one that came later seen it
-                heard = vectors[other] | self._counts[other] << self._owners[other] * FIELD
-                own = heard >> mine & COMPONENT
-                if own >= self._counts[event]:
+        every, known = self._processes, self._places
+        for event in news:
+            process, own, was, vector, counts = event
+            if vector == was:
+                continue
+            try:
+                places = [*map(getitem, known, counts)]
+            except IndexError:
+                self._ahead.append(event)
+                continue
+            self._merges += 1
+            mine, heard = process.number * FIELD, was
+            while heard != vector:
+                place = max(places)  # who is read last has mostly seen what the others have
+                if place < 0:
                     return False
-                known = merged(known, heard ^ own << mine, self._guard)
-        return known == vectors[event]
+                number = places.index(place)
+                places[number], count = -1, counts[number]
+                if count > was >> number * FIELD & COMPONENT:
+                    other = every[number].vectors[count - 1] | count << number * FIELD
+                    seen = other >> mine & COMPONENT
+                    if seen >= own:
+                        return False
+                    heard = merged(heard, other ^ seen << mine, self._guard)
+        return True
+
+
+def _changes(process: _Process, times: Iterable[str], bodies: list[str]) -> array[int] | None:
+    """The next events of a process whose clock is not as the one before it but for their own count.
+
+    What is in the braces of each comes to `bodies`. None where a line is no process and its clock.
+    """
+    before, after = process.before, process.after
+    begins, key = len(process.name) + 2, f'"{process.name}":'
+    found = array("I")
+    for own, time in enumerate(times, len(process.places)):
+        if time != f"{before}{own}{after}":
+            at = time.find(key, begins) + len(key)
+            at += time.startswith(" ", at)
+            body = time[begins:].rstrip()
+            if at < begins + len(key) or time[begins - 1] != "{" or not body.endswith("}"):
+                return None
+            before, after = time[:at], time[at + len(str(own)) :]
+            bodies.append(body[:-1])
+            found.append(own)
+    process.before, process.after = before, after
+    return found
+
+
+def _decoded(bodies: Sequence[str]) -> list[dict[str, int]] | None:
+    """The clocks of which these are the entries; None where one is none, or names a process twice."""
+    text = f"[{{{'},{'.join(bodies)}}}]" if bodies else "[]"
+    if any(odd in text for odd in _ODD) or text.count("}") != len(bodies):
+        return None
+    try:
+        clocks: list[dict[str, int]] = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return clocks if len(clocks) == len(bodies) and text.count('"') == 2 * sum(map(len, clocks)) else None

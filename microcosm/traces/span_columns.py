@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from operator import eq, itemgetter, le
 from typing import Any, NamedTuple, TypeAlias
@@ -21,7 +21,6 @@ from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
-from microcosm.traces.event import in_trace
 from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
 from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
@@ -34,6 +33,9 @@ Target: TypeAlias = tuple[str, str]
 _PARENT, _LINK = -1, -2
 """What an edge is, unless it is the number of a span, whose start comes before its end."""
 
+_TOGETHER = 100
+"""So many spans, and the rest of a scope, are taken in together."""
+
 _DIGITS = 19
 """A time of no more digits is a number of 64 bits."""
 
@@ -45,10 +47,19 @@ def read_spans(opening: Opening) -> SpanLog | None:
         if detect(stream.head, stream.file).NAME != "otlp":
             return None
         log = SpanLog(stream.file)
+        services: list[str] = []
+        spans: list[dict[str, object]] = []
+        lines: list[int] = []
         for service, records in otlp_spans(stream, stream.file, unseen):
-            if unseen.counts or not log.take(service, records, records.lines):
-                return None
-    return log if not unseen.counts and log.settle() else None
+            services += repeat(service, len(records))
+            spans += records
+            lines += records.lines
+            if len(spans) >= _TOGETHER:
+                if unseen.counts or not log.take(services, spans, lines):
+                    return None
+                services, spans, lines = [], [], []
+    plain = not unseen.counts and log.take(services, spans, lines) and log.settle()
+    return log if plain else None
 
 
 class _Call(NamedTuple):
@@ -112,8 +123,10 @@ class SpanLog:
         """The number of each trace, in the order of appearance."""
         self._calls, self._kinds = _Calls(), _Kinds()
 
-    def take(self, service: str, records: Records, lines: Sequence[int]) -> bool:
-        """Take in the spans of a scope; whether each is one, and its times are numbers from 0."""
+    def take(self, services: Iterable[str], records: Records, lines: Sequence[int]) -> bool:
+        """Take in spans, each with its service and its line; whether each is one, with times that are numbers
+        from 0.
+        """
         spans = self._spans
         traces, ids = _texts(records, "traceId"), _texts(records, "spanId")
         if not (all(traces) and all(ids)):
@@ -124,7 +137,7 @@ class SpanLog:
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
         names = _texts(records, "name")
-        spans.call += map(self._calls.__getitem__, zip(repeat(service), names, strict=False))
+        spans.call += map(self._calls.__getitem__, zip(services, names, strict=True))
         kinds = [record.get("kind") for record in records]
         plain = {*map(type, kinds)} <= {int, str, type(None)}  # no two of which are equal
         spans.kind += map(self._kinds.__getitem__ if plain else kind_of, kinds)
@@ -312,7 +325,8 @@ class SpanLog:
         return f"process {self._process(2 * code)}"
 
     def _process(self, event: int) -> str:
-        return in_trace(self._trace(event) if self._several else None, self._names[event & ~1])
+        name = self._names[event & ~1]  # below as `in_trace`, which is called a million times
+        return f"{self._traces[self._spans.run[event >> 1]]}/{name}" if self._several else name
 
     def _label(self, event: int) -> str:
         label = self._spans.call[event >> 1].label

@@ -115,6 +115,7 @@ def test_right_logs_take_the_lane_and_come_out_the_same(
     st.lists(LABELS, max_size=24),
     st.lists(st.tuples(st.integers(0, 23), st.sampled_from(FAULTS)), max_size=2),
 )
+@example([(0, 0, 0)], ["p"], [], Style(True, False, 0, (", ", ": "), 1, "", ""), [""], [])  # blank lines
 def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[Step],
@@ -159,6 +160,18 @@ ODD = [
     'x\np {"p": 1}\n=== next ===\ny\np {"p": 1}\n',
     'p {"p": 1}\nx\np {"p": 2}\n',
     r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})" + "\n\n",
+    'x\np {"p": 1}}\n',
+    'x\np {"p": true}\n',
+    'x\np {"p": -1}\n',
+    'x\np {"p": 1, "q": []}\n',
+    'x\np {"p": 1, "q": 3000000000}\n',
+    'x\np "p": 1}\n',
+    'x\np {"p": 1\n',
+    'x\np {"p": 1}, {"p": 1}\ny\nq {"q": 1\n',
+    'x\np {"p": 1, "q\ny\nq {": 1, "q": 1}\n',
+    'x\np {"p": 1, "a}, {b": 1}\n',
+    'x\n:p {":p": 1}\n',
+    'x\n:5, {":5,": 1}\ny\n:5, {"a":5,":5,":2}\n',
     "",
     "x\n",
 ]

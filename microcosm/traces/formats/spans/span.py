@@ -299,7 +299,9 @@ def said(
     {'n': 1, 'service': 'shop', 'trace_id': 't', 'span_id': 'a'}
     """
     known = {"service": service, "kind": kind, "trace_id": trace, "span_id": identity, "time": time}
-    return {name: value for name, value in {**attributes, **known}.items() if value not in ("", None)}
+    return {
+        name: value for name, value in {**attributes, **known}.items() if value or value not in ("", None)
+    }
 
 
 def check_times(
