@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +25,41 @@ import pyarrow.parquet as pq
 
 from microcosm.spark.giant.chains import ENDS, matched
 from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
-from microcosm.spark.giant.scan import begins_of, crossing, scan, scanned_slice
+from microcosm.spark.giant.scan import (
+    Knowledge,
+    begins_of,
+    by_slice,
+    crossing,
+    put_together,
+    scanned,
+    scanned_slice,
+)
 from microcosm.spark.io.events import arrow_schema
 
 SLICE = 100_000
 """Receptions of a slice."""
+
+
+def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
+    """All slices one after the other, in this process; and the numbers of the pairs on cycles.
+
+    >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
+    >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
+    {0: 1, 1: 2, 2: 1}
+    """
+    wanted = list(wanted)
+    asked = by_slice(cuts, wanted)
+    for slice_, process, seq in crossing(pairs, cuts):
+        asked[slice_].append((process, seq))
+    received = slice_of(cuts, pairs.receiver, pairs.received)
+    slices, cyclic = [], []
+    for slice_, events in enumerate(asked):
+        members = np.flatnonzero(received == slice_)
+        begins = begins_of(cuts, slice_)
+        found = scanned(pairs[members], begins, events)
+        cyclic += members[found.cyclic].tolist()
+        slices.append((found.bases, begins))
+    return put_together(lambda: slices, wanted), cyclic
 
 
 def run(events: int, processes: int) -> tuple[Any, ...]:

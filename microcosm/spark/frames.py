@@ -25,11 +25,11 @@ from microcosm.spark.extract.job import linked
 from microcosm.spark.extract.trace_kernel import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
-from microcosm.spark.io.events import noting, report_rows
+from microcosm.spark.io.events import Row, batches_of, noting, report_rows
 from microcosm.spark.io.packets import map_in_arrow
 from microcosm.spark.io.reading import stated
 from microcosm.spark.io.staging import Outcome
-from microcosm.spark.questions import CHECKED, answered_rows, fault_row
+from microcosm.spark.questions import CHECKED, answered_rows, fault_row, said
 from microcosm.spark.stream import job
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
@@ -218,17 +218,18 @@ def _found(name: str, token: str | None, batches: Iterator[pa.RecordBatch]) -> I
 
 
 def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for table in whole_traces(batches, 1):
-        ends = bounds(table)
-        for begin, end in pairwise(ends.tolist()):
-            some = _placed(table.slice(begin, end - begin))
-            trace = some.column("trace")[0].as_py()
-            try:
-                known = Microcosm(extraction(rows.events_in(some)).givens)
-                made = [*answered_rows(known, questions, "questions", exact, None, trace)]
-            except MicrocosmError as error:
-                made = [fault_row(error, None, trace)]
-            yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(CHECKED))
+    def answers() -> Iterator[Row]:
+        for table in whole_traces(batches, 1):
+            for begin, end in pairwise(bounds(table).tolist()):
+                some = _placed(table.slice(begin, end - begin))
+                trace = some.column("trace")[0].as_py()
+                try:
+                    known = Microcosm(extraction(rows.events_in(some)).givens)
+                    yield from answered_rows(known, questions, "questions", exact, None, trace)
+                except MicrocosmError as error:
+                    yield fault_row(error, None, trace)
+
+    return batches_of(answers(), CHECKED)
 
 
 def _placed(table: pa.Table) -> pa.Table:
@@ -241,13 +242,12 @@ def _placed(table: pa.Table) -> pa.Table:
 
 
 def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        made = []
-        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            digest, consistent, fault = None, None, None
-            try:
-                digest, consistent = microcosms.judged(read_givens(text or ""), rules)
-            except MicrocosmError as error:
-                fault = str(error).splitlines()[0]
-            made.append({"id": name, "digest": digest, "consistent": consistent, "fault": fault})
-        yield pa.RecordBatch.from_pylist(made, schema=rows.arrow_schema(DIGESTS))
+    def digested(row: Row) -> Row:
+        digest, consistent, fault = None, None, None
+        try:
+            digest, consistent = microcosms.judged(read_givens(row["document"] or ""), rules)
+        except MicrocosmError as error:
+            fault = said(error)
+        return {"id": row["id"], "digest": digest, "consistent": consistent, "fault": fault}
+
+    return batches_of((digested(row) for batch in batches for row in batch.to_pylist()), DIGESTS)

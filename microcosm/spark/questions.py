@@ -16,7 +16,7 @@ from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
 from microcosm.spark.io import inputs as pieces
-from microcosm.spark.io.events import ODD, MaxBad, arrow_schema, noting, report_rows, told
+from microcosm.spark.io.events import ODD, MaxBad, Row, batched, noting, report_rows, told
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
@@ -113,22 +113,24 @@ def _run(
 
 def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `_MADE` for one file: the answers about each execution in it as here, and what is odd."""
-    bad: list[Irregularity] = []
-    report = noting(bad)
-    count = 0
-    try:
-        for trace, known, events in _each_execution(path, report):
-            count += events
-            made = list(answered_rows(known, text, questions, exact, path, trace))
-            yield "checked", pa.RecordBatch.from_pylist(made, schema=arrow_schema(CHECKED))
-    except (MicrocosmError, OSError) as error:
-        report.add("unreadable", said(error), file=path, fatal=False)
-        made = [fault_row(error, path, None)]
-        yield "checked", pa.RecordBatch.from_pylist(made, schema=arrow_schema(CHECKED))
-    odd = [{"trace": None, **row} for row in report_rows(report, bad)]
-    yield "odd", pa.RecordBatch.from_pylist(odd, schema=arrow_schema(ODD))
-    read = [{"file": path, "events": count}]
-    yield "read", pa.RecordBatch.from_pylist(read, schema=arrow_schema(_MADE["read"]))
+
+    def made() -> Iterator[tuple[str, Row]]:
+        bad: list[Irregularity] = []
+        report = noting(bad)
+        count = 0
+        try:
+            for trace, known, events in _each_execution(path, report):
+                count += events
+                for row in answered_rows(known, text, questions, exact, path, trace):
+                    yield "checked", row
+        except (MicrocosmError, OSError) as error:
+            report.add("unreadable", said(error), file=path, fatal=False)
+            yield "checked", fault_row(error, path, None)
+        for row in report_rows(report, bad):
+            yield "odd", row
+        yield "read", {"file": path, "events": count}
+
+    return batched(made(), _MADE)
 
 
 def _each_execution(path: str, report: Report) -> Iterator[tuple[str | None, Microcosm, int]]:

@@ -119,7 +119,7 @@ class SpanLog:
     def __init__(self, file: str) -> None:
         self._file = file
         self._spans = _Columns()
-        self._runs: defaultdict[str, int] = defaultdict(count().__next__)
+        self._runs: dict[str, int] = defaultdict(count().__next__)
         """The number of each trace, in the order of appearance."""
         self._calls, self._kinds = _Calls(), _Kinds()
 
@@ -209,6 +209,7 @@ class SpanLog:
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
         spans, many = self._spans, len(self._spans.id)
+        self._runs = dict(self._runs)  # as which it can be stored: a counter cannot, from Python 3.14 on
         self._traces = [*self._runs]
         self._several = len(self._runs) > 1
         self._names = [*chain.from_iterable((name, f"{name}/end") for name in self._named())]

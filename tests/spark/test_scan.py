@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.spark_slices import scan
 from microcosm.spark.giant.cuts import NEVER, Pairs, by_depth, lowered, monotone, moved, slice_of
-from microcosm.spark.giant.scan import scan
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report

@@ -50,7 +50,9 @@ def assert_same(path: Path, log: SpanLog) -> None:
     assert found.givens.listed() == expected.givens.listed()  # while they are columns
     assert found == expected
     assert found.givens.events == expected.givens.events
-    assert pickle.loads(pickle.dumps(found.givens.events)) == expected.givens.events
+    stored = pickle.dumps(found.givens.events)
+    assert b"itertools" not in stored  # which no Python after 3.13 reads
+    assert pickle.loads(stored) == expected.givens.events
     assert [*found.givens.external.items()] == [*expected.givens.external.items()]
     sources = [fact.source for fact in expected.givens.external.values()]
     assert [fact.source for fact in found.givens.external.values()] == sources

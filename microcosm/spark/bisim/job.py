@@ -25,7 +25,7 @@ from microcosm.spark.bisim.microcosms import DIGESTED, TABLES, difference, judge
 from microcosm.spark.bisim.microcosms import offline as offline_left
 from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import staging
-from microcosm.spark.io.events import ODD_ROWS, MaxBad, arrow_names, arrow_schema, told
+from microcosm.spark.io.events import ODD_ROWS, MaxBad, Row, arrow_names, arrow_schema, batches_of, told
 from microcosm.spark.io.inputs import PARQUET, Inputs
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
@@ -39,7 +39,6 @@ ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
 
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _LEFT = "id string, a string, b string, possible array<string>"
-_BATCH = 1024
 _MOST_ASKED = 100_000
 """Of so many ids each task is told that they are asked for."""
 
@@ -209,28 +208,28 @@ class _Job:
 
 
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    schema = arrow_schema(_DIFFERENT)
-    for batch in batches:
-        found = []
-        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        for left_id, right_id, *digests, left, right in rows:
+    names = arrow_names(_DIFFERENT)
+
+    def found() -> Iterator[Row]:
+        for left_id, right_id, *digests, left, right in _rows(batches):
             witness = None if None in digests else difference(left, right, rules)
-            found.append(dict(zip(schema.names, (left_id, right_id, *(witness or (None,) * 4)), strict=True)))
-        yield pa.RecordBatch.from_pylist(found, schema=schema)
+            yield dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True))
+
+    return batches_of(found(), _DIFFERENT)
 
 
 def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
-    schema = arrow_schema(_LEFT)
-    found: list[dict[str, object]] = []
+    found = (
+        {"id": name, "a": a, "b": b, "possible": possible}
+        for name, text in _rows(batches)
+        for a, b, possible in offline_left(text, rules)
+    )
+    return batches_of(found, _LEFT)
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
-        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            for a, b, possible in offline_left(text, rules):
-                found.append({"id": name, "a": a, "b": b, "possible": possible})
-                if len(found) == _BATCH:
-                    yield pa.RecordBatch.from_pylist(found, schema=schema)
-                    found = []
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=schema)
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 COLUMNS = ("left_id", "right_id")

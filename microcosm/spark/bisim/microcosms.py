@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -191,8 +190,7 @@ def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, by
 def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
     """The lines of a piece that are not blank; of one that is too long, no more than shows this."""
     number = piece.line
-    with piece.stream() as stream:
-        lines = BufferedReader(cast(RawIOBase, stream))
+    with piece.stream() as lines:
         while line := lines.readline(LINE_LIMIT + 1):
             number += 1
             if line.strip():

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microcosm.spark.io import events as rows
-from microcosm.spark.io.events import in_full, in_traces, report_rows
+from microcosm.spark.io.events import batched, in_full, in_traces, report_rows
 from microcosm.spark.io.packets import stable_order
 from microcosm.traces.covering import covering
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
@@ -41,10 +41,8 @@ TABLES = {
     "renamed": RENAMED,
 }
 
-EVENTS = 1 << 16
+EVENTS = 1 << 17
 """So many events, or one trace, are looked at together."""
-
-_BATCH = 8192
 
 Rows = Iterator[tuple[str, "pa.RecordBatch"]]
 
@@ -63,20 +61,8 @@ def found(batches: Iterator[pa.RecordBatch], several: bool, token: str | None, c
                 if batch.num_rows:
                     yield name, batch
         for begin, end in others:
-            yield from _batched(_found(table.slice(begin, end - begin), several, token, complete))
-
-
-def _batched(made: Iterator[tuple[str, rows.Row]]) -> Rows:
-    schemas = {name: rows.arrow_schema(columns) for name, columns in TABLES.items()}
-    waiting: dict[str, list[rows.Row]] = {name: [] for name in TABLES}
-    for name, row in made:
-        waiting[name].append(row)
-        if len(waiting[name]) == _BATCH:
-            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=schemas[name])
-            waiting[name] = []
-    for name, left in waiting.items():
-        if left:
-            yield name, pa.RecordBatch.from_pylist(left, schema=schemas[name])
+            some = table.slice(begin, end - begin)
+            yield from batched(_found(some, several, token, complete), TABLES)
 
 
 def _found(

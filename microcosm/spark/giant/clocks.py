@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from microcosm.errors import MicrocosmError
 from microcosm.spark.io import inputs
-from microcosm.spark.io.events import Row, arrow_schema, odd_rows
+from microcosm.spark.io.events import Row, batches_of, odd_rows
 from microcosm.spark.io.sink import only
 from microcosm.traces.clocks import covers
 
@@ -185,11 +185,9 @@ DISAGREEING = "clocks that do not agree"
 
 def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The processes that repeat values, and what stands against taking clocks one by one (`JUDGED`)."""
-    for batch in batches:
-        found = dict.fromkeys(each for each in map(_judged, _events(batch)) if each is not None)
-        if found:
-            told = [{"process": process, "refused": refused} for process, refused in found]
-            yield pa.RecordBatch.from_pylist(told, schema=arrow_schema(JUDGED))
+    found = (dict.fromkeys(each for each in map(_judged, _events(batch)) if each) for batch in batches)
+    told = ({"process": process, "refused": refused} for some in found for process, refused in some)
+    return batches_of(told, JUDGED)
 
 
 def _judged(event: Row) -> tuple[str, str | None] | None:
@@ -208,10 +206,8 @@ def marked(
     batches: Iterator[pa.RecordBatch], repeating: frozenset[str], known: Mapping[str, int]
 ) -> Iterator[pa.RecordBatch]:
     """The events with clocks, and what these have newly seen of `known` processes (`MARK`)."""
-    for batch in batches:
-        made = [mark for event in _events(batch) for mark in _marks(event, repeating, known)]
-        if made:
-            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(MARK))
+    events = chain.from_iterable(map(_events, batches))
+    return batches_of((mark for event in events for mark in _marks(event, repeating, known)), MARK)
 
 
 def _marks(event: Row, repeating: frozenset[str], known: Mapping[str, int]) -> Iterator[Row]:
@@ -259,10 +255,8 @@ def covered(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
     `seen` is the last event before the question, as a struct of the columns of a mark.
     """
     asking = (row for batch in batches for row in batch.to_pylist())
-    for _, members in groupby(asking, key=itemgetter("asker", "asked_at")):
-        made = list(_covered(list(members), numbers))
-        if made:
-            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(COVERED))
+    groups = groupby(asking, key=itemgetter("asker", "asked_at"))
+    return batches_of((row for _, group in groups for row in _covered(list(group), numbers)), COVERED)
 
 
 def _covered(members: list[Row], numbers: Mapping[str, int]) -> Iterator[Row]:

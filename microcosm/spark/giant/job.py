@@ -30,7 +30,7 @@ from microcosm.spark.giant.clocks import MARK, NotInSlices, agreed, check_stamps
 from microcosm.spark.giant.cuts import FOUR, Cutting
 from microcosm.spark.giant.scan import Knowledge, scanned_by_tasks
 from microcosm.spark.io import inputs
-from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_schema, odd_rows, told
+from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, Row, arrow_schema, batches_of, odd_rows, told
 from microcosm.spark.io.sink import only
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
@@ -179,10 +179,7 @@ class Giant:
 
     def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
         """Where it is staged what is odd about events by themselves."""
-
-        def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-            return irregularities(batches, alone, wide)
-
+        look = only("odd", partial(irregularities, alone=alone, wide=wide))
         places = self._output.staged(f"chains-{self._name}") / "chains"
         name = f"{stage}-{self._name}"
         columns = [*LOOKED_AT, *OWN] if self._clocks else LOOKED_AT
@@ -309,15 +306,16 @@ def holders_of(
 
 def holding(batches: Iterator[pa.RecordBatch], token: str) -> Iterator[pa.RecordBatch]:
     """The rows of `HOLDER` in events with the columns that are named above. No Spark here."""
-    for batch in batches:
-        good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
-        made = []
-        for row in batch.filter(good).to_pylist():
-            value = token_in(json.loads(row["attributes"]), token)
-            if value is not None:
-                made.append({**{each: row[each] for each in ("process", "seq", "id")}, "value": value})
-        if made:
-            yield pa.RecordBatch.from_pylist(made, schema=arrow_schema(HOLDER))
+
+    def held() -> Iterator[Row]:
+        for batch in batches:
+            good: Any = pc.and_(pc.is_valid(batch.column("attributes")), pc.invert(batch.column("twice")))
+            for row in batch.filter(good).to_pylist():
+                value = token_in(json.loads(row["attributes"]), token)
+                if value is not None:
+                    yield {**row, "value": value}
+
+    return batches_of(held(), HOLDER)
 
 
 def related(
@@ -351,15 +349,12 @@ OWN = ("own", "prior_own", "ownless")
 
 def irregularities(
     batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
+) -> Iterator[pa.RecordBatch]:
     """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
 
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
-    for batch in batches:
-        found = list(_odd_of(batch, alone, wide))
-        if found:
-            yield "odd", pa.RecordBatch.from_pylist(found, schema=arrow_schema(ODD_ROWS))
+    return batches_of((row for batch in batches for row in _odd_of(batch, alone, wide)), ODD_ROWS)
 
 
 def _odd_of(

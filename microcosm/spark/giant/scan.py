@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from microcosm.spark.giant.cuts import FOUR, NUMBERS, Pairs, pairs_of, slice_of
 from microcosm.spark.io import inputs
-from microcosm.spark.io.events import Row, arrow_names, arrow_schema
+from microcosm.spark.io.events import arrow_names, arrow_schema, batches_of
 from microcosm.spark.io.packets import gathered, packed, together, unpacked
 from microcosm.traces.causality import Causality
 from microcosm.traces.covering import WIDEST
@@ -335,7 +335,7 @@ def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
 
 
-def _by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+def by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     """The events, by process and position, that are in each slice."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
     process, seq = np.array(events, dtype=np.int64).reshape(-1, 2).T
@@ -353,32 +353,9 @@ def begins_of(cuts: Numbers, slice_: int) -> Numbers:
     return np.zeros(len(cuts), dtype=np.int64) if slice_ == 0 else cuts[:, slice_ - 1]
 
 
-def scan(pairs: Pairs, cuts: Numbers, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
-    """All slices one after the other, in this process; and the numbers of the pairs on cycles.
-
-    >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
-    >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
-    {0: 1, 1: 2, 2: 1}
-    """
-    wanted = list(wanted)
-    asked = _by_slice(cuts, wanted)
-    for slice_, process, seq in crossing(pairs, cuts):
-        asked[slice_].append((process, seq))
-    received = slice_of(cuts, pairs.receiver, pairs.received)
-    slices, cyclic = [], []
-    for slice_, events in enumerate(asked):
-        members = np.flatnonzero(received == slice_)
-        begins = begins_of(cuts, slice_)
-        found = scanned(pairs[members], begins, events)
-        cyclic += members[found.cyclic].tolist()
-        slices.append((found.bases, begins))
-    return put_together(lambda: slices, wanted), cyclic
-
-
 _SLICED = f"slice long, {NUMBERS}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
-_BATCH = 1024
 Asked = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
 
@@ -392,7 +369,7 @@ def scanned_by_tasks(
     """
     slices = cuts.shape[1] + 1
     events = [(process, seq) for process, seq, _ in asked]
-    wanted = _by_slice(cuts, events)
+    wanted = by_slice(cuts, events)
 
     def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in together(batches):
@@ -441,7 +418,7 @@ def scanned_slice(
     pairs = every[inside]
     asked = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
     found = scanned(pairs, begins, asked)
-    made: list[Row] = [
+    rows = (
         {
             "process": base.process,
             "seq": base.seq,
@@ -449,9 +426,8 @@ def scanned_slice(
             "seqs": None if base.knows is None else list(base.knows.values()),
         }
         for base in found.bases
-    ]
-    for begin in range(0, len(made), _BATCH):
-        batch = pa.RecordBatch.from_pylist(made[begin : begin + _BATCH], schema=arrow_schema(_BASES))
+    )
+    for batch in batches_of(rows, _BASES):
         yield f"bases/{slice_}", batch
     if found.cyclic:
         columns = (pa.array(column[found.cyclic]) for column in (pairs.receiver, pairs.received))

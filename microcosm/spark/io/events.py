@@ -78,6 +78,35 @@ def arrow_schema(columns: str) -> pa.Schema:
     return pa.schema([(name, types[kind]) for name, kind in pairs])
 
 
+_BATCH = 8192
+
+
+def batched(
+    rows: Iterable[tuple[str, Row]], tables: Mapping[str, str]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of several `tables`, whose columns are texts such as `EVENT`, as batches of some rows of one.
+
+    >>> rows = [("p", {"at": 1}), ("q", {}), ("p", {"at": 2})]
+    >>> [(name, batch.to_pylist()) for name, batch in batched(rows, {"p": "at long", "q": "id string"})]
+    [('p', [{'at': 1}, {'at': 2}]), ('q', [{'id': None}])]
+    """
+    schemas = {name: arrow_schema(columns) for name, columns in tables.items()}
+    waiting: dict[str, list[Row]] = {name: [] for name in tables}
+    for name, row in rows:
+        waiting[name].append(row)
+        if len(waiting[name]) == _BATCH:
+            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=schemas[name])
+            waiting[name] = []
+    for name, left in waiting.items():
+        if left:
+            yield name, pa.RecordBatch.from_pylist(left, schema=schemas[name])
+
+
+def batches_of(rows: Iterable[Row], columns: str) -> Iterator[pa.RecordBatch]:
+    """As `batched`, of the rows of one table."""
+    return (batch for _, batch in batched((("", row) for row in rows), {"": columns}))
+
+
 _FIELDS = arrow_names(EVENT)
 
 _NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))

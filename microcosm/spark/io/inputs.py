@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from glob import glob
-from io import RawIOBase
+from io import BufferedReader
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -160,6 +160,9 @@ def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
 
+STAGED = 16 << 20
+"""Bytes of staged columns that a task reads: some 700,000 plain events, of which it holds a part."""
+
 HERE = 1 << 20
 """A single task over so many bytes is done in this process."""
 
@@ -197,31 +200,17 @@ class Piece:
         return files.read_bytes(self.path)
 
     @contextmanager
-    def stream(self) -> Iterator[BinaryIO]:
+    def stream(self) -> Iterator[BufferedReader]:
         """The content to be read on and on, whatever its size. Raises `TextError`."""
         try:
             with Path(self.path).open("rb") as file:
-                file.seek(self.start)
-                yield cast(BinaryIO, _Part(file, self.stop - self.start) if self.stop is not None else file)
+                if self.stop is None:
+                    yield file
+                else:
+                    some = pa.PythonFile(file, "r").get_stream(self.start, self.stop - self.start)
+                    yield BufferedReader(some)
         except OSError as error:
             raise TextError(f"cannot be read: {error.strerror}", file=self.path) from None
-
-
-class _Part(RawIOBase):
-    """So many bytes of a file from where it stands."""
-
-    def __init__(self, file: BinaryIO, left: int) -> None:
-        self._file = file
-        self._left = left
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        found = self._file.read(min(len(buffer), self._left))
-        buffer[: len(found)] = found
-        self._left -= len(found)
-        return len(found)
 
 
 def local_path(name: str) -> Path:
@@ -288,15 +277,16 @@ def partition_of(path: Path) -> dict[str, str]:
     return {name: unquote(value) for name, _, value in said if value != "__HIVE_DEFAULT_PARTITION__"}
 
 
-def tasks(files: Iterable[Sequence[Piece]]) -> list[list[Piece]]:
+def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:
     """What each task reads, given the pieces of each file: one, or several small files in their order."""
+    largest = LARGEST if largest is None else largest
     found: list[list[Piece]] = []
     room = 0
     for cuts in files:
         size = cuts[0].size
         if len(cuts) > 1 or room < size or not found:
             found += [[piece] for piece in cuts]
-            room = LARGEST - size if len(cuts) == 1 else 0
+            room = largest - size if len(cuts) == 1 else 0
         else:
             found[-1] += cuts
             room -= size
@@ -325,21 +315,15 @@ def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
     size = path.stat().st_size
     if size <= largest:
         return [Piece(str(path), 0, size, size=size)]
-    start = at = line = lines = 0
+    at = lines = 0
     with path.open("rb") as stream:
         while block := stream.read(largest):
-            end = block.rfind(b"\n") + 1
-            if end and at + end - start >= largest and at > start:
-                end = block.find(b"\n") + 1
-            if end and at + len(block) - start >= largest:
-                lines += block.count(b"\n", 0, end)
-                found.append(Piece(str(path), start, at + end, line))
-                start, line, lines = at + end, line + lines, block.count(b"\n", end)
-            else:
+            start, line = at, lines
+            while block:
+                at += len(block)
                 lines += block.count(b"\n")
-            at += len(block)
-    if at > start or not found:
-        found.append(Piece(str(path), start, at, line))
+                block = b"" if block.endswith(b"\n") else stream.readline(largest)
+            found.append(Piece(str(path), start, at, line, size=at - start))
     return found
 
 
@@ -420,7 +404,8 @@ def over(
 
 def row_groups(folder: Path) -> list[list[Piece]]:
     """What each task over the files of a folder reads."""
-    return tasks(map(by_row_groups, sorted(folder.glob("*.parquet"))))
+    paths = sorted(folder.glob("*.parquet"))
+    return tasks((by_row_groups(path, STAGED) for path in paths), STAGED)
 
 
 def partitions(spark: SparkSession, count: int) -> DataFrame:

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BufferedReader, RawIOBase
-from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +25,7 @@ from microcosm.spark.io.events import (
     Row,
     arrow_names,
     arrow_schema,
+    batched,
     noting,
     report_rows,
     row_of,
@@ -167,13 +166,9 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
     for group in groups:
         if isinstance(group, pa.RecordBatch):
             yield "events", group
-            continue
-        while made := list(islice(group, _BATCH)):
-            odd = [row for row in made if "reported" in row]
-            good = [row for row in made if "reported" not in row] if odd else made
-            for name, some, columns in (("events", good, EVENT), ("odd", odd, ODD)):
-                if some:
-                    yield name, pa.RecordBatch.from_pylist(some, schema=arrow_schema(columns))
+        else:
+            told = (("odd" if "reported" in row else "events", row) for row in group)
+            yield from batched(told, {"events": EVENT, "odd": ODD})
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
@@ -207,8 +202,7 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
     schema = arrow_schema(_COLUMNS)
     begin, line = piece.start, piece.line
-    with piece.stream() as stream:
-        lines = BufferedReader(cast(RawIOBase, stream))
+    with piece.stream() as lines:
         while block := lines.read(_LINES):
             block += lines.readline(_LINES)
             here = replace(piece, start=begin, stop=begin + len(block), line=line)
@@ -312,16 +306,6 @@ class _Free(Positions):
         return True
 
 
-_FREE = _Free()
-
-
-class _AllFree(defaultdict[tuple[str | None, str], Positions]):
-    """Those of whatever process, none of which is kept."""
-
-    def __missing__(self, key: tuple[str | None, str]) -> Positions:
-        return _FREE
-
-
 class _Stated(LeftOut):
     """Nothing is left out where the lines before are not known."""
 
@@ -339,7 +323,7 @@ class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
     def __init__(self) -> None:
-        super().__init__(positions=_AllFree())
+        super().__init__(positions=defaultdict(_Free))
         self.state[SHARED] = _Stated(self)
         self.state[LIVES] = EachByItsLife(Report())
 

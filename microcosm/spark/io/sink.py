@@ -13,7 +13,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -67,11 +68,10 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
     The kernel is called once for each partition; without a DataFrame in this process, as for the first of
     `inputs.partitions`. Beside the tables stands what `filled` reads.
     """
-    attempt = folder.with_name(f"{folder.name}.{uuid4().hex}")
     schemas = {name: schema.with_metadata({"schema": SCHEMA}) for name, schema in tables.items()}
     here = table is None
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(attempt: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if not here:
             _settle()
         writing: dict[str, _Writing] = {}
@@ -85,12 +85,20 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
         if told:
             yield pa.RecordBatch.from_pylist(told, schema=schema)
 
-    try:
+    with replacing(folder) as attempt:
         if table is not None:
-            told = [row.asDict() for row in map_in_arrow(table, run, _TOLD).collect()]
+            told = [row.asDict() for row in map_in_arrow(table, partial(run, attempt), _TOLD).collect()]
         else:
-            told = [row for batch in run(first()) for row in batch.to_pylist()]
+            told = [row for batch in run(attempt, first()) for row in batch.to_pylist()]
         _keep(attempt, schemas, told)
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Another folder, which takes the place of this one when all has been written; else it goes away."""
+    attempt = folder.with_name(f"{folder.name}.{uuid4().hex}")
+    try:
+        yield attempt
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(attempt, folder)
     finally:
@@ -113,9 +121,8 @@ def filled(folder: Path, table: str) -> set[str]:
 
 def link(sources: Sequence[Path], folder: Path) -> None:
     """A folder with the Parquet files of others; they are the same files where the file system can."""
-    attempt = folder.with_name(f"{folder.name}.{uuid4().hex}")
-    attempt.mkdir(parents=True)
-    try:
+    with replacing(folder) as attempt:
+        attempt.mkdir(parents=True)
         for source in sources:
             for path in source.glob("*.parquet"):
                 place = attempt / f"part-{uuid4().hex}.parquet"
@@ -124,10 +131,6 @@ def link(sources: Sequence[Path], folder: Path) -> None:
                 except OSError:
                     shutil.copyfile(path, place)
         files.write_text(attempt / WHOLE, "")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(attempt, folder)
-    finally:
-        shutil.rmtree(attempt, ignore_errors=True)
 
 
 def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[dict[str, Any]]) -> None:

@@ -176,11 +176,11 @@ class Output:
     def put(self, name: str, table: pa.Table) -> Path:
         """Stage a table that is here; where it is."""
         folder = self.staged(name)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        versioned_ = table.replace_schema_metadata({"schema": SCHEMA})
-        pq.write_table(versioned_, folder / "part.parquet", compression="zstd")
-        files.write_text(folder / WHOLE, "")
+        with sink.replacing(folder) as attempt:
+            attempt.mkdir(parents=True)
+            versioned_ = table.replace_schema_metadata({"schema": SCHEMA})
+            pq.write_table(versioned_, attempt / "part.parquet", compression="zstd")
+            files.write_text(attempt / WHOLE, "")
         return folder
 
     def filled(self, name: str, table: str) -> set[str]:
