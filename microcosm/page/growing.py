@@ -19,9 +19,9 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.event_table import EventTable
 from microcosm.page.columns import IRREGULARITIES, MESSAGE, UNHEARD, PageModel
 from microcosm.page.knowledge import TABLED, Knowledge
-from microcosm.page.layout import lane_order
 from microcosm.page.packing import Column, counter, escaped, leb, zigzag
 from microcosm.page.write import LINES, digest_of
+from microcosm.queries.drawing import lane_order
 from microcosm.traces.growing import Growth
 from microcosm.traces.report import Report
 

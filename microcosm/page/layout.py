@@ -8,18 +8,12 @@ causal order, as those of `order.chain_cover` are, but without vectors: the page
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import lt
 
 from microcosm.order.happens_before import cycle_or_order, edge_sets
-
-LANES_ORDERED = 150
-"""More lanes than this stand as they appear: to order them would take longer than to read the log."""
-
-ROUNDS = 20
-"""So often at most all pairs of lanes are tried in each other's place."""
+from microcosm.queries.drawing import lane_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,62 +142,3 @@ def depths(causal: Sequence[int], before: Sequence[Sequence[int] | None]) -> lis
         if several is not None:
             depth[v] = 1 + max(map(depth.__getitem__, several))
     return depth
-
-
-def lane_order(count: int, weight: Mapping[tuple[int, int], int]) -> list[int]:
-    """The lanes from above, so that what they send to one another has short ways.
-
-    `weight` has for each two lanes, the lesser first, how much they send. Each lane is put where it costs
-    least, the busiest first, then pairs change places as long as that helps. Of an order and its reverse that
-    one is taken in which lanes that appear early are above. Cost: cubic, up to `LANES_ORDERED` lanes.
-
-    >>> lane_order(3, {(0, 2): 5, (1, 2): 5})
-    [0, 2, 1]
-    """
-    if not weight or count > LANES_ORDERED:
-        return list(range(count))
-    beside: list[dict[int, int]] = [{} for _ in range(count)]
-    for (one, other), many in weight.items():
-        beside[one][other] = beside[other][one] = many
-    order: list[int] = []
-    for lane in sorted(range(count), key=lambda lane: (-sum(beside[lane].values()), lane)):
-        order.insert(_best_place(order, beside[lane], beside), lane)
-    for _ in range(ROUNDS):
-        place = {lane: at for at, lane in enumerate(order)}
-        improved = False
-        for at in range(count - 1):
-            upper, lower = order[at], order[at + 1]
-            if _pull(upper, lower, place, beside) < _pull(lower, upper, place, beside):
-                order[at], order[at + 1] = lower, upper
-                place[lower], place[upper] = at, at + 1
-                improved = True
-        if not improved:
-            break
-    falls = sum(1 if a < b else -1 for a, b in pairwise(order))
-    return order if falls > 0 or (falls == 0 and order[0] < order[-1]) else order[::-1]
-
-
-def _pull(lane: int, but: int, place: Mapping[int, int], beside: Sequence[Mapping[int, int]]) -> int:
-    """How much more a lane sends to lanes above it than to lanes below, leaving one lane out."""
-    own, at = beside[lane], place[lane]
-    return sum(many if place[other] < at else -many for other, many in own.items() if other != but)
-
-
-def _best_place(order: Sequence[int], own: Mapping[int, int], beside: Sequence[Mapping[int, int]]) -> int:
-    """Where in an order one more lane, which sends to its `own`, adds least to the ways of messages."""
-    place = {lane: at for at, lane in enumerate(order)}
-    below = sum(own.get(lane, 0) * (at + 1) for at, lane in enumerate(order))
-    left = right = 0
-    for lane in order:
-        right += own.get(lane, 0)
-    best, least, above, over = 0, below, 0, 0
-    for at, lane in enumerate(order):  # the new lane moves below this one
-        many = own.get(lane, 0)
-        below -= right
-        right -= many
-        left += many
-        above += left
-        over += sum(w if place[other] > at else -w for other, w in beside[lane].items() if other in place)
-        if above + below + over < least:
-            best, least = at + 1, above + below + over
-    return best

@@ -9,11 +9,12 @@ own. Names stay text. Cost of a picture: quadratic in its events, of which there
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from microcosm.errors import printable, readable
-from microcosm.queries.drawing import CLOCKS, MESSAGE, STATED, STEP, Drawing
+from microcosm.queries.drawing import CLOCKS, MESSAGE, STATED, STEP, Drawing, lane_order
 from microcosm.queries.sheet import RED, Point, Sheet, width
 
 MARGIN = 16
@@ -123,23 +124,14 @@ def _lanes(drawing: Drawing) -> list[list[str]]:
         free = [lane for lane in loose if not any(b == lane[-1] or a == lane[-1] for a, b in drawing.links)]
         fits = follows or (free if not earlier else [])
         fits[0].append(event) if fits else loose.append([event])
-    between: dict[frozenset[str], int] = {}
+    number = {process: at for at, process in enumerate(lanes)}
+    sent: Counter[tuple[int, int]] = Counter()
     for a, b, _, _ in drawing.arrows():
-        ends = frozenset((drawing.process.get(a, ""), drawing.process.get(b, "")))
-        between[ends] = between.get(ends, 0) + 1
-    order: list[str] = []
-    for name in lanes:
-
-        def far(at: int, name: str = name) -> int:
-            tried = [*order[:at], name, *order[at:]]
-            return sum(
-                many * (max(found) - min(found))
-                for ends, many in between.items()
-                if len(found := [tried.index(each) for each in ends if each in tried]) > 1
-            )
-
-        order.insert(min(range(len(order), -1, -1), key=far), name)
-    return [*(lanes[name] for name in order), *loose]
+        one, other = sorted(number.get(drawing.process.get(end, ""), -1) for end in (a, b))
+        if -1 < one < other:
+            sent[one, other] += 1
+    known = [*lanes.values()]
+    return [*(known[at] for at in lane_order(len(known), sent)), *loose]
 
 
 def _columns(drawing: Drawing, row: dict[str, int]) -> dict[str, int]:

@@ -25,9 +25,10 @@ from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.page import write
-from microcosm.page.layout import laid_out, lane_order
+from microcosm.page.layout import laid_out
 from microcosm.page.packing import numbered
 from microcosm.page.write import page
+from microcosm.queries.drawing import lane_order
 from tests.page.unpacked import columns_of, edges_of, head_of, names_of
 from tests.strategies import microcosms
 from tests.thorough import draws
