@@ -20,7 +20,8 @@ from typing import Any
 
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
-from microcosm.text.names import KEYWORDS, all_quoted, as_they_are, quote
+from microcosm.text.names import KEYWORDS, quote
+from microcosm.text.quoted import all_quoted, as_they_are
 from microcosm.text.statement import (
     KINDS,
     OPERAND,
@@ -94,7 +95,7 @@ def lines_of_events(table: EventTable, names: Mapping[str, str], many: int) -> I
     """The lines that say so, so `many` at a time, each with its end; `names` has each name as it is written.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
-    >>> from microcosm.text.names import Quoted
+    >>> from microcosm.text.quoted import Quoted
     >>> table = EventTableBuilder()
     >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
     >>> [*lines_of_events(table.table(), Quoted(), 100)]

@@ -22,7 +22,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
-from microcosm.text.names import KEYWORDS, NAME
+from microcosm.text.names import KEYWORDS, NAME, plain
 from microcosm.text.statement import (
     JOINS,
     KINDS,
@@ -73,7 +73,6 @@ _STAMP_LINE = (
 _PROCESS_COUNT = rf"({_PROCESS})\s*+:\s*+({_COUNT})"
 _compiled = cache(re.compile)
 """Patterns that few microcosms need: compiled when a line does."""
-_is_plain = re.compile(NAME).fullmatch
 
 
 def short_cut(line: str, source: str | None = None) -> Statement | None:
@@ -139,9 +138,9 @@ def names_of(words: Sequence[str]) -> Sequence[str]:
     """The names that words are. Raises `Unusual`."""
     if not KEYWORDS.isdisjoint(words):
         raise Unusual
-    if all(map(_is_plain, words)):
+    if all(map(plain, words)):
         return words
-    names = [word if _is_plain(word) else text_of(word) for word in words]
+    names = [word if plain(word) else text_of(word) for word in words]
     if not all(names):
         raise Unusual
     return names
