@@ -299,9 +299,8 @@ def said(
     {'n': 1, 'service': 'shop', 'trace_id': 't', 'span_id': 'a'}
     """
     known = {"service": service, "kind": kind, "trace_id": trace, "span_id": identity, "time": time}
-    return {
-        name: value for name, value in {**attributes, **known}.items() if value or value not in ("", None)
-    }
+    every = {**attributes, **known}.items()
+    return {name: value for name, value in every if value or value not in ("", None)}  # mostly there is one
 
 
 def check_times(
