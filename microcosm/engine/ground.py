@@ -25,7 +25,7 @@ from microcosm.givens.facts import COMPLETE, STAMPED_OUT
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import row_of
-from microcosm.order.clock_order import ClockRows, clock_rows
+from microcosm.order.clock_order import ClockColumnRows, ClockRows
 from microcosm.order.happens_before import causal_order
 from microcosm.order.order import BaseTables, base_facts
 from microcosm.order.stamps import StampOrder
@@ -71,7 +71,7 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
         order = _causal(len(names), links.lefts, links.rights)
         return _in_order(names, order, {Relation.BEFORE: (links.lefts, links.rights)}, first)
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
-        return NumberedEvents([*map(givens.clocks.names.__getitem__, givens.clocks.along())], {})
+        return _in_order([*givens.clocks.names], givens.clocks.along(), {}, first)
     position = givens.numbers()
     stated = {}
     if links is not None:
@@ -228,11 +228,14 @@ class Ground:
         found = numbered(givens, Universe.OUTSIDERS)
         self._givens = givens
         self.universe = universe = Universe(found.names, found.placed)
-        position = universe.position if givens.clocks or givens.internal or givens.tokens else {}
-        clocks = clock_rows(givens.clocks, position) if givens.clocks else None
+        clocks: ClockRows | None = None
+        if isinstance(givens.clocks, ClockColumns):
+            clocks = ClockColumnRows(givens.clocks, universe.places(givens.clocks.names))
+        elif givens.clocks:
+            clocks = ClockRows(givens.clocks, universe.position)
         self.clocks = clocks or NO_CLOCKS
-        chain = [position[event] for event in givens.internal]
-        groups = [[position[event] for event in group] for group in givens.tokens.values()]
+        chain = [*universe.places(givens.internal)]
+        groups = [[*universe.places(group)] for group in givens.tokens.values()]
         self._stated: dict[Relation, Columns] = dict.fromkeys(self.RELATIONS, ((), ())) | found.stated
         self.given = {
             r: GivenRelation(r, clocks, list(chain), groups, self._stated[r]) for r in self.RELATIONS
@@ -391,9 +394,11 @@ class Processes:
         self._stated: list[Hashable] = [None] * len(universe)
         for events, processes in givens.whose():
             self._state(events, processes)
-        if clocks := givens.clocks:
-            whose = clocks.whose() if isinstance(clocks, ClockColumns) else map(_whose, clocks.values())
-            self._state(clocks, whose)
+        clocks = givens.clocks
+        if isinstance(clocks, ClockColumns):
+            self._state(clocks.names, map(clocks.processes.__getitem__, clocks.owners))
+        elif clocks:
+            self._state(clocks, map(_whose, clocks.values()))
         self.add(givens.internal)
 
     def add(self, events: Iterable[str]) -> None:
@@ -405,7 +410,8 @@ class Processes:
         """The processes of all positions below `size`."""
         found = self._stated[:size]
         found += [None] * (size - len(found))
-        for at in [at for at, process in enumerate(found) if process is None]:
+        names = self._universe.names
+        for at in [at for at, process in enumerate(found) if process is None and ":" in names[at]]:
             found[at] = self._by_name(at)
         return found
 

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, repeat
+from itertools import chain
 from struct import Struct
 
 from microcosm.givens.clock import Clock
@@ -146,11 +146,6 @@ class ClockColumns(Mapping[str, Clock]):
     def places(self) -> Iterator[int]:
         """All events, process by process."""
         return chain.from_iterable(self.threads.values())
-
-    def whose(self) -> Iterator[str]:
-        """The process of each event, process by process."""
-        threads = self.threads.items()
-        return chain.from_iterable(repeat(self.processes[number], len(thread)) for number, thread in threads)
 
     def along(self) -> list[int]:
         """All events in an order that extends theirs. Cost: that of sorting what is sorted by process."""

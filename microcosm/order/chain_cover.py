@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import chain as joined
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
@@ -95,13 +96,26 @@ def cover(
         else:
             more[b] = [known, a]
             first[b] = SEVERAL
+    most = size if most is None else most
+    if ascending and most < size and _fewest_chains(first[: 4 * most], more) > most:
+        raise Wide
     owner = _owners(process, size) if process is not None else None
     order = range(size) if ascending else _sorted(size, first, more)
-    return _label(order, first, more, owner, size if most is None else most, ascending)
+    return _label(order, first, more, owner, most, ascending)
 
 
 NONE, SEVERAL = -1, -2
 """In the place of the first predecessor: there is none, or more than one."""
+
+
+def _fewest_chains(first: list[int], more: dict[int, list[int]]) -> int:
+    """No cover has fewer chains: each link leads from a position of its own to one that has a predecessor.
+
+    Of the first positions of an ascending relation: they lie on no more chains than all do.
+    """
+    several = [more[v] for v, u in enumerate(first) if u == SEVERAL]
+    senders = {*first, *joined.from_iterable(several)} - {NONE, SEVERAL}
+    return len(first) - first.count(NONE) - len(senders)
 
 
 def _owners(process: ProcessOf, size: int) -> list[Hashable] | None:

@@ -17,6 +17,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, count, islice
 from operator import le
 
@@ -317,18 +318,21 @@ def clock_rows(clocks: Mapping[str, Clock], position: Mapping[str, int]) -> Cloc
     1
     """
     if isinstance(clocks, ClockColumns):
-        return ClockColumnRows(clocks, position)
+        return ClockColumnRows(clocks, map(position.__getitem__, clocks.names))
     return ClockRows(clocks, position)
 
 
 class ClockColumnRows(ClockRows):
-    """`ClockRows` of columns. Cost: as there, but that a clock is made for each row; to make, linear."""
+    """`ClockRows` of columns, of which `places` are the positions of the names.
+
+    Cost: as there, but that a clock is made for each row; to make, linear.
+    """
 
     are_right = True
 
-    def __init__(self, clocks: ClockColumns, position: Mapping[str, int]) -> None:
+    def __init__(self, clocks: ClockColumns, places: Iterable[int]) -> None:
         self._columns = clocks
-        self._place = place = array("q", map(position.__getitem__, clocks.names))
+        self._place = place = array("q", places)
         self._event = array("q", [-1]) * (max(place, default=-1) + 1)
         deque(map(self._event.__setitem__, place, count()), maxlen=0)
         self._clock = self._placed = _Placed(clocks, self._event)
@@ -394,6 +398,10 @@ class ClockColumnRows(ClockRows):
         return ChainCover(chains, chain, index, vector, self._crossing, ascending=True, rising=True)
 
     def support(self) -> int:
+        return self._support
+
+    @cached_property
+    def _support(self) -> int:
         return from_positions(self._place, len(self._event))
 
     def _crossing(self) -> dict[int, list[int]]:
