@@ -110,10 +110,20 @@ def test_an_append_in_causal_order_touches_one_label() -> None:
     assert labels.updates == 1
 
 
-def test_more_chains_than_allowed_are_refused() -> None:
-    with pytest.raises(Wide):
-        Labels(6, [(0, 1), (2, 3), (4, 5)], most=2)
-    Labels(6, [(0, 1), (2, 3), (4, 5)], most=3)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted).map(tuple), max_size=24),
+    st.lists(st.sampled_from([None, "p", "q"]), min_size=10, max_size=10),
+)
+def test_more_chains_than_allowed_are_refused_and_no_others(
+    edges: list[tuple[int, int]], owners: list[str | None]
+) -> None:
+    """Also where the first positions alone tell."""
+    edges = [(a, b) for a, b in edges if a < b]
+    chains = len(Labels(10, edges, owners.__getitem__).cover.chains)
+    for most in range(chains):
+        with pytest.raises(Wide):
+            Labels(10, edges, owners.__getitem__, most)
+    assert len(Labels(10, edges, owners.__getitem__, chains).cover.chains) == chains
 
 
 def run(size: int, processes: int, rng: Random) -> tuple[list[tuple[int, int]], list[int]]:
