@@ -186,6 +186,27 @@ def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, 
     return [*linked, *stated, *clock_rows(givens.clocks, position).cover()]
 
 
+def fits_as_stated(givens: Givens) -> bool:
+    """Whether the order of `<`, and of `<>` read from left to right, leaves each `||` unordered: then it is
+    a world of the correspondences that are given. False may mean that only other worlds fit.
+
+    Cost: that of this order, and a question of it for each `||`.
+
+    >>> from microcosm.givens.relation import Correspondence
+    >>> fits_as_stated(Givens(internal=["a", "b"]))
+    True
+    """
+    position = givens.numbers()
+    stated = [(f.relation, position[f.left], position[f.right]) for f in givens.external.values()]
+    related = [(a, b) for relation, a, b in stated if relation is Relation.RELATED]
+    try:
+        order = happens_before(len(position), [*given_edges(givens, position), *related])
+    except Cycle:
+        return False
+    concurrent = ((a, b) for relation, a, b in stated if relation is Relation.CONCURRENT)
+    return all(order.ordered(a, b) is None for a, b in concurrent)
+
+
 def reached(givens: Givens, events: Collection[str], end: Literal[0, 1]) -> set[str]:
     """Some events and all that is given to be after them (end 0), or before them (end 1). Cost: linear.
 

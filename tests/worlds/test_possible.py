@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from microcosm import tuning
 from microcosm.givens.clock import Clock
-from microcosm.givens.relation import Relation
+from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.clock_order import ClockRows
+from microcosm.order.order import fits_as_stated
 from microcosm.order.stamps import StampOrder
+from microcosm.text.mc_reader import read_givens
 from microcosm.worlds import sat
 from microcosm.worlds.constraints import Constraints
 from microcosm.worlds.possible import Possibilities, Undecided
@@ -79,6 +82,24 @@ def test_there_are_as_many_posets_as_there_should_be() -> None:
 def test_possible_is_what_some_poset_has(drawn: tuple[int, list[Fact]]) -> None:
     size, facts = drawn
     agree(size, facts, knowledge(size, facts))
+
+
+@given(stated())
+def test_what_fits_as_stated_fits_some_poset(drawn: tuple[int, list[Fact]]) -> None:
+    size, facts = drawn
+    facts = [fact for fact in facts if "!" not in fact[1]]
+    givens = Givens()
+    for a, sign, b in facts:
+        givens.add(Correspondence(str(a), Relation(sign), str(b)))
+    if fits_as_stated(givens):
+        assert posets.fitting(size, facts)
+
+
+def test_what_fits_only_another_way_round_is_left_to_the_search() -> None:
+    found = {}
+    for text in ("a <> b\nc < b\na || c", "a <> b\nb <> c\na || c", "a <> b\nb < a", "a <> b\na || b"):
+        found[text] = fits_as_stated(read_givens(text))
+    assert [*found.values()] == [True, False, False, False]
 
 
 @given(stated())

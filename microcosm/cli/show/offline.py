@@ -19,7 +19,7 @@ from microcosm.cli.show.verdict import (
 )
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import proof_object
-from microcosm.order.order import lacking
+from microcosm.order.order import fits_as_stated, lacking
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -186,9 +186,11 @@ def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     given = known.givens
     if given.rightly_clocked or max(len(given.clocks), given.externals) > MOST_EVENTS:
         return
-    stated = (fact.relation.value == "<>" for fact in given.external.values())
-    if not (given.refuted or given.stamps or given.tokens or given.clocks or any(stated)):
-        return
+    if not (given.refuted or given.stamps or given.tokens or given.clocks):
+        stated = any(fact.relation is Relation.RELATED for fact in given.external.values())
+        more = given.orderings or given.complete
+        if not stated or (not more and fits_as_stated(given)):  # mostly there is no need to search
+            return
     from microcosm.worlds.possible import Undecided
 
     try:
