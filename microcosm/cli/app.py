@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Annotated, Any, NamedTuple, get_args
@@ -121,8 +122,6 @@ class Commands(TyperGroup):
         """The command that the arguments ask for. What nobody knows is answered with what is near."""
         name, *_ = args
         if name not in COMMANDS and name[:1].isalnum():
-            from difflib import get_close_matches
-
             near = [repr(each) for each in get_close_matches(name, COMMANDS)]
             meant = f" Did you mean {', '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {name!r}.{meant}" if meant else f"there is no command {name!r}")
