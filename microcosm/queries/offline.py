@@ -132,20 +132,32 @@ class Decisions:
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
         return replace(found, exact=tight)
 
-    def narrowed(self, a: str, b: str, worlds: Possibility, stop: Stop | None = None) -> Possibility:
-        """What worlds leave of a pair, without what the rules refute; nothing where these contradict all."""
+    def possible(self, worlds: Worlds, a: str, b: str, stop: Stop | None = None) -> Possibility:
+        """What some world gives a pair; less what the rules refute by an ordering of messages.
+
+        Nothing where the rules contradict them all. Cost: as `Worlds.possible`, by an ordering as `verdict`.
+        """
+        found = worlds.possible(a, b, stop)
+        if not self._givens.orderings or not found.ignored or not found.relations:
+            return found
         try:
             left = self.verdict(a, b, None, stop).possible
         except Inconsistent:
             return Possibility(())
-        relations = tuple(relation for relation in worlds.relations if relation in left)
-        shown = {relation: world for relation, world in worlds.worlds.items() if relation in left}
-        return replace(worlds, relations=relations, worlds=shown)
+        relations = tuple(relation for relation in found.relations if relation in left)
+        shown = {relation: world for relation, world in found.worlds.items() if relation in left}
+        return replace(found, relations=relations, worlds=shown)
 
-    def narrowed_table(self, pairs: PairsLeft, stop: Stop | None = None) -> PairsLeft | None:
-        """`narrowed` of every pair, by propagation alone; None where it contradicts. Cost: as `table`."""
+    def possible_table(self, worlds: Worlds, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
+        """`possible` of every pair, by propagation alone, and whether all were decided; None: no world fits.
+
+        Cost: as `Worlds.table`, with an ordering as `table` too.
+        """
+        found = worlds.table(stop)
+        if not self._givens.orderings or not worlds.ignored or found is None:
+            return found
         try:
-            return pairs.common(self.table(0, stop))
+            return found[0].common(self.table(0, stop)), found[1]
         except Inconsistent:
             return None
 
