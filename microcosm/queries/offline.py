@@ -22,9 +22,10 @@ from microcosm.order.bits import bits, lowest
 from microcosm.queries.concluded import told_apart
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds
+from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
-PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+PROVED = (*MEMBERS, Relation.RELATED)
 """What can be proved of a pair, the most accurate first."""
 
 REFUTED = {
@@ -223,7 +224,7 @@ class Decisions:
                 if not (worlds.exact and relation in worlds.relations):
                     found += self._refuting(memo, a, b)
             return found
-        for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
+        for relation in MEMBERS:
             if relation not in worlds.relations:
                 assumed = self._givens.copy()
                 assumed.add(Correspondence(names[x], relation, names[y]))
@@ -309,5 +310,5 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
     for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
         fact = holds(relation)
         derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None
-    possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
+    possible = tuple(relation for relation in MEMBERS if relation not in refuted)
     return Offline(proved, refuted, possible, False, derivations)

@@ -30,8 +30,6 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
 
-GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
-
 Step: TypeAlias = Callable[[Engine, Givens, Correspondence, bool], None]
 """Such as `add`: what changes an engine and its givens by a correspondence, strictly or not."""
 
@@ -51,9 +49,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
 
     Raises `Contradiction`, `Undefined`. Cost: one row operation for each event whose past changes.
     """
-    if fact.relation not in GIVABLE:
-        raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
-    expect_distinct(fact.left, fact.right)
+    expect_givable(fact)
     key = fact.key()
     if key in givens.external or key in givens.refuted:
         if strict:
@@ -146,6 +142,13 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     if problem is not None:
         raise problem
     return engine
+
+
+def expect_givable(fact: Correspondence) -> None:
+    """Raise `Undefined` for what cannot be given: a `?`, an event beside itself. Cost: constant."""
+    if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
+        raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
+    expect_distinct(fact.left, fact.right)
 
 
 def expect_distinct(a: str, b: str) -> None:
