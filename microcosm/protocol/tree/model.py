@@ -151,14 +151,14 @@ def steps(
                 yield "M-Route", now._replace(ins=popped, outs=outs)
 
 
-def reachable(tree: ParentTree, messages: int) -> Iterator[Configuration]:
+def reachable(tree: ParentTree, messages: int, *, premise: bool = True) -> Iterator[Configuration]:
     """Every configuration that can be reached. Cost: their number, times the steps of each."""
     start = initial(tree)
     seen, stack = {start}, [start]
     while stack:
         now = stack.pop()
         yield now
-        for _, following in steps(tree, now, messages):
+        for _, following in steps(tree, now, messages, premise=premise):
             if following not in seen:
                 seen.add(following)
                 stack.append(following)
