@@ -148,13 +148,18 @@ def expect_givable(fact: Correspondence) -> None:
     """Raise `Undefined` for what cannot be given: a `?`, an event beside itself. Cost: constant."""
     if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
         raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
-    expect_distinct(fact.left, fact.right)
+    if fact.left == fact.right:
+        raise _same(fact.left)
 
 
 def expect_distinct(a: str, b: str) -> None:
     """Raise `Undefined` unless these are two events. Cost: constant."""
     if a == b:
-        raise Undefined(f"an event stands in no relation to itself: {a}")
+        raise _same(a)
+
+
+def _same(event: str) -> Undefined:
+    return Undefined(f"an event stands in no relation to itself: {event}")
 
 
 def _external(givens: Givens, left: str, relation: Relation, right: str) -> Correspondence | None:
