@@ -17,7 +17,7 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import Contradiction, Undefined, WrongReplica
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import DIVERGED, Core, facts_of, fit
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
@@ -32,7 +32,6 @@ from microcosm.replica.ledger.evolution import (
     reserved,
 )
 from microcosm.replica.ledger.forgetting import SLACK
-from microcosm.state.evolve import expect_givable
 from microcosm.state.forget import without_events
 
 DISPUTED = "disputed"
@@ -331,7 +330,10 @@ class Changes(Core):
             self._give(fact)
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
-        expect_givable(fact)
+        if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
+            raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
+        if fact.left == fact.right:
+            raise Undefined(f"an event stands in no relation to itself: {fact.left}")
         fit(fact.left)
         fit(fact.right)
         if not self._admit(fact):

@@ -30,6 +30,8 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
 
+GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
+
 Step: TypeAlias = Callable[[Engine, Givens, Correspondence, bool], None]
 """Such as `add`: what changes an engine and its givens by a correspondence, strictly or not."""
 
@@ -49,7 +51,9 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
 
     Raises `Contradiction`, `Undefined`. Cost: one row operation for each event whose past changes.
     """
-    expect_givable(fact)
+    if fact.relation not in GIVABLE:
+        raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
+    expect_distinct(fact.left, fact.right)
     key = fact.key()
     if key in givens.external or key in givens.refuted:
         if strict:
@@ -144,22 +148,10 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     return engine
 
 
-def expect_givable(fact: Correspondence) -> None:
-    """Raise `Undefined` for what cannot be given: a `?`, an event beside itself. Cost: constant."""
-    if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
-        raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
-    if fact.left == fact.right:
-        raise _same(fact.left)
-
-
 def expect_distinct(a: str, b: str) -> None:
     """Raise `Undefined` unless these are two events. Cost: constant."""
     if a == b:
-        raise _same(a)
-
-
-def _same(event: str) -> Undefined:
-    return Undefined(f"an event stands in no relation to itself: {event}")
+        raise Undefined(f"an event stands in no relation to itself: {a}")
 
 
 def _external(givens: Givens, left: str, relation: Relation, right: str) -> Correspondence | None:
