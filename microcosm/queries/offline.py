@@ -21,7 +21,7 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
 from microcosm.queries.concluded import told_apart
 from microcosm.queries.conflict import OneGiven, conflict, named
-from microcosm.queries.possible import PairsLeft, Possibility, Worlds
+from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
@@ -133,13 +133,12 @@ class Decisions:
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
         return replace(found, exact=tight)
 
-    def possible(self, worlds: Worlds, a: str, b: str, stop: Stop | None = None) -> Possibility:
-        """What some world gives a pair; less what the rules refute by an ordering of messages.
+    def narrowed(self, a: str, b: str, found: Possibility, stop: Stop | None = None) -> Possibility:
+        """What worlds leave of a pair, less what the rules refute by an ordering of messages.
 
-        Nothing where the rules contradict them all. Cost: as `Worlds.possible`, by an ordering as `verdict`.
+        Nothing where the rules contradict them all. Cost: as `verdict`.
         """
-        found = worlds.possible(a, b, stop)
-        if not self._givens.orderings or not found.ignored or not found.relations:
+        if not found.ignored or not found.relations:
             return found
         try:
             left = self.verdict(a, b, None, stop).possible
@@ -149,13 +148,14 @@ class Decisions:
         shown = {relation: world for relation, world in found.worlds.items() if relation in left}
         return replace(found, relations=relations, worlds=shown)
 
-    def possible_table(self, worlds: Worlds, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
-        """`possible` of every pair, by propagation alone, and whether all were decided; None: no world fits.
+    def narrowed_table(
+        self, found: tuple[PairsLeft, bool] | None, stop: Stop | None = None
+    ) -> tuple[PairsLeft, bool] | None:
+        """`narrowed` of every pair in `Worlds.table`, by propagation alone; None where it contradicts.
 
-        Cost: as `Worlds.table`, with an ordering as `table` too.
+        Cost: as `table`.
         """
-        found = worlds.table(stop)
-        if not self._givens.orderings or not worlds.ignored or found is None:
+        if found is None or not ignored(self._givens):
             return found
         try:
             return found[0].common(self.table(0, stop)), found[1]

@@ -1,7 +1,4 @@
-"""A microcosm: what one device knows about causality, what follows from it, and how it evolves.
-
-Worlds of Events, Definitions 2.3, 2.5, 3.1 and 4.1.
-"""
+"""A microcosm: what one device knows about causality, what follows from it, and how it evolves."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ _Part = TypeVar("_Part")
 
 
 class Microcosm:
-    """Partial knowledge about causality, with the deductions that follow.
+    """Partial knowledge about causality, and what follows (Worlds of Events, Definitions 2.3, 2.5, 3.1, 4.1).
 
     `givens` is copied. `strict` keeps condition (4) of Definition 2.3 and the paper's definedness of
     evolution, where else a more accurate judgement supersedes a `<>` that is given; `rules` are the shipped
@@ -443,11 +440,13 @@ class Microcosm:
         refute by that is left out, witnesses do not heed it, `ignored` names it. Cost: as `contradiction`.
         """
         self._ask(a, b, must_exist)
-        return self._decisions().possible(self.worlds, a, b, stop)
+        found = self.worlds.possible(a, b, stop)
+        return self._decisions().narrowed(a, b, found, stop) if self._givens.orderings else found
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
-        return self._decisions().possible_table(self.worlds, stop)
+        found = self.worlds.table(stop)
+        return self._decisions().narrowed_table(found, stop) if self._givens.orderings else found
 
     # -- questions about all events ------------------------------------------------------------------------
 
