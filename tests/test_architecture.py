@@ -22,9 +22,10 @@ CORE |= {"orderings", "protocol", "questions"}
 BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "kernel": {*FOUNDATION},
     "engine": {*FOUNDATION},
-    "queries": {*FOUNDATION, "engine"},
+    "lazy": set(),
+    "queries": {*FOUNDATION, "lazy", "engine"},
     "questions": {*FOUNDATION, "kernel", "engine", "queries"},
-    "state": {*FOUNDATION, "kernel", "engine", "queries", "questions", "traces"},
+    "state": {*FOUNDATION, "lazy", "kernel", "engine", "queries", "questions", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
     "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "tuning", "givens", "order"},

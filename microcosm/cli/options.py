@@ -47,6 +47,7 @@ Strict = Annotated[
         help="Refuse a <> on a pair that < orders (condition 4 of Worlds of Events), and an odd log.",
     ),
 ]
+Edit = Annotated[bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")]
 MustExist = Annotated[bool, Option("--must-exist", help="An event that nothing names is an error (exit 4).")]
 Out = Annotated[
     str | None,

@@ -191,6 +191,13 @@ def pair_asked(arguments: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
     return paths, (left, right)
 
 
+def pair_in(arguments: Sequence[str], *, strict: bool) -> tuple[Microcosm, list[str], tuple[str, str]]:
+    """What some files give, these files, and the two events asked about. Raises as `load` and `pair_of`."""
+    paths, pair = pair_asked(arguments)
+    known = load(paths, strict=strict)
+    return known, paths, pair_of(known, *pair)
+
+
 def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]:
     """The files on a command line, and a relation of two events: `'A < B'`, or `A B` for A before B."""
     if len(arguments) > 2 and not asks_in_one_word(arguments) and not _is_file(arguments[-2]):

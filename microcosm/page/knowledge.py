@@ -37,6 +37,7 @@ from microcosm.page.packing import Column, as_json, naturals, nibbles, small
 from microcosm.queries.offline import Decisions, Inconsistent
 from microcosm.state.merge import union
 from microcosm.state.microcosm import Microcosm
+from microcosm.worlds.propagation import MEMBERS
 
 TABLED = 2_000
 """Of so many events the file has all verdicts."""
@@ -65,9 +66,6 @@ DIGIT = {
     Relation.UNKNOWN: "5",
 }
 """Verdicts as the columns `table` has them."""
-
-MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-"""Of the column `left` the bits, the lowest first."""
 
 
 def verdict_table(engine: Engine, names: Sequence[str], column: str = "table") -> Column:
@@ -276,6 +274,7 @@ class Knowledge:
     def left(self) -> Column | None:
         """Of each pair what the offline rules leave of `<`, `>`, `||`; None where they contradict themselves.
 
+        Of each digit the bits are those of `MEMBERS`, the lowest first.
         Cost: that of `Microcosm.offline_table` at depth 0.
         """
         model = self.model

@@ -1,0 +1,23 @@
+"""Questions beyond single verdicts, about an engine and its givens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microcosm.lazy import modules
+
+if TYPE_CHECKING:
+    from microcosm.queries import (
+        batch,
+        concluded,
+        conflict,
+        diagrams,
+        drawing,
+        events,
+        graph,
+        offline,
+        possible,
+    )
+
+__all__ = ["batch", "concluded", "conflict", "diagrams", "drawing", "events", "graph", "offline", "possible"]
+__getattr__ = modules(__name__, __all__)

@@ -21,10 +21,11 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
 from microcosm.queries.concluded import told_apart
 from microcosm.queries.conflict import OneGiven, conflict, named
-from microcosm.queries.possible import PairsLeft, Possibility, Worlds
+from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
+from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
-PROVED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED)
+PROVED = (*MEMBERS, Relation.RELATED)
 """What can be proved of a pair, the most accurate first."""
 
 REFUTED = {
@@ -132,20 +133,32 @@ class Decisions:
         tight = worlds.exact and set(found.possible) == set(worlds.relations)
         return replace(found, exact=tight)
 
-    def narrowed(self, a: str, b: str, worlds: Possibility, stop: Stop | None = None) -> Possibility:
-        """What worlds leave of a pair, without what the rules refute; nothing where these contradict all."""
+    def narrowed(self, a: str, b: str, found: Possibility, stop: Stop | None = None) -> Possibility:
+        """What worlds leave of a pair, less what the rules refute by an ordering of messages.
+
+        Nothing where the rules contradict them all. Cost: as `verdict`.
+        """
+        if not found.ignored or not found.relations:
+            return found
         try:
             left = self.verdict(a, b, None, stop).possible
         except Inconsistent:
             return Possibility(())
-        relations = tuple(relation for relation in worlds.relations if relation in left)
-        shown = {relation: world for relation, world in worlds.worlds.items() if relation in left}
-        return replace(worlds, relations=relations, worlds=shown)
+        relations = tuple(relation for relation in found.relations if relation in left)
+        shown = {relation: world for relation, world in found.worlds.items() if relation in left}
+        return replace(found, relations=relations, worlds=shown)
 
-    def narrowed_table(self, pairs: PairsLeft, stop: Stop | None = None) -> PairsLeft | None:
-        """`narrowed` of every pair, by propagation alone; None where it contradicts. Cost: as `table`."""
+    def narrowed_table(
+        self, found: tuple[PairsLeft, bool] | None, stop: Stop | None = None
+    ) -> tuple[PairsLeft, bool] | None:
+        """`narrowed` of every pair in `Worlds.table`, by propagation alone; None where it contradicts.
+
+        Cost: as `table`.
+        """
+        if found is None or not ignored(self._givens):
+            return found
         try:
-            return pairs.common(self.table(0, stop))
+            return found[0].common(self.table(0, stop)), found[1]
         except Inconsistent:
             return None
 
@@ -211,7 +224,7 @@ class Decisions:
                 if not (worlds.exact and relation in worlds.relations):
                     found += self._refuting(memo, a, b)
             return found
-        for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT):
+        for relation in MEMBERS:
             if relation not in worlds.relations:
                 assumed = self._givens.copy()
                 assumed.add(Correspondence(names[x], relation, names[y]))
@@ -297,5 +310,5 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
     for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
         fact = holds(relation)
         derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None
-    possible = tuple(r for r in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT) if r not in refuted)
+    possible = tuple(relation for relation in MEMBERS if relation not in refuted)
     return Offline(proved, refuted, possible, False, derivations)

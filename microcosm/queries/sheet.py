@@ -46,9 +46,9 @@ _LIGHT_AND_DARK = (
 )
 
 
-def short(text: str) -> str:
-    """A text as a label shows it. Cost: linear."""
-    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
+def short(text: str, most: int = LABEL) -> str:
+    """A text as a label shows it, of `most` characters at most. Cost: linear."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def width(text: str) -> int:

@@ -28,6 +28,7 @@ from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
 from microcosm.questions.patterns import Interval
 from microcosm.worlds.possible import Undecided
+from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
 ATOMS = 64
@@ -157,9 +158,6 @@ class Deriver:
             return None
 
 
-_BRANCHES = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-
-
 def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = None) -> tuple[int, bool]:
     """The value that a formula has in all worlds, open where they differ; and whether the search was through.
 
@@ -189,7 +187,7 @@ def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = 
             atom = next((one for one in atoms if _undecided(now, one)), None)
             if atom is not None:
                 a, b = now.table.names[atom.left], now.table.names[atom.right]
-                parts += (_with(givens, a, relation, b) for relation in _BRANCHES)
+                parts += (_with(givens, a, relation, b) for relation in MEMBERS)
                 continue
         values.add(value)
         if len(values) > 1:

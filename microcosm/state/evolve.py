@@ -9,9 +9,10 @@ which may refuse what comes after they took something away. What is refused for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
+from typing import TypeAlias
 
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
@@ -30,6 +31,9 @@ from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
 
 GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
+
+Step: TypeAlias = Callable[[Engine, Givens, Correspondence, bool], None]
+"""Such as `add`: what changes an engine and its givens by a correspondence, strictly or not."""
 
 
 def facts_of(given: str | Correspondence) -> list[Correspondence]:
@@ -195,7 +199,7 @@ def _contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: 
 
 
 def explain_evolution(
-    now: Engine, givens: Givens, rules: RuleBook, pair: tuple[str, str], change: Correspondence, update: bool
+    now: Engine, givens: Givens, pair: tuple[str, str], change: Correspondence, update: bool
 ) -> Derivation | None:
     """The verdict on a pair as what one given brought; None where no evolution rule applies.
 
@@ -206,9 +210,9 @@ def explain_evolution(
     if given is None:
         raise Undefined(f"`{change}` is not an external given, so nothing came with it")
     before = _before(givens, given, update)
-    past = Engine(rules, before)
+    past = Engine(now.rules, before)
     witness = Prover(past, before)
-    for instance in rules.evolutions:
+    for instance in now.rules.evolutions:
         found = _instance(now, past, witness, instance, pair, given, update)
         if found is not None:
             return found

@@ -1,8 +1,4 @@
-"""A microcosm: what one device knows about causality, what follows from it, and how it evolves.
-
-Worlds of Events, Definitions 2.3, 2.5, 3.1 and 4.1. The two profiles differ in evolution only: the strict one
-keeps the paper's conditions, the default one lets a more accurate judgement supersede a `<>` that is given.
-"""
+"""A microcosm: what one device knows about causality, what follows from it, and how it evolves."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
-from microcosm import files
+from microcosm import files, queries, state
 from microcosm.engine import steps
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
@@ -25,7 +21,6 @@ from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
-from microcosm.state.evolve import expect_distinct
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import quote
 
@@ -35,11 +30,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from microcosm.queries.batch import VerdictTable
-    from microcosm.queries.concluded import Concluded
-    from microcosm.queries.conflict import OneGiven
-    from microcosm.queries.graph import Neighbours
-    from microcosm.queries.offline import Decisions, Offline
     from microcosm.queries.possible import PairsLeft, Possibility, Worlds
     from microcosm.questions.answers import Answer
     from microcosm.questions.ask import Answered, Found
@@ -54,18 +44,19 @@ _PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 Words: TypeAlias = Callable[[str], str]
 """How an event is written."""
 
-_Evolution = Callable[[Engine, Givens, Correspondence, bool], None]
+_Columns = TypeVar("_Columns", "numpy.ndarray[Any, Any]", "pyarrow.Table")
 _Part = TypeVar("_Part")
 
 
 class Microcosm:
-    """Partial knowledge about causality, with the deductions that follow.
+    """Partial knowledge about causality, and what follows (Worlds of Events, Definitions 2.3, 2.5, 3.1, 4.1).
 
     `givens` is copied. `strict` keeps condition (4) of Definition 2.3 and the paper's definedness of
-    evolution; `rules` are the shipped ones unless given. To make one raises `Contradiction` where the initial
-    judgements exclude each other. Every method that is asked about two events raises `Undefined` where they
-    are one, and with `must_exist` `UnknownEvent` where nothing names one of them; otherwise nothing is known
-    of such an event. What may take long is given a `stop`, asked now and then whether to give up.
+    evolution, where else a more accurate judgement supersedes a `<>` that is given; `rules` are the shipped
+    ones unless given. To make one raises `Contradiction` where the initial judgements exclude each other.
+    Every method that is asked about two events raises `Undefined` where they are one, and with `must_exist`
+    `UnknownEvent` where nothing names one of them; otherwise nothing is known of such an event. What may take
+    long is given a `stop`, asked now and then whether to give up.
 
     Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
     made whole or not at all. Not safe for changes from several threads at once. Two are equal that have equal
@@ -107,9 +98,7 @@ class Microcosm:
         A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` as in
         `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
         """
-        from microcosm.state.opening import read
-
-        return cls(read(*paths, **how), strict=strict, rules=rules)
+        return cls(state.opening.read(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def parse(
@@ -129,9 +118,7 @@ class Microcosm:
         True, or processes, where every event and message of theirs is in the log. Raises `NotComplete` where
         anything speaks against that, `TextError`, `Contradiction`.
         """
-        from microcosm.state.opening import read_trace
-
-        return cls(read_trace(*paths, **how), strict=strict, rules=rules)
+        return cls(state.opening.read_trace(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -139,12 +126,9 @@ class Microcosm:
     ) -> Microcosm:
         """A microcosm from a directed graph, such as `to_networkx` makes; a plain edge a → b says `a < b`.
 
-        The key of a multigraph's edge may be another sign. Raises `Undefined` for what no given can say,
-        `Contradiction`.
+        The key of an edge may be another sign. Raises `Undefined` for what no given says, `Contradiction`.
         """
-        from microcosm.queries.graph import from_networkx
-
-        return cls(from_networkx(graph), strict=strict, rules=rules)
+        return cls(queries.graph.from_networkx(graph), strict=strict, rules=rules)
 
     def to_text(self) -> str:
         """The `.mc` form, which reads back to equal givens."""
@@ -160,13 +144,7 @@ class Microcosm:
 
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        if files.is_json_name(path):
-            from microcosm.givens.exact import json_text
-
-            text = json_text(self.to_json(), indent=1) + "\n"
-        else:
-            text = self.to_text()
-        files.write_text(path, text)
+        state.opening.write(self._givens, path)
 
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
@@ -179,8 +157,7 @@ class Microcosm:
     def view(self, *, port: int = 0, browser: bool = True, read_only: bool = False) -> None:
         """Show this in a browser, with a session behind the page (view.md), until interrupted (Ctrl-C).
 
-        What is changed there is changed in a copy. To be called in the main thread. Raises `MicrocosmError`
-        where the port is in use.
+        A copy is changed there. For the main thread alone. Raises `MicrocosmError` where the port is in use.
         """
         import_module(_VIEW).show(self, port=port, browser=browser, read_only=read_only)
 
@@ -190,9 +167,7 @@ class Microcosm:
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
         Clocks and tokens are node attributes `clock` and `tokens`.
         """
-        from microcosm.queries.graph import to_networkx
-
-        return to_networkx(self._givens)
+        return queries.graph.to_networkx(self._givens)
 
     def to_arrow(self) -> pyarrow.Table:
         """The verdicts of `table` as columns `left`, `right` and `verdict`. Raises `MissingLibrary`."""
@@ -216,9 +191,7 @@ class Microcosm:
 
     def events_to_arrow(self) -> pyarrow.Table:
         """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
-        from microcosm.queries.batch import events_to_arrow
-
-        return events_to_arrow(self._givens.events)
+        return queries.batch.events_to_arrow(self._givens.events)
 
     @property
     def name(self) -> str | None:
@@ -249,9 +222,7 @@ class Microcosm:
 
     def nearest(self, name: str) -> list[str]:
         """Up to three event names like a mistyped one; none among very many events. Cost: linear."""
-        from microcosm.queries.events import nearest
-
-        return nearest(name, self)
+        return queries.events.nearest(name, self)
 
     def event(self, words: str) -> str:
         """The event that is meant by its name, by `FILE:LINE` of the log, or by `/regex/` that one matches.
@@ -262,9 +233,7 @@ class Microcosm:
         >>> Microcosm.parse('unshare < upload').event("/^un/")
         'unshare'
         """
-        from microcosm.queries.events import event_meant
-
-        return event_meant(words, self)
+        return queries.events.event_meant(words, self)
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
@@ -291,22 +260,13 @@ class Microcosm:
         return partial(Microcosm, strict=self.strict, rules=rules), (self._givens,)
 
     def __repr__(self) -> str:
-        from microcosm.queries.drawing import counted
-
-        return f"<Microcosm{counted(self._givens)}>"
+        return f"<Microcosm{queries.drawing.counted(self._givens)}>"
 
     def _repr_svg_(self) -> str:
-        from microcosm.queries.diagrams import diagram
-        from microcosm.queries.drawing import drawing_of
-
-        return diagram(drawing_of(self._givens, self.rules, around=self._asked))
+        return queries.diagrams.diagram(self._drawing())
 
     def _repr_html_(self) -> str:
-        from microcosm.queries.diagrams import html
-        from microcosm.queries.drawing import drawing_of
-
-        page = import_module(_PAGES).embedded(self)
-        return html(repr(self), drawing_of(self._givens, self.rules, around=self._asked), page)
+        return queries.diagrams.html(repr(self), self._drawing(), import_module(_PAGES).embedded(self))
 
     # -- what is judged ------------------------------------------------------------------------------------
 
@@ -333,14 +293,14 @@ class Microcosm:
 
     def holds(self, judgement: Judgement | str, a: str, relation: Relation | str, b: str) -> bool:
         """Whether `judgement a R b`."""
-        expect_distinct(a, b)
+        evolve.expect_distinct(a, b)
         return self._engine.holds(read_judgement(judgement), a, read_judged(relation), b)
 
     def derive(
         self, judgement: Judgement | str, a: str, relation: Relation | str, b: str
     ) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it does not hold."""
-        expect_distinct(a, b)
+        evolve.expect_distinct(a, b)
         return self._kept(Prover).derive(read_judgement(judgement), a, read_judged(relation), b)
 
     def why_not(
@@ -354,52 +314,43 @@ class Microcosm:
         self._ask(a, b, must_exist)
         return steps.why_not(self._engine, a, read_judged(relation), b, words)
 
-    def table(self) -> VerdictTable:
+    def table(self) -> queries.batch.VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
 
         Valid until the next change. Cost: one saturation, then a bit test a pair and verdict.
         """
-        from microcosm.queries.batch import VerdictTable
-
-        return VerdictTable(self._engine, self.events)
+        return queries.batch.VerdictTable(self._engine, self.events)
 
     @property
-    def concluded(self) -> Concluded:
+    def concluded(self) -> queries.concluded.Concluded:
         """What is shown of pairs where the log is said to be complete: `||`, concluded offline, for `?`.
 
         The verdicts themselves stay as they are. Valid until the next change.
         """
-        from microcosm.queries.concluded import Concluded
-
-        return self._kept(Concluded, self._engine, self._neighbours, self._kept(Prover).steps)
+        return self._kept(queries.concluded.Concluded, self._engine, self._around(), self._kept(Prover).steps)
 
     @overload
-    def online_many(self, pairs: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]: ...
+    def online_many(self, pairs: _Columns) -> _Columns: ...
     @overload
     def online_many(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Relation]: ...
-    @overload
-    def online_many(self, pairs: pyarrow.Table) -> pyarrow.Table: ...
     def online_many(self, pairs: Any) -> Any:
-        """The verdicts of online decision making on many pairs.
+        """The verdicts of online decision making on many pairs, as an iterator for an iterable of pairs.
 
-        For an iterable of pairs of names: an iterator of `Relation`. For an integer array of shape (k, 2), of
-        places in `events`: an array of places in `microcosm.engine.engine.VERDICTS`. For an Arrow table whose
-        first two columns are names: the table with a column `verdict`, null for silence. Cost: as `online`;
-        about a tenth of that where happens-before is kept as labels and numpy is there.
+        For an integer array of shape (k, 2), of places in `events`: an array of places in
+        `microcosm.engine.engine.VERDICTS`. For an Arrow table whose first two columns are names: the table
+        with a column `verdict`, null for silence. Cost: as `online`; about a tenth of that where
+        happens-before is kept as labels and numpy is there.
 
         >>> list(Microcosm.parse("a < b < c").online_many([("a", "c"), ("c", "b")]))
         [Relation.BEFORE, Relation.AFTER]
         """
-        from microcosm.queries.batch import Batch
-
-        return self._kept(Batch).online_many(pairs)
+        return self._kept(queries.batch.Batch).online_many(pairs)
 
     # -- the events around an event, in the order in which the givens name them ----------------------------
 
     def with_verdict(self, relation: Relation | str | None, event: str) -> Iterator[str]:
         """The events b with the verdict `b R event`. Raises `UnknownEvent`, as all that follow."""
-        self.require(event)
-        return self._neighbours.with_verdict(relation, event)
+        return self._around(event).with_verdict(relation, event)
 
     def past(self, event: str) -> Iterator[str]:
         """The events before an event: its causal past, without itself."""
@@ -423,31 +374,24 @@ class Microcosm:
 
     def pairs(self, relation: Relation | str | None) -> Iterator[tuple[str, str]]:
         """Every pair of events with a verdict, the first before the second in sorted order."""
-        wanted = read_relation(relation)
-        return self.table().of(wanted)
+        return self.table().of(read_relation(relation))
 
     def between(self, first: str, last: str) -> Iterator[str]:
         """The events after one and before another; none where the one is not before the other."""
-        self.require(first, last)
-        return self._neighbours.between(first, last)
+        return self._around(first, last).between(first, last)
 
     def frontier(self, a: str, b: str) -> tuple[list[str], list[str]]:
         """The last events before both of two events, and the first events after both."""
-        self.require(a, b)
-        return self._neighbours.frontier(a, b)
+        return self._around(a, b).frontier(a, b)
 
     def longest_chain(self, first: str | None = None, last: str | None = None) -> list[str]:
         """A longest chain of events, each before the next; from `first` and to `last` where given."""
-        from microcosm.queries.graph import longest_chain
-
         self.require(*(name for name in (first, last) if name is not None))
-        return longest_chain(self._engine, first, last)
+        return queries.graph.longest_chain(self._engine, first, last)
 
     def hasse(self) -> networkx.DiGraph[str]:
         """Happens-before without the pairs that others imply (its transitive reduction), over all events."""
-        from microcosm.queries.graph import hasse
-
-        return hasse(self._engine, self._givens)
+        return queries.graph.hasse(self._engine, self._givens)
 
     # -- what cannot be, what must be and what may be ------------------------------------------------------
 
@@ -460,7 +404,7 @@ class Microcosm:
         depth: int | None = None,
         stop: Stop | None = None,
         must_exist: bool = False,
-    ) -> Offline:
+    ) -> queries.offline.Offline:
         """What cannot be and what must be of two distinct events (Definition 4.1), with derivations.
 
         `depth` None decides exactly, `exact` unless stopped; a number limits how deep assumptions nest (0:
@@ -473,8 +417,7 @@ class Microcosm:
     def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
-        Raises `Inconsistent` where the rules contradict themselves there. Cost: at depth 0 two closures under
-        the shipped rules, a fixpoint under others.
+        Raises `Inconsistent`. Cost: at depth 0 two closures under the shipped rules, a fixpoint under others.
         """
         return self._decisions(profile).table(depth, stop)
 
@@ -485,36 +428,25 @@ class Microcosm:
         """
         return self._decisions(profile).contradiction(stop)
 
-    def conflict(self, stop: Stop | None = None) -> list[OneGiven] | None:
-        """A minimal set of givens that no world fits; None where some world fits. Raises `Undecided`.
-
-        Cost: as `queries.conflict.conflict`.
-        """
-        from microcosm.queries.conflict import conflict
-
-        return conflict(self._givens, stop)
+    def conflict(self, stop: Stop | None = None) -> list[queries.conflict.OneGiven] | None:
+        """A minimal set of givens that no world fits, if none does. Raises, costs as `contradiction`."""
+        return queries.conflict.conflict(self._givens, stop)
 
     def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
         """Which of `<`, `>`, `||` some world that fits gives two distinct events, exactly.
 
         Each of `relations` has a witness in `worlds`; none is left where no world fits (`conflict` says why).
         It is not `exact` where it was stopped, or an ordering of messages is known: what the offline rules
-        refute by that is left out, the witnesses do not heed it, and it is named in `ignored`. Cost:
-        exponential in the `<>` at worst.
+        refute by that is left out, witnesses do not heed it, `ignored` names it. Cost: as `contradiction`.
         """
         self._ask(a, b, must_exist)
         found = self.worlds.possible(a, b, stop)
-        if not self._givens.orderings or not found.ignored or not found.relations:
-            return found
-        return self._decisions().narrowed(a, b, found, stop)
+        return self._decisions().narrowed(a, b, found, stop) if self._givens.orderings else found
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
         found = self.worlds.table(stop)
-        if not self._givens.orderings or not self.worlds.ignored or found is None:
-            return found
-        pairs = self._decisions().narrowed_table(found[0], stop)
-        return None if pairs is None else (pairs, found[1])
+        return self._decisions().narrowed_table(found, stop) if self._givens.orderings else found
 
     # -- questions about all events ------------------------------------------------------------------------
 
@@ -569,26 +501,22 @@ class Microcosm:
     @property
     def worlds(self) -> Worlds:
         """The worlds that fit, to ask for one of them, or for what is possible of all pairs."""
-        from microcosm.queries.possible import Worlds
-
-        return self._kept(Worlds, self._givens, self._engine)
+        return self._kept(queries.possible.Worlds, self._givens, self._engine)
 
     # -- evolution -----------------------------------------------------------------------------------------
 
     def add(self, given: str | Correspondence) -> None:
         """`M + (a R b)`: add what a statement says; a chain `a < b < c` is added whole or not at all.
 
-        What is given already changes nothing (strict: `Undefined`, as is whatever is already judged).
-        Raises `Contradiction`, with the derivation of the other side; the state is then unchanged.
-        Cost: one row operation for each event whose past changes.
+        What is given already changes nothing (strict: `Undefined`, as for what is judged). Raises
+        `Contradiction`, with a derivation of the other side. Cost: a row for each event whose past changes.
         """
         self._evolve(evolve.add, given)
 
     def update(self, given: str | Correspondence) -> None:
         """`M[a <> b := a < b]`: a direction in place of an external `a <> b`, all or nothing.
 
-        Raises `Undefined` where `a <> b` is not an external given, `Contradiction` as `add` does.
-        Cost beyond the changes: a copy of the givens.
+        Raises `Undefined` where `a <> b` is no external given, `Contradiction`. Cost: a copy of the givens.
         """
         self._evolve(evolve.update, given, whole=True)
 
@@ -606,7 +534,7 @@ class Microcosm:
         except BaseException:
             self._replace(self._givens)
             raise
-        self._changed()
+        self._parts.clear()
 
     def forget(self, event: str) -> None:
         """Drop all that names an event, keeping every initial judgement about the others, and none more.
@@ -616,11 +544,9 @@ class Microcosm:
         propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
         `Undefined` for an event that nothing names. Cost: as `without_events`.
         """
-        from microcosm.state.forget import without_events
-
         if event not in self:
             raise Undefined(f"nothing names the event {event}")
-        self._replace(without_events(self._givens, [event], self.rules, self._engine))
+        self._replace(state.forget.without_events(self._givens, [event], self.rules, self._engine))
 
     def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
         """Take over everything that other microcosms are given, and put both ends of each message in order.
@@ -636,9 +562,7 @@ class Microcosm:
         >>> alice.online("ask", "granted")
         Relation.BEFORE
         """
-        from microcosm.state.merge import merged
-
-        givens, unjoined = merged([self._givens, *(other.givens for other in others)], join)
+        givens, unjoined = state.merge.merged([self._givens, *(other.givens for other in others)], join)
         self._replace(givens)
         return unjoined
 
@@ -660,13 +584,11 @@ class Microcosm:
     ) -> Derivation | None:
         """The verdict on a and b as what one given brought (rules Strng, Weak, Up-S, Up-W).
 
-        The verdict now is derived from what was judged without `change` (with `update`: when `<>`
-        stood in its place). None where no evolution rule applies, e.g. for a consequence of the change
-        together with others; `why` explains these. Raises `Undefined` where `change` is not given.
+        It is derived from what was judged without `change`, with `update` when `<>` stood in its place. None
+        where no evolution rule applies, as of what follows by other givens too, which `why` explains. Raises
+        `Undefined` where `change` is not given.
         """
-        return evolve.explain_evolution(
-            self._engine, self._givens, self.rules, (a, b), checked(change), update
-        )
+        return evolve.explain_evolution(self._engine, self._givens, (a, b), checked(change), update)
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -674,12 +596,12 @@ class Microcosm:
         return evolve.built(givens, self.rules, self.strict)
 
     def _ask(self, a: str, b: str, must_exist: bool) -> None:
-        expect_distinct(a, b)
+        evolve.expect_distinct(a, b)
         if must_exist:
             self.require(a, b)
         self._asked = a, b
 
-    def _evolve(self, step: _Evolution, given: str | Correspondence, whole: bool = False) -> None:
+    def _evolve(self, step: evolve.Step, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""
         facts = evolve.facts_of(given)
         try:
@@ -687,7 +609,7 @@ class Microcosm:
                 for fact in facts:
                     step(self._engine, self._givens, fact, self.strict)
         finally:
-            self._changed()
+            self._parts.clear()
 
     def _extend(self, givens: Givens, links: Iterable[Correspondence]) -> None:
         """Be given what a log says that has grown: these links to its new events, besides what was given.
@@ -696,12 +618,12 @@ class Microcosm:
         """
         if not evolve.grown(self._engine, self._givens, givens, links):
             return self._replace(givens.copy())
-        self._changed()
+        self._parts.clear()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = self._built(givens)
         self._givens = givens
-        self._changed()
+        self._parts.clear()
 
     def _kept(self, part: Callable[..., _Part], *told: object) -> _Part:
         """What answers questions of one kind, made of these when first asked for, and kept until a change."""
@@ -710,19 +632,16 @@ class Microcosm:
             found = self._parts[part] = part(*(told or (self._engine, self._givens)))
         return found
 
-    @property
-    def _neighbours(self) -> Neighbours:
-        from microcosm.queries.graph import Neighbours
+    def _around(self, *events: str) -> queries.graph.Neighbours:
+        self.require(*events)
+        return self._kept(queries.graph.Neighbours)
 
-        return self._kept(Neighbours)
+    def _decisions(self, profile: str = "full") -> queries.offline.Decisions:
+        told = self._engine, self._givens, self._kept(Prover)
+        return self._kept(queries.offline.Decisions, *told).in_profile(profile)
 
-    def _decisions(self, profile: str = "full") -> Decisions:
-        from microcosm.queries.offline import Decisions
-
-        return self._kept(Decisions, self._engine, self._givens, self._kept(Prover)).in_profile(profile)
-
-    def _changed(self) -> None:
-        self._parts.clear()
+    def _drawing(self) -> queries.drawing.Drawing:
+        return queries.drawing.drawing_of(self._givens, self.rules, around=self._asked)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""

@@ -164,6 +164,20 @@ def read_trace(*paths: files.AnyPath, **how: Any) -> Givens:
     return read(*paths, **how, log=log)
 
 
+def write(givens: Givens, path: files.AnyPath) -> None:
+    """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`. Cost: linear."""
+    if files.is_json_name(path):
+        from microcosm.givens.exact import json_text
+        from microcosm.text.json_form import givens_to_json
+
+        text = json_text(givens_to_json(givens), indent=1) + "\n"
+    else:
+        from microcosm.text.mc_writer import write_mc
+
+        text = write_mc(givens)
+    files.write_text(path, text)
+
+
 def _is_described(how: Mapping[str, Any]) -> bool:
     """Whether it is said how the lines are to be read: then they are those of a log."""
     return any(how.get(name) is not None for name in ("format", "pattern"))

@@ -30,9 +30,9 @@ def write_mc(givens: Givens, sources: bool = True, events: bool | None = None) -
     return "".join(mc_texts(givens, sources, events))
 
 
-def iter_mc(givens: Givens, sources: bool = True, events: bool | None = None) -> Iterator[str]:
+def iter_mc(givens: Givens, events: bool | None = None) -> Iterator[str]:
     """The lines of the file, each with its line end; see `mc_texts`."""
-    for text in mc_texts(givens, sources, events):
+    for text in mc_texts(givens, events=events):
         yield from map("{}\n".format, text[:-1].split("\n"))
 
 

@@ -93,8 +93,7 @@ class Contents(Generic[Content]):
     (False, 'm1.3', True)
     """
 
-    def __init__(self, prefix: str = "m") -> None:
-        self._prefix = prefix
+    def __init__(self) -> None:
         self._counts: dict[Content, list[int]] = {}
 
     def sent(self, content: Content) -> str:
@@ -131,5 +130,5 @@ class Contents(Generic[Content]):
         if counts is None:
             counts = self._counts[content] = [len(self._counts) + 1, 0, 0, 0]
         counts[side] += 1
-        name = f"{self._prefix}{counts[0]}"
+        name = f"m{counts[0]}"
         return Counted(name if counts[side] == 1 else f"{name}.{counts[side]}")

@@ -253,6 +253,7 @@ class Orientation:
 
 
 MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+"""How two events stand to each other in a world; each of these and no other."""
 
 
 @dataclass(slots=True)

@@ -86,17 +86,10 @@ def offline(
     """
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
-    files, pair = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    return decided(
-        known,
-        *reading.pair_of(known, *pair),
-        limit=limit,
-        certificate=certificate,
-        profile=profile,
-        depth=None if depth == "exact" else number(depth),
-        must_exist=must_exist,
-    )
+    known, _, pair = reading.pair_in(asked, strict=strict)
+    nests = None if depth == "exact" else number(depth)
+    how: dict[str, Any] = {"profile": profile, "depth": nests, "must_exist": must_exist}
+    return decided(known, *pair, limit=limit, certificate=certificate, **how)
 
 
 NOTHING: dict[str, object] = {
@@ -197,9 +190,8 @@ def possible(
     Example:
       microcosm possible album.mc notify like
     """
-    files, pair = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    return may_be(known, files, *reading.pair_of(known, *pair), limit=limit, must_exist=must_exist)
+    known, files, pair = reading.pair_in(asked, strict=strict)
+    return may_be(known, files, *pair, limit=limit, must_exist=must_exist)
 
 
 def may_be(

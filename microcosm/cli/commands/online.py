@@ -56,9 +56,8 @@ def online(
     Example:
       microcosm online album.mc unshare upload
     """
-    files, pair = reading.pair_asked(asked)
-    known = reading.load(files, strict=strict)
-    return told(known, files, *reading.pair_of(known, *pair), must_exist=must_exist)
+    known, files, pair = reading.pair_in(asked, strict=strict)
+    return told(known, files, *pair, must_exist=must_exist)
 
 
 def told(known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False) -> int:
@@ -134,10 +133,8 @@ def why(
         if since is not None:
             raise exits.UsageError("--since explains an online verdict, not an offline one")
         return decisions.offline(asked, strict=strict, must_exist=must_exist)
-    files, (left, right) = reading.pair_asked(asked)
     change = None if since is None else reading.change(since)
-    known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, left, right)
+    known, files, (left, right) = reading.pair_in(asked, strict=strict)
     if must_exist:
         known.require(left, right)
     verdict, offline = stands(known, left, right)

@@ -153,9 +153,7 @@ def view(
     follow: Annotated[
         bool, Option("--follow", help="Read on as the log grows; the page shows it as it comes.")
     ] = False,
-    edit: Annotated[
-        bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")
-    ] = False,
+    edit: options.Edit = False,
     limit: Annotated[float, Option(metavar="SECONDS", min=0, help="For one question; 0 is none.")] = 10.0,
     strict: options.Strict = False,
 ) -> int:

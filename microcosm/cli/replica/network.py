@@ -51,16 +51,9 @@ def add(
     Example:
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
-    from microcosm.replica.network.carrier import Stating
-
-    host, port = endpoint_of(address)
+    where = endpoint_of(address)
     with network_of(path) as (replica, durable):
-        if author is not None:
-            replica.sign()
-            replica.trust(name, author)
-        durable.member(name, host, port)
-        Stating(replica, durable).follow()
-        durable.flush()
+        _let_in(replica, durable, name, where, author)
         return _show(path, durable)
 
 
@@ -111,20 +104,27 @@ def replace(
         if old is not None:
             where = old.host, old.port
         assert where is not None
-        host, port = where if address is None else endpoint_of(address)
+        where = where if address is None else endpoint_of(address)
         if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = taken(replica, durable, name)
         else:
             lost = _evicted(replica, durable, name, mine=False)
-        if author is not None:
-            replica.sign()
-            replica.trust(name, author)
-        durable.member(name, host, port)
-        from microcosm.replica.network.carrier import Stating
-
-        Stating(replica, durable).follow()
-        durable.flush()
+        _let_in(replica, durable, name, where, author)
         return _show(path, durable, lost)
+
+
+def _let_in(
+    replica: Replica, durable: Durable, name: str, where: tuple[str, int], author: str | None
+) -> None:
+    """Have a member that listens at an address, and signs with the key of `author`, if that is stated."""
+    from microcosm.replica.network.carrier import Stating
+
+    if author is not None:
+        replica.sign()
+        replica.trust(name, author)
+    durable.member(name, *where)
+    Stating(replica, durable).follow()
+    durable.flush()
 
 
 def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:

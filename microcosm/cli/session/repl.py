@@ -24,9 +24,7 @@ def repl(
         list[str] | None,
         Argument(metavar="FILE", help=f"What to read: {options.WHAT} Without, an empty microcosm."),
     ] = None,
-    edit: Annotated[
-        bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")
-    ] = False,
+    edit: options.Edit = False,
     script: Annotated[
         str | None, Option(metavar="FILE", help="The lines are there, not on standard input.")
     ] = None,

@@ -12,7 +12,7 @@ from microcosm.orderings.closures import along_messages, shortest
 from microcosm.orderings.computation import Computation, linear_extension
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import ExcludedPattern, Verdict
-from microcosm.queries.sheet import RED, Sheet
+from microcosm.queries.sheet import RED, Sheet, short
 from microcosm.text.names import string
 
 Row = tuple[bool | None, bool | None, bool | None]
@@ -309,7 +309,7 @@ def _draw(
     """The lines of the peers, the arrows of the messages, the events."""
     of = panel.computation
     for p, y in {of.peer[event]: y for event, (_, y) in place.items()}.items():
-        sheet.text(_short(of.peers[p]), _MARGIN, y + 4)
+        sheet.text(short(of.peers[p], SHORT), _MARGIN, y + 4)
         sheet.line((_HEAD, y), (wide - _MARGIN, y), faint=True, straight=True)
     for m, receptions in enumerate(of.receptions):
         colour, told = _colour(panel, m), of.messages[m]
@@ -322,12 +322,8 @@ def _draw(
         name, m = of.names[event], of.message[event]
         sheet.dot(at, f"{name} {string(words[name])}" if name in words else name, _colour(panel, m))
         if of.sends(event):
-            sheet.label(at, [_short(of.messages[m])])
+            sheet.label(at, [short(of.messages[m], SHORT)])
 
 
 def _colour(panel: Panel, message: int) -> str:
     return RED if panel.computation.messages[message] in panel.marked else "currentColor"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"

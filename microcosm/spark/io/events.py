@@ -397,10 +397,10 @@ def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tu
         first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))
 
 
-def odd_rows(table: DataFrame, kind: str, fault: Column, lost: int = 0, columns: str = ODD_ROWS) -> DataFrame:
+def odd_rows(table: DataFrame, kind: str, fault: Column, columns: str = ODD_ROWS) -> DataFrame:
     """The rows of a table of Spark's as irregularities, in the columns of `ODD_ROWS` or of `ODD`."""
     from pyspark.sql import functions as F
 
-    counts = (F.lit(1).cast("long").alias("count"), F.lit(lost).cast("long").alias("lost"))
+    counts = (F.lit(1).cast("long").alias("count"), F.lit(0).cast("long").alias("lost"))
     where = arrow_names(columns)[: -len(counts) - 2]
     return table.select(*where, F.lit(kind).alias("reported"), fault.alias("fault"), *counts)
