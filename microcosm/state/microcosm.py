@@ -429,7 +429,7 @@ class Microcosm:
         return self._decisions(profile).contradiction(stop)
 
     def conflict(self, stop: Stop | None = None) -> list[queries.conflict.OneGiven] | None:
-        """A minimal set of givens that no world fits, if none does. Raises, costs as `contradiction`."""
+        """A minimal set of givens that no world fits, None where one does; as `queries.conflict.conflict`."""
         return queries.conflict.conflict(self._givens, stop)
 
     def possible(self, a: str, b: str, stop: Stop | None = None, *, must_exist: bool = False) -> Possibility:
