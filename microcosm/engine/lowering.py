@@ -41,7 +41,7 @@ class PlanShape(Enum):
     TABLE = "table"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Predicates that are evaluated together: how, and the bodies of each with mirror images put in.
 
@@ -263,7 +263,7 @@ def _weight(b: Body) -> int:
     return len(b.ones) + 2 * len(b.pairs) + 4 * len(b.nones)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """The plans of a rule book, by predicate, and the rules that conclude each, as they stand."""
 

@@ -98,7 +98,7 @@ class View:
             self._united.forget()
 
 
-@dataclass
+@dataclass(eq=False)
 class Orders:
     """The happens-before of each transitive predicate, shared by all memos of a microcosm."""
 

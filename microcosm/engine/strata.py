@@ -162,7 +162,7 @@ class _Edge(NamedTuple):
     negative: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Graph:
     """For each predicate that is concluded, what it is concluded from."""
 

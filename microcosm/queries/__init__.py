@@ -17,7 +17,19 @@ if TYPE_CHECKING:
         graph,
         offline,
         possible,
+        why_not,
     )
 
-__all__ = ["batch", "concluded", "conflict", "diagrams", "drawing", "events", "graph", "offline", "possible"]
+__all__ = [
+    "batch",
+    "concluded",
+    "conflict",
+    "diagrams",
+    "drawing",
+    "events",
+    "graph",
+    "offline",
+    "possible",
+    "why_not",
+]
 __getattr__ = modules(__name__, __all__)

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from microcosm import files, queries, state
-from microcosm.engine import steps
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.errors import Undefined, UnknownEvent
@@ -305,14 +304,14 @@ class Microcosm:
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
-    ) -> steps.WhyNot:
+    ) -> queries.why_not.WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
         >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
         True
         """
         self._ask(a, b, must_exist)
-        return steps.why_not(self._engine, a, read_judged(relation), b, words)
+        return queries.why_not.why_not(self._engine, a, read_judged(relation), b, words)
 
     def table(self) -> queries.batch.VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.

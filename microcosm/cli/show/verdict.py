@@ -25,7 +25,7 @@ Words = Callable[[str], str]
 """How an event is shown."""
 
 if TYPE_CHECKING:
-    from microcosm.engine.steps import PremiseLine
+    from microcosm.queries.why_not import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 
