@@ -101,8 +101,10 @@ class Union:
 
     def all_rows(self, width: int, forwards: bool = True) -> list[int]:
         kept = self._rows if forwards else self._cols
-        if self.settling or len(kept) >= width:
+        if self.settling:
             return [*map(self.row if forwards else self.col, range(width))]
+        if len(kept) >= width:
+            return kept.first(width)
         return kept.filled(self.all_united(width, forwards=forwards))
 
     def all_united(self, width: int, *, forwards: bool) -> list[int]:
