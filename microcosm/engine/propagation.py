@@ -154,7 +154,9 @@ class Sweep:
     def _add(self, a: int, gathered: int) -> bool:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
         row, lacking, gained = self._rows[a], self._lacking[a], self._gained
-        left = without(lacking ^ (lacking & gathered), self._rows, self._beside[a])
+        left = lacking ^ (lacking & gathered)
+        if left:
+            left = without(left, self._rows, self._beside[a])
         found = lacking ^ left
         fresh = found or a not in self._met
         self._met.add(a)
@@ -162,7 +164,7 @@ class Sweep:
             row |= found
             if found and gained is not None:
                 gained(a, found)
-            found = meeting(row, self._following, left)
+            found = meeting(row, self._following, left) if left else 0
             left ^= found
             fresh = found
         if left == lacking:
@@ -218,7 +220,7 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
 
     def solved(targets: list[int]) -> list[int]:
         return [
-            without(target ^ (target & row), beyond, seen)
+            target and without(target ^ (target & row), beyond, seen)
             for target, row, seen in zip(targets, found, beside, strict=False)
         ]
 

@@ -150,7 +150,7 @@ def without(row: int, rows: Sequence[int], which: int) -> int:
     8
     """
     if len(rows) > BITS_NARROW:
-        for at in bits(which) if row else ():
+        for at in bits(which):
             row ^= row & rows[at]
             if not row:
                 break
@@ -273,9 +273,10 @@ class Remembered(dict[int, int]):
         super().__init__()
         self._compute = compute
         self._bits = 0
-        self._all: list[int] = []  # every row, where they were made together
+        self._all: list[int] = []  # every row, where they were made together, until one is not there
 
     def __missing__(self, at: int) -> int:
+        self._all = []
         row = self._compute(at)
         self._bits += row.bit_length()
         if self._bits > self.BUDGET:
@@ -283,10 +284,6 @@ class Remembered(dict[int, int]):
             self._bits = row.bit_length()
         self[at] = row
         return row
-
-    def clear(self) -> None:
-        super().clear()
-        self._all = []
 
     def filled(self, rows: list[int]) -> list[int]:
         """These rows, of each position from 0, being remembered if they fit in. Cost: linear in them."""
@@ -296,5 +293,5 @@ class Remembered(dict[int, int]):
         return rows
 
     def first(self, width: int) -> list[int]:
-        """The rows of so many positions from 0. Cost: none where that many were `filled` in."""
+        """The rows of so many positions from 0, that are there. Cost: none where they were `filled` in."""
         return self._all if len(self._all) == width else [*map(self.__getitem__, range(width))]
