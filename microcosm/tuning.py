@@ -75,8 +75,8 @@ BITS_LISTED = 16
 `closure`."""
 
 BITS_NARROW = 384
-"""Members of rows of so few bits are gone through downwards, in place, where no order is asked for: 200 events
-take 0.85 of the time, and 350 as long as GMP is not in use 0.82; where it is, there is no difference. 500 dense
+"""Members of rows of so few bits are gone through downwards, in place, where no order is asked for. So 200
+events take 0.85 of the time, and 350 take 0.82 as long as GMP is not in use; where it is, as much. 500 dense
 ones would take 1.1. Benchmark: `online-table`."""
 
 GMP_WANTED = os.environ.get("MICROCOSM_GMP") != "off"
