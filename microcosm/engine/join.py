@@ -16,7 +16,7 @@ from typing import Protocol
 from microcosm.engine.body import LEFT, RIGHT, Body, EventLiteral, LiteralSource, PairLiteral
 from microcosm.engine.relations import RowRelation, Union, all_rows
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits, diagonal, lister, lowest
+from microcosm.order.bits import bits, diagonal, lowest, without
 from microcosm.tuning import ROWS_WASTED, TARGETS_SERVED
 
 
@@ -243,15 +243,9 @@ class Join:
         far = self._scope.domain
         for _, source, _ in self._ones:
             far &= self._scope.subset(source)
-        found, each = [], lister(len(targets))
-        for a, target in enumerate(targets):
-            got = 0
-            for e in each(rows(a) & far) if target else ():
-                got |= outward[e] & target
-                if got == target:
-                    break
-            found.append(got)
-        return found
+        return [
+            target and target ^ without(target, outward, rows(a) & far) for a, target in enumerate(targets)
+        ]
 
     def some(self, env: dict[int, int], target: int) -> bool:
         """Whether any value of the root within `target` solves the body.

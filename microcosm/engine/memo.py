@@ -52,7 +52,7 @@ class View:
     def all_rows(self, width: int, forwards: bool = True) -> list[int]:
         kept = self._rows if forwards else self._cols
         if len(kept) >= width or kept is not self._rows:
-            return [*map(kept.__getitem__, range(width))]
+            return kept.first(width)
         if self._united is None:
             return kept.filled(joined(width, [part.all_rows(width) for part in self._parts]))
         rows = [*map(self._scope.domain.__and__, self._united.all_united(width, forwards=True))]

@@ -16,7 +16,7 @@ from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Pointwise, RelationScope
 from microcosm.engine.relations import RowRelation, Union, all_rows, joined
 from microcosm.logic.rule import Pred
-from microcosm.order.bits import bits, lister, transposed
+from microcosm.order.bits import meeting, transposed, without
 from microcosm.order.order import Closure
 
 
@@ -91,7 +91,6 @@ class Sweep:
         self._beside = _rows_over(loose, len(rows))
         # Of each event all that any rule leads it to within a row.
         self._following = _rows_over(rules.within, len(rows))
-        self._each = lister(len(rows))
         self._met: set[int] = set()  # whose rows were gone through once
 
     def run(self) -> None:
@@ -130,12 +129,7 @@ class Sweep:
                 gains[a] |= gained
                 self._put(a, gained)
         for a in tuple(lacking):
-            gained = 0
-            for e in bits(self._beside[a]):
-                gained |= rows[e] & lacking[a]
-                if gained == lacking[a]:
-                    break
-            if gained:
+            if gained := lacking[a] ^ without(lacking[a], rows, self._beside[a]):
                 gains[a] |= gained
                 self._put(a, gained)
         if not any(gains):
@@ -161,11 +155,8 @@ class Sweep:
         """Whether row a gains anything, `gathered` being what the events beyond it hold, in one order."""
         row, lacking, gained = self._rows[a], self._lacking[a], self._gained
         left = lacking ^ (lacking & gathered)
-        rows, each, following = self._rows, self._each, self._following
-        for e in each(self._beside[a]) if left else ():
-            left ^= left & rows[e]
-            if not left:
-                break
+        if left:
+            left = without(left, self._rows, self._beside[a])
         found = lacking ^ left
         fresh = found or a not in self._met
         self._met.add(a)
@@ -173,15 +164,12 @@ class Sweep:
             row |= found
             if found and gained is not None:
                 gained(a, found)
-            found = 0
-            for b in each(left) if left else ():
-                if following[b] & row:
-                    found |= 1 << b
+            found = meeting(row, self._following, left) if left else 0
             left ^= found
             fresh = found
         if left == lacking:
             return False
-        rows[a] = row
+        self._rows[a] = row
         if left:
             self._lacking[a] = left
         else:
@@ -231,15 +219,10 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
     beside = _rows_over(loose, width)
 
     def solved(targets: list[int]) -> list[int]:
-        gains, each = [], lister(width)
-        for target, row, seen in zip(targets, found, beside, strict=False):
-            left = target ^ (target & row)
-            for e in each(seen) if left else ():
-                left ^= left & beyond[e]
-                if not left:
-                    break
-            gains.append(left)
-        return gains
+        return [
+            target and without(target ^ (target & row), beyond, seen)
+            for target, row, seen in zip(targets, found, beside, strict=False)
+        ]
 
     return solved
 

@@ -80,7 +80,8 @@ class Union:
         self, parts: list[tuple[RowRelation, bool]], *, symmetric: bool = False, remember: bool = True
     ) -> None:
         self.parts, self.symmetric, self.settling = parts, symmetric, not remember
-        self._live: dict[bool, list[RowOf]] = {}
+        self._rows_of: list[RowOf] = [r.row if way else r.col for r, way in parts]
+        self._cols_of: list[RowOf] = [r.col if way else r.row for r, way in parts]
         self._rows = Remembered(self._row)
         self._cols = self._rows if symmetric else Remembered(self._col)
         self.row: RowOf = self._rows.__getitem__ if remember else self._row
@@ -95,14 +96,16 @@ class Union:
     def united(self, at: int, *, forwards: bool) -> int:
         """As `row`, or `col`, without remembering it."""
         found = 0
-        for rows in self._live.get(forwards) or self._all_live(forwards):
+        for rows in self._rows_of if forwards else self._cols_of:
             found |= rows(at)
         return found
 
     def all_rows(self, width: int, forwards: bool = True) -> list[int]:
         kept = self._rows if forwards else self._cols
-        if self.settling or len(kept) >= width:
+        if self.settling:
             return [*map(self.row if forwards else self.col, range(width))]
+        if len(kept) >= width:
+            return kept.first(width)
         return kept.filled(self.all_united(width, forwards=forwards))
 
     def all_united(self, width: int, *, forwards: bool) -> list[int]:
@@ -114,16 +117,10 @@ class Union:
         row = self._rows.get(a)
         if row is not None:
             return row & others
-        for rows in self._live.get(True) or self._all_live(forwards=True):
+        for rows in self._rows_of:
             if found := rows(a) & others:
                 return found
         return 0
-
-    def _all_live(self, forwards: bool) -> list[RowOf]:
-        """The rows of what holds of anything at all."""
-        live: list[RowOf] = [r.row if way is forwards else r.col for r, way in self.parts if _some(r)]
-        self._live[forwards] = live
-        return live
 
     def holds(self, a: int, b: int) -> bool:
         row = self._rows.get(a)
@@ -141,7 +138,6 @@ class Union:
 
     def forget(self) -> None:
         """Drop the remembered rows."""
-        self._live.clear()
         self._rows.clear()
         self._cols.clear()
 
@@ -159,12 +155,6 @@ def either_way(relations: list[tuple[RowRelation, bool]], *, remember: bool = Tr
 def joined(width: int, rows: list[list[int]]) -> list[int]:
     """Of each position the union of its rows. Cost: a row operation each."""
     return reduce(lambda one, other: [*map(or_, one, other)], rows) if rows else [0] * width
-
-
-def _some(relation: RowRelation) -> bool:
-    """Whether a relation may hold of anything."""
-    rows, cols = relation.support()
-    return bool(rows and cols)
 
 
 KeysOf = Mapping[int, Iterable[Hashable]]

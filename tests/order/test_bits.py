@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_, or_
 from random import Random
 
 import pytest
@@ -9,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.order import bits as module
-from microcosm.order.bits import bits, from_positions, lowest, marks, transposed, use_gmp
+from microcosm.order.bits import (
+    Remembered,
+    bits,
+    from_positions,
+    lowest,
+    marks,
+    meeting,
+    transposed,
+    use_gmp,
+    without,
+)
 
 WIDTHS = st.sampled_from([1, 7, 64, 65, 300, 5_000])
 
@@ -39,6 +51,28 @@ def test_members_come_ascending_however_many_they_are(listing: bool, drawn: tupl
     assert len(marks(row, width)) == width
     if members:
         assert lowest(row) == next(bits(row)) == min(members)
+
+
+@given(st.sampled_from([1, 64, 384, 385, 500]), st.integers(1, 8), st.integers(0, 999))
+def test_rows_are_taken_from_one_or_meet_it(listing: bool, width: int, sparse: int, seed: int) -> None:
+    use_gmp(listing)
+    rng = Random(seed)
+    row, which, *rows = (
+        reduce(and_, [rng.getrandbits(width) for _ in range(sparse)]) for _ in range(width + 2)
+    )
+    chosen = [at for at in range(width) if which >> at & 1]
+    assert without(row, rows, which) == row & ~reduce(or_, [rows[at] for at in chosen], 0)
+    assert meeting(row, rows, which) == sum(1 << at for at in chosen if rows[at] & row)
+
+
+def test_rows_that_were_made_together_are_forgotten_together() -> None:
+    version = 1
+    kept = Remembered(lambda at: version << at)
+    assert kept.filled([1, 2, 4]) == kept.first(3) == [1, 2, 4]
+    assert kept.first(2) == [1, 2]
+    kept.clear()
+    version = 3
+    assert [kept[at] for at in range(3)] == kept.first(3) == [3, 6, 12]
 
 
 @given(st.integers(0, 20).flatmap(lambda n: st.lists(st.integers(0, (1 << n) - 1), min_size=n, max_size=n)))
