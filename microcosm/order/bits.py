@@ -294,4 +294,5 @@ class Remembered(dict[int, int]):
 
     def first(self, width: int) -> list[int]:
         """The rows of so many positions from 0, that are there. Cost: none where they were `filled` in."""
-        return self._all if len(self._all) == width else [*map(self.__getitem__, range(width))]
+        every = self._all  # another thread may let go of it
+        return every if len(every) == width else [*map(self.__getitem__, range(width))]
