@@ -102,8 +102,8 @@ def natural(name: str) -> list[tuple[int, str]]:
 def expanded(paths: Sequence[AnyPath]) -> list[str]:
     """The files that paths name: of a folder all in it and below, of a pattern (`*.log`) all that match.
 
-    Names that begin with a dot are left out, and numbers in names count: `run2` comes before `run10`. Raises
-    `TextError` where there is no such file.
+    Names that begin with a dot are left out, and with `_` where Spark wrote a table, which `_SUCCESS` marks.
+    Numbers in names count: `run2` comes before `run10`. Raises `TextError` where there is no such file.
     """
     found: list[str] = []
     for path in (os.fspath(each) for each in paths):
@@ -115,13 +115,15 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
                 if not name.startswith(".")
                 and not any(map(_is_hidden, os.path.relpath(folder, path).split(os.sep)))
             ]
+            inside = [each for each in inside if not _is_mark(each)]
             if not inside:
                 raise TextError("is a directory without files", file=path)
             found += sorted(inside, key=natural)
         elif GLOB(path) and not os.path.exists(path):
             from glob import glob
 
-            matching = [each for each in glob(path, recursive=True) if not os.path.isdir(each)]
+            every = glob(path, recursive=True)
+            matching = [each for each in every if not (os.path.isdir(each) or _is_mark(each))]
             if not matching:
                 raise TextError("no such file, and none that matches", file=path)
             found += sorted(matching, key=natural)
@@ -132,6 +134,12 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
 
 def _is_hidden(name: str) -> bool:
     return name.startswith(".") and name != "."
+
+
+def _is_mark(path: str) -> bool:
+    """Whether a file is one with which Spark marks a table that it wrote, and none of its parts."""
+    folder, name = os.path.split(path)
+    return name.startswith("_") and os.path.exists(os.path.join(folder, "_SUCCESS"))
 
 
 def put_aside() -> None:

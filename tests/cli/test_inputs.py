@@ -169,6 +169,18 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(["p:10", "p:9", "q", "p"], key=natural) == ["p", "p:9", "p:10", "q"]
 
 
+def test_marks_of_a_table_that_spark_wrote_are_no_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere a name that begins with `_` is one like another: nothing of a log is left out."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("table/_SUCCESS", "table/_started_1", "table/part-0.jsonl", "logs/_odd.log", "logs/a.log"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).touch()
+    assert expanded(["table"]) == expanded(["table/*"]) == ["table/part-0.jsonl"]
+    assert expanded(["logs"]) == ["logs/_odd.log", "logs/a.log"]
+
+
 def test_what_is_neither_says_so(run: Run, log: str) -> None:
     Path("what").write_text("Lorem ipsum dolor sit amet\n" * 3, encoding="utf-8")
     ran = run("online", "what", "a", "b")
