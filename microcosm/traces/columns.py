@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
-from operator import eq, itemgetter, lt
+from operator import eq, itemgetter, lt, ne
 from typing import Literal, Protocol, TypeAlias
 
 from microcosm.errors import TextError
@@ -228,6 +228,8 @@ class LogColumns:
         """The receptions of each process."""
         self._origins: defaultdict[str, Events] = defaultdict(_no_events)
         """The sendings that these hear of."""
+        self._to_itself = False
+        """Whether some process received what it sent itself."""
 
     def __len__(self) -> int:
         return len(self._process)
@@ -291,7 +293,9 @@ class LogColumns:
             at = bisect_left(thread, first)
             source = f"process {process}"
             found += [(a, b, source) for a, b in pairwise(thread[max(0, at - 1) :])]
-            receipts, origins = self._receipts[process], self._origins[process]
+            origins, receipts = self._origins[process], self._receipts[process]
+            if self._to_itself:
+                origins, receipts = self._apart(process, origins, receipts)
             at = bisect_left(receipts, first)
             told = zip(origins[at:], receipts[at:], strict=True)
             found += [(a, b, f"message {self._message[b]}") for a, b in told]
@@ -323,8 +327,8 @@ class LogColumns:
         _append_each(self._receipts, receivers, receipts)
         _append_each(self._origins, receivers, origins)
         in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
-        to_itself = any(map(eq, map(self._process.__getitem__, origins), receivers))
-        return in_turn and not to_itself and all(map(lt, origins, receipts))
+        self._to_itself |= any(map(eq, map(self._process.__getitem__, origins), receivers))
+        return in_turn and all(map(lt, origins, receipts))
 
     def settle(self) -> bool:
         """Whether each message was sent once, and no process received one twice; all is read."""
@@ -401,8 +405,11 @@ class LogColumns:
                 sources.append(Repeated(f"process {process}", len(thread) - 1))
             ordered = len(rights)
             for process in run:
-                lefts += self._origins[process]
-                rights += self._receipts[process]
+                origins, receipts = self._origins[process], self._receipts[process]
+                if self._to_itself:
+                    origins, receipts = self._apart(process, origins, receipts)
+                lefts += origins
+                rights += receipts
             messages = Mapped(rights[ordered:], self._message.__getitem__)
             sources.append(Mapped(messages, "message ".__add__))
         if not unlinked:
@@ -415,6 +422,13 @@ class LogColumns:
         return OrderColumns(
             names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
         )
+
+    def _apart(self, process: str, origins: Events, receipts: Events) -> tuple[Events, Events]:
+        """The same of a process, but for its own events just before: that order has been told."""
+        thread = self._threads[process]
+        before = (thread[bisect_left(thread, at) - 1] for at in receipts)
+        apart = [*map(ne, origins, before)]
+        return array("q", compress(origins, apart)), array("q", compress(receipts, apart))
 
     def _place(self, event: int) -> tuple[str, int]:
         """The file and line of an event."""

@@ -33,7 +33,7 @@ def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
             "seq": seq[p % processes],
             "kind": "internal",
         }
-        sender = last.pop(q % processes, None) if q >= 0 and q % processes != p % processes else None
+        sender = last.pop(q % processes, None) if q >= 0 else None
         if sender is not None:
             sender.update(kind="send", message=f"m{len(lines)}")
             line.update(kind="receive", message=f"m{len(lines)}")
@@ -116,6 +116,24 @@ def assert_same(path: Path) -> None:
         f.source for f in expected.givens.external.values()
     ]
     assert mine.findings == theirs.findings
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 5)), min_size=1, max_size=30))
+@example([(0, -1), (0, -1), (0, 0), (0, 0)])  # of the event before the last, and of that just before
+def test_what_a_process_sends_to_itself_takes_the_lane(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Step]
+) -> None:
+    lines: list[dict[str, object]] = []
+    seq, on_the_way = [0] * 3, list[str]()
+    for process, which in events:
+        seq[process] += 1
+        receives = which >= 0 and bool(on_the_way)
+        message = on_the_way.pop(which % len(on_the_way)) if receives else f"m{len(lines)}"
+        if not receives:
+            on_the_way.append(message)
+        said: dict[str, object] = {"kind": "receive" if receives else "send", "message": message}
+        lines.append({"process": f"p{process}", "seq": seq[process], **said})
+    assert_same(written(tmp_path_factory.mktemp("log"), lines))
 
 
 RUNS = st.lists(st.tuples(st.sampled_from(["t", "u", "u 2", ""]), steps), min_size=1, max_size=4)
