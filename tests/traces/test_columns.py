@@ -33,7 +33,7 @@ def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
             "seq": seq[p % processes],
             "kind": "internal",
         }
-        sender = last.pop(q % processes, None) if q >= 0 else None
+        sender = last.pop(q % processes, None) if q >= 0 and q % processes != p % processes else None
         if sender is not None:
             sender.update(kind="send", message=f"m{len(lines)}")
             line.update(kind="receive", message=f"m{len(lines)}")

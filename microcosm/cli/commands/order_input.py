@@ -62,16 +62,14 @@ def communication(
 def plain_communication(path: str, report: Report) -> tuple[Computation, list[int]] | None:
     """The same of a file of plain own lines, by its columns: a quarter of the price; None of any other.
 
-    Nothing can be odd about it but that a message is not received, and its lines are an execution.
+    Nothing can be odd about it but that a message is not received, and its lines are an execution. A log in
+    which a process sends to itself is left to who reads event by event.
     """
     odd: list[Irregularity] = []
     found = plain_extraction(path, Report(each=odd.append))
     told = None if found is None or found.incomplete else found.givens.told
     if told is None:
         return None
-    for each in odd:
-        if each.kind == "unreceived-send":
-            report.repeat(each, fatal=False)
     kinds, events, messages, processes = told.columns()
     chains: dict[str, list[tuple[str, str]]] = {}
     names: dict[str, Sequence[str]] = {}
@@ -79,8 +77,15 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
     for process, many in Counter(processes).items():  # they stand one after the other
         own = slice(at, at := at + many)
         chains[process], names[process] = [*zip(kinds[own], messages[own], strict=True)], events[own]
+    try:
+        computation = build(chains, names, acyclic=True)
+    except NoComputation:
+        return None
+    for each in odd:
+        if each.kind == "unreceived-send":
+            report.repeat(each, fatal=False)
     lines = [*told.rows()]
-    return build(chains, names, acyclic=True), sorted(range(len(lines)), key=lines.__getitem__)
+    return computation, sorted(range(len(lines)), key=lines.__getitem__)
 
 
 def _kinds(run: Execution, level: str) -> tuple[str, str]:
