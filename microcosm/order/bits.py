@@ -285,6 +285,11 @@ class Remembered(dict[int, int]):
         self[at] = row
         return row
 
+    def clear(self) -> None:
+        """Drop them all. Cost: linear in them."""
+        super().clear()
+        self._all = []
+
     def filled(self, rows: list[int]) -> list[int]:
         """These rows, of each position from 0, being remembered if they fit in. Cost: linear in them."""
         if len(rows) ** 2 <= self.BUDGET:
