@@ -13,15 +13,16 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
-from json import JSONDecodeError, JSONDecoder
+from itertools import chain, islice, repeat
+from json import JSONDecodeError, JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring
-from typing import Any
+from operator import add
+from typing import Any, TypeVar
 
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.quoted import all_quoted, as_they_are
+from microcosm.text.quoted import all_quoted
 from microcosm.text.statement import (
     KINDS,
     OPERAND,
@@ -48,6 +49,8 @@ _item = re.compile(
 ).match
 _blank = re.compile(r"\s*+(?:#.*)?\Z").match
 _decode = JSONDecoder().raw_decode
+_encode = JSONEncoder(ensure_ascii=False, separators=("\n", ": ")).encode
+"""A value in which no text has a line end and nothing is in parts: each entry on a line."""
 
 
 def event_on(line: str) -> EventRow | None:
@@ -91,8 +94,12 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     return EventRow(name=name, attributes=attributes or NOTHING)._replace(**said)
 
 
-def lines_of_events(table: EventTable, names: Mapping[str, str], many: int) -> Iterator[str]:
+def lines_of_events(
+    table: EventTable, names: Mapping[str, str], many: int, written: Sequence[str] | None = None
+) -> Iterator[str]:
     """The lines that say so, so `many` at a time, each with its end; `names` has each name as it is written.
+
+    `written` are the names of all events, where they have been looked at already.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
     >>> from microcosm.text.quoted import Quoted
@@ -106,51 +113,61 @@ def lines_of_events(table: EventTable, names: Mapping[str, str], many: int) -> I
             column[at : at + many] for column in table.columns
         )
         words = (
-            map("event {}".format, all_quoted(event)),
+            map("event ".__add__, all_quoted(event) if written is None else written[at : at + many]),
             _each(
                 [word or None for word in process],
                 lambda texts: map(" process {}".format, all_quoted(texts)),
             ),
-            (f" seq {number}" if number else "" for number in seq),
+            _each([number or None for number in seq], lambda numbers: map(" seq {}".format, numbers)),
             _each([word or None for word in kind], lambda texts: map(" kind {}".format, texts)),
             _each(message, lambda texts: map(" message {}".format, all_quoted(texts))),
             _each(trace, lambda texts: map(" trace {}".format, all_quoted(texts))),
             _each(label, lambda texts: map(" {}".format, _all_shown(texts))),
             _attributes(attributes, names),
-            (
-                f" time {_shown(said)}" if said != known.get("time") else ""
-                for said, known in zip(time, attributes, strict=True)
-            ),
+            _times(time, [known.get("time") for known in attributes]),
             _places(file, line, names),
         )
         yield "".join(chain.from_iterable(zip(*words, repeat("\n"), strict=False)))
 
 
-def _each(column: Sequence[str | None], told: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[str]:
-    """What is `told` of each text of a column, once for all that are equal; nothing of none."""
-    texts = [text for text in dict.fromkeys(column) if text is not None]
-    found: dict[str | None, str] = dict(zip(texts, told(texts), strict=True))
+Said = TypeVar("Said", str, int)
+
+
+def _each(column: Sequence[Said | None], told: Callable[[Sequence[Said]], Iterable[str]]) -> Iterator[str]:
+    """What is `told` of each entry of a column, once for all that are equal; nothing of none."""
+    entries = [entry for entry in dict.fromkeys(column) if entry is not None]
+    found: dict[Said | None, str] = dict(zip(entries, told(entries), strict=True))
     found[None] = ""
     return map(found.__getitem__, column)
+
+
+def _times(times: Sequence[object | None], known: Sequence[object | None]) -> Iterable[str]:
+    """The time of each event that its attributes do not say."""
+    if times == known:
+        return repeat("", len(times))
+    return (f" time {_shown(said)}" if said != at else "" for said, at in zip(times, known, strict=True))
 
 
 def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> Iterator[str]:
     """What is said of the attributes of each event."""
     if not any(rows):
         return repeat("", len(rows))
-    keys = {key: f" {names[key]}=" for key in dict.fromkeys(chain.from_iterable(rows))}
-    values = iter(_all_shown([*chain.from_iterable(row.values() for row in rows)]))
-    return ("".join([keys[key] + value for key, value in zip(row, values, strict=False)]) for row in rows)
+    every = [*chain.from_iterable(rows)]
+    keys = {key: f" {names[key]}=" for key in dict.fromkeys(every)}
+    values = _all_shown([*chain.from_iterable(row.values() for row in rows)])
+    told = map(add, map(keys.__getitem__, every), values)
+    return ("".join(islice(told, many)) for many in map(len, rows))
 
 
 def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
     """Where each event was read."""
-    plain = {file: bool(file) and names[file] == file for file in dict.fromkeys(files)}
-    for file, line in zip(files, lines, strict=True):
-        if plain[file]:
-            yield f" at {file}:{line}"
-        else:
-            yield f" at {quote(f'{file}:{line}')}" if file or line else ""
+    plain = {file: f" at {file}:" if file and names[file] == file else "" for file in dict.fromkeys(files)}
+    if all(plain.values()):
+        return map(add, map(plain.__getitem__, files), map(str, lines))
+    return (
+        f"{plain[file]}{line}" if plain[file] else f" at {quote(f'{file}:{line}')}" if file or line else ""
+        for file, line in zip(files, lines, strict=True)
+    )
 
 
 def event_to_json(row: EventRow) -> dict[str, object]:
@@ -213,10 +230,15 @@ def _unreadable(line: str, at: int) -> BadStatement:
 
 
 def _all_shown(values: Sequence[object]) -> Sequence[str]:
-    """`_shown` of each value, at a third of its price where all texts are plain."""
-    if not as_they_are([value for value in values if type(value) is str]):
-        return [*map(_shown, values)]
-    return [f'"{value}"' if type(value) is str else _shown(value) for value in values]
+    """`_shown` of each value, at a tenth of its price where none is in parts and all can be shown."""
+    try:
+        text = _encode(values)[1:-1]
+    except TypeError:  # a decimal
+        text = ""
+    shown = text.split("\n")
+    if len(shown) == len(values) and text.replace("\n", "").isprintable():
+        return shown
+    return [*map(_shown, values)]
 
 
 def _shown(value: object) -> str:

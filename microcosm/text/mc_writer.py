@@ -82,7 +82,8 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         if group:
             yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"
     if table is not None and shown:
-        yield from lines_of_events(table, names, _ROWS)
+        same = givens.links is not None and givens.links.names is table.names
+        yield from lines_of_events(table, names, _ROWS, quoted if same else None)
 
 
 def _fact(fact: Correspondence, names: Quoted, sources: bool) -> str:

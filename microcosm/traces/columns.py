@@ -1,10 +1,11 @@
 """Logs of nothing but events and messages, in columns: the fast lane of `extract` for the own JSON lines.
 
 Most lines of most logs say a process, a position, what was sent or received, and perhaps what the event is
-called, attributes without lists or objects in them, and of which execution it is. Where all do, each process
-tells its events in order, and every reception comes after its one sending, the microcosm follows from a few
-passes over columns, at a tenth of the price of an object for each event. Whatever else a log has or lacks is
-for the careful reader: then there is no answer here. A property test keeps both of one mind.
+called, attributes without lists or objects in them, and of which execution it is. Where all do, in however
+many files, each process tells its events in order, and every reception has its one sending, the microcosm
+follows from a few passes over columns, at a tenth of the price of an object for each event. Whatever else a
+log has or lacks is for the careful reader: then there is no answer here. Property tests keep both of one
+mind.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
+from microcosm.order.happens_before import causal_order
 from microcosm.traces.event import in_trace, writable
 from microcosm.traces.report import OF_SEVERAL, Extraction, Report
 from microcosm.traces.text.lines import Lines, open_lines
@@ -33,27 +35,28 @@ from microcosm.tuning import gc_paused
 
 _INNER = r'[^"\\\x00-\x1f]++'
 _TEXT = rf'"({_INNER})"'
-_STEP = (
-    r', ?"seq": ?([1-9][0-9]{0,17}), ?"kind": ?'
-    rf'(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})'
-)
+_SEQ = r', ?"seq": ?([1-9][0-9]{0,17})'
+_KIND = rf', ?"kind": ?(?:"internal"|"(send|receive)", ?"message": ?{_TEXT})'
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,30}+)?+(?:[eE][-+]?[0-9]{1,3}+)?+"
 _MEMBER = rf"{_STRING}: ?(?:{_STRING}|{_NUMBER}|true|false|null)"
-_LABELLED = rf'{_STEP}(?:, ?"label": ?({_STRING}))?'
+_CALLED = rf'(?:, ?"label": ?({_STRING}))?'
 _ATTRIBUTES = rf'(?:, ?"attributes": ?(\{{(?:{_MEMBER}(?:, ?{_MEMBER})*+)?+\}}))?'
 _ORIGIN = rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
-_EVENTS = (_LABELLED + _ORIGIN, _LABELLED + _ATTRIBUTES + _ORIGIN)
+_LIFE = r'(?:, ?"life": ?"([A-Za-z0-9_-]{8})")?'
+"""Of a process, where a recorder wrote the line."""
+_LABELLED, _ALL = _KIND + _CALLED + _ORIGIN, _KIND + _CALLED + _ATTRIBUTES + _ORIGIN
 _NAMED_FIRST = '{"trace":'
 _PROCESS = rf'"process": ?{_TEXT}'
 _BOTH = rf'"trace": ?"({_INNER}", ?"process": ?"{_INNER})"'
 """An execution and a process in one piece, which is taken apart once for all lines of a block that say it."""
 _FORMS = {
     '{"process":': (
-        _PROCESS + _STEP,
-        *(rf'{_PROCESS}{event}(?:, ?"trace": ?{_TEXT})?' for event in _EVENTS),
+        _PROCESS + _SEQ + _KIND,
+        rf'{_PROCESS}{_SEQ}{_LABELLED}(?:, ?"trace": ?{_TEXT})?',
+        rf'{_PROCESS}{_SEQ}{_LIFE}{_ALL}(?:, ?"trace": ?{_TEXT})?',
     ),
-    _NAMED_FIRST: [_BOTH + event for event in (_STEP, *_EVENTS)],
+    _NAMED_FIRST: tuple(_BOTH + _SEQ + said for said in (_KIND, _LABELLED, _LIFE + _ALL)),
 }
 """How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
 Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
@@ -78,22 +81,25 @@ class AnyColumns(Protocol):
 
 
 def plain_extraction(
-    path: str | os.PathLike[str],
+    paths: Sequence[str | os.PathLike[str]],
     report: Report,
     others: Callable[[Opening, bool], AnyColumns | None] | None = None,
+    in_order: bool = False,
 ) -> Extraction | None:
-    """What `extract` gives for a file, or None where it is not plain; `report` is then untouched.
+    """What `extract` gives for the files of a log, or None where it is not plain; `report` is then untouched.
 
-    `others` reads a log in another format: OTLP, if it is told that, or text. Raises `TraceError` where a
-    strict `report` does. Cost: linear.
+    `others` reads a file in another format: OTLP, if it is told that, or text. A log that must be `in_order`
+    is plain only where no reception stands before its sending. Raises `TraceError` where a strict `report`
+    does. Cost: linear.
     """
-    if not os.path.isfile(path):  # what is no file can be read only once
+    if not all(map(os.path.isfile, paths)):  # what is no file can be read only once
         return None
-    opening = partial(open_lines, path)
+    openings = [partial(open_lines, path) for path in paths]
     with gc_paused():
         try:
-            log: AnyColumns | None = read_columns(opening)
-            if log is None and others is not None:
+            log: AnyColumns | None = read_columns(openings, in_order)
+            if log is None and others is not None and len(openings) == 1:
+                [opening] = openings
                 with opening(Report()) as stream:
                     is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
                 log = others(opening, has_spans) if has_spans or not is_json else None
@@ -102,24 +108,31 @@ def plain_extraction(
         return None if log is None else log.extraction(report)
 
 
-def read_columns(opening: Opening, several: bool = False) -> LogColumns | None:
-    """The columns of a log, of `several` executions where it proves to have them; None if it is not plain."""
-    unseen = Report()
-    with opening(unseen) as stream:
-        begins = stream.head[: stream.head.find(":") + 1]
-        if begins in _FORMS:
-            if _line_of(_FORMS[begins][-1]).match(stream.head) is None:
+def read_columns(
+    openings: Iterable[Opening], in_order: bool = False, several: bool = False
+) -> LogColumns | None:
+    """The columns of a log, of `several` executions where it proves to have them.
+
+    None if it is not plain, and if some reception stands before its sending where that must be `in_order`.
+    """
+    unseen, log = Report(), None
+    for opening in openings:
+        with opening(unseen) as stream:
+            begins = stream.head[: stream.head.find(":") + 1]
+            if begins in _FORMS:
+                if _line_of(_FORMS[begins][-1]).match(stream.head) is None:
+                    return None
+            elif stream.head or stream.file.endswith(".parquet"):
                 return None
-        elif stream.head:
-            return None
-        if not stream.head and stream.file.endswith(".parquet"):
-            return None
-        log = LogColumns(several)
-        log.file, log.begins = stream.file, begins
-        for text in stream.texts():
-            if not log.take(text):
-                return read_columns(opening, several=True) if len(log.traces) > 1 and not several else None
-    return log if not unseen.counts and log.settle() else None
+            log = LogColumns(several) if log is None else log
+            log.open(stream.file, begins)
+            for text in stream.texts():
+                if not text or not log.take(text):
+                    again = len(log.traces) > 1 and not several
+                    return read_columns(openings, in_order, several=True) if again else None
+                if in_order and log.late:
+                    return None
+    return log if log is not None and not unseen.counts and log.settle() else None
 
 
 Events: TypeAlias = "array[int]"
@@ -138,13 +151,18 @@ _IS_SEND, _IS_RECEIVE = (bytes(length == kind for length in range(256)) for kind
 """A kind is kept as the length of its word; these tables say which are which."""
 
 
-_LABEL, _MORE = 4, 5
+_LIFE_AT, _LABEL, _MORE = 2, 4, 5
 """Columns are processes, positions, `send` or `receive`, messages, quoted labels, and the files and lines of
 origin; each entry empty where there is none, and the last three left out where no line says more. Behind the
-labels attributes come as JSON where lines may have them; they are taken out as soon as they are read."""
+positions lives come, and behind the labels attributes as JSON, where lines may have them; they are taken out
+as soon as they are read."""
 
 _ASSUMED = '"assumed"'
 """An attribute that says something of the whole log."""
+
+
+_UNREAD = -1
+"""Stands for a sending that was not read yet."""
 
 
 def _are_texts(values: Iterable[str]) -> bool:
@@ -193,13 +211,21 @@ class LogColumns:
     """
 
     def __init__(self, several: bool) -> None:
-        self.file = self.begins = ""
-        """Its name, and how its lines begin."""
+        self.late = False
+        """Whether some reception was read before its sending."""
         self.traces: dict[str, None] = {}
         """The executions in order of appearance; one that has no name is empty."""
         self._several = several
+        self._opened: list[str] = []
+        """The names of its files."""
+        self._first_of: list[int] = []
+        """The number of events before each file."""
+        self._begins = ""
+        """How the lines of the file at hand begin."""
         self._form = 0
-        """Of the forms of lines the first that all so far had."""
+        """Of the forms of such lines the first that all so far had."""
+        self._lives: dict[str, str] = {}
+        """The one life of each process that has one."""
         self._ids: list[str] = []
         """What each event is called. Made when all is read, and process by process, as they are asked for
         then: names that lie together are read in half the time."""
@@ -234,9 +260,15 @@ class LogColumns:
     def __len__(self) -> int:
         return len(self._process)
 
+    def open(self, file: str, begins: str) -> None:
+        """What is taken from now on are the lines of that file, and so they begin."""
+        self._opened.append(file)
+        self._first_of.append(len(self._process))
+        self._begins = begins
+
     def take(self, text: str) -> bool:
         """Take in some whole lines; whether all are plain, and nothing is odd about their events."""
-        forms = _FORMS[self.begins]
+        forms = _FORMS[self._begins]
         while self._form < len(forms):
             line = _line_of(forms[self._form])
             pieces: list[str | None] = line.split(text)
@@ -249,9 +281,11 @@ class LogColumns:
         columns: list[Sequence[str]] = [
             [piece or "" for piece in pieces[at::stride]] for at in range(1, stride)
         ]
+        is_fullest = self._form == len(forms) - 1
+        lives = columns.pop(_LIFE_AT) if is_fullest else ()
         whose: Sequence[Hashable] = columns[0]
         both: dict[Hashable, tuple[str, str]]
-        if self.begins == _NAMED_FIRST:  # `trace", "process": "process`, for neither has a quote in it
+        if self._begins == _NAMED_FIRST:  # `trace", "process": "process`, for neither has a quote in it
             both = {said: itemgetter(0, -1)(said.split('"')) for said in dict.fromkeys(columns[0])}
         elif len(columns) > _LABEL:
             whose = pairs = [*zip(columns.pop(), columns[0], strict=True)]
@@ -263,9 +297,13 @@ class LogColumns:
             return False
         if self._several and ("" in self.traces or any("/" in trace for trace, _ in both.values())):
             return False  # one without a name beside others; or names may begin with that of another
-        more = columns.pop(_MORE) if self._form == len(forms) - 1 else ()
+        more = columns.pop(_MORE) if is_fullest else ()
         if "\\" in text and not all(map(_are_texts, (*columns[_LABEL : _LABEL + 1], more))):
             return False
+        if any(lives):
+            lived = {(both[said][1], life) for said, life in zip(whose, lives, strict=True) if life}
+            if any(self._lives.setdefault(process, life) != life for process, life in lived):
+                return False
         if any(more):
             if _ASSUMED in text:
                 return False
@@ -320,15 +358,13 @@ class LogColumns:
         are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
         self._sending.update(zip(compress(messages, are_sends), compress(events, are_sends), strict=True))
         receivers, receipts = [*compress(processes, are_receipts)], [*compress(events, are_receipts)]
-        heard = map(self._sending.get, compress(messages, are_receipts))
-        origins = [origin for origin in heard if origin is not None]
-        if len(origins) < len(receipts):
-            return False
+        origins = [*map(self._sending.get, compress(messages, are_receipts), repeat(_UNREAD))]
         _append_each(self._receipts, receivers, receipts)
         _append_each(self._origins, receivers, origins)
         in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
+        self.late |= _UNREAD in origins or not all(map(lt, origins, receipts))
         self._to_itself |= any(map(eq, map(self._process.__getitem__, origins), receivers))
-        return in_turn and all(map(lt, origins, receipts))
+        return in_turn
 
     def settle(self) -> bool:
         """Whether each message was sent once, and no process received one twice; all is read."""
@@ -339,7 +375,7 @@ class LogColumns:
         self._runs = [*runs.values()]
         ordered = {process: self._threads[process] for run in self._runs for process in run}
         self._threads = defaultdict(_no_events, ordered)
-        if len(self._sending) < self._kind.count(_SEND):
+        if len(self._sending) < self._kind.count(_SEND) or (self.late and not self._resolve()):
             return False
         named = len(self._ids)
         self._ids += repeat("", len(self._process) - named)
@@ -350,6 +386,27 @@ class LogColumns:
         self._heard = set(chain.from_iterable(self._origins.values()))
         many = self._kind.count(_RECEIVE)
         return len(self._heard) == many or sum(map(len, map(set, self._origins.values()))) == many
+
+    def _resolve(self) -> bool:
+        """Find the sendings that were read late; whether all were, and each could come before its reception.
+
+        Cost: linear, a second per million events.
+        """
+        for process, receipts in self._receipts.items():
+            if _UNREAD in self._origins[process]:
+                heard = map(self._message.__getitem__, receipts)
+                self._origins[process] = origins = array("q", map(self._sending.get, heard, repeat(_UNREAD)))
+                if _UNREAD in origins:
+                    return False
+                self._to_itself |= process in map(self._process.__getitem__, origins)
+        lefts, rights = _no_events(), _no_events()
+        for thread in self._threads.values():
+            lefts += thread[:-1]
+            rights += thread[1:]
+        for process, receipts in self._receipts.items():
+            lefts += self._origins[process]
+            rights += receipts
+        return bool(causal_order(len(self), lefts, rights))
 
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
@@ -365,9 +422,11 @@ class LogColumns:
         givens = Givens()
         unlinked = self.unlinked()
         givens.link(links := self._links(unlinked))
-        told = self._told(unlinked)
         if any(self._kind):
-            givens.tell(told)
+            words = [*map(_WORDS.__getitem__, self._kind)]
+            order = array("q", chain.from_iterable(self._threads.values()))
+            apart = [event for event in unlinked if self._kind[event]]
+            givens.tell(MessageColumns(order, words, self._ids, self._message, self._process, apart))
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"
@@ -434,13 +493,18 @@ class LogColumns:
         """The file and line of an event."""
         if self._files and self._files[event]:
             return self._files[event], int(self._lines[event])
-        return self.file, event + 1
+        at = bisect_right(self._first_of, event) - 1
+        return self._opened[at], event - self._first_of[at] + 1
 
     def _table(self) -> EventTable:
         """What the log says of each event: nothing is made for it that is not there already."""
         many = len(self._ids)
-        files: Sequence[str] = Repeated(self.file, many)
+        files: Sequence[str] = Repeated("".join(self._opened), many)
         lines: Sequence[int] = range(1, many + 1)
+        if len(self._opened) > 1:
+            holds = [end - first for first, end in pairwise((*self._first_of, many))]
+            files = [*chain.from_iterable(map(repeat, self._opened, holds))]
+            lines = [*chain.from_iterable(range(1, each + 1) for each in holds)]
         if self._files:
             places = [*map(self._place, range(many))]
             files, lines = [file for file, _ in places], [line for _, line in places]
@@ -465,12 +529,3 @@ class LogColumns:
             lines=lines,
         )
         return table.by_place(dict.fromkeys(files)) if self._files else table
-
-    def _told(self, unlinked: list[int]) -> MessageColumns:
-        """What was sent and received, process by process."""
-        words = [*map(_WORDS.__getitem__, self._kind)]
-        apart = [event for event in unlinked if self._kind[event]]
-        order = _no_events()
-        for thread in self._threads.values():
-            order += thread
-        return MessageColumns(order, words, self._ids, self._message, self._process, apart)

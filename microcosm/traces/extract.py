@@ -56,15 +56,15 @@ def microcosm_of_logs(
     before it (`microcosm.traces.clocks`); irregularities go to `report`.
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
-    `report` is strict. Cost: linear, plus sorting; a tenth of it for one file of nothing but messages in the
-    own format, a sixth where events have attributes; a fifth for one of nothing but right vector times in
-    text, or of OTLP.
+    `report` is strict. Cost: linear, plus sorting; a tenth of it for nothing but messages in the own format, a
+    sixth where events have attributes; a fifth for one file of nothing but right vector times in text, or of
+    OTLP.
     """
     report = Report() if report is None else report
     found = None
     asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
-    if len(paths) == 1 and with_clocks and not asked:
-        found = plain_extraction(paths[0], report, _in_columns)  # all that it reads is plain
+    if with_clocks and not asked:
+        found = plain_extraction(paths, report, _in_columns)  # all that it reads is plain
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
         found = extract(

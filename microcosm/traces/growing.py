@@ -66,7 +66,7 @@ class GrowingLog:
         if not _goes_on(content):
             return None
         with gc_paused():
-            columns = read_columns(_opening(path, content))
+            columns = read_columns([_opening(path, content)], in_order=True)
             if columns is None or len(columns) != content.count(b"\n"):
                 return None
             log = cls(path, columns, inode, len(content), content)
@@ -89,10 +89,11 @@ class GrowingLog:
             if content:
                 if not _goes_on(content):
                     return None
-                for text in Lines(BytesIO(content), columns.file, unseen).texts():
+                for text in Lines(BytesIO(content), self.path, unseen).texts():
                     if not columns.take(text):
                         return None
-            if unseen.counts or not columns.settle() or len(columns) - first != content.count(b"\n"):
+            settled = not unseen.counts and columns.settle() and not columns.late
+            if not settled or len(columns) - first != content.count(b"\n"):
                 return None
             self._size += len(content)
             self._digest.update(content)

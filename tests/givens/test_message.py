@@ -117,7 +117,7 @@ def test_a_question_to_a_log_makes_no_objects(tmp_path: Path) -> None:
         '{"process": "r", "seq": 1, "kind": "send", "message": "lost"}\n'
         '{"process": "q", "seq": 1, "kind": "receive", "message": "m"}\n'
     )
-    found = plain_extraction(path, Report())
+    found = plain_extraction([path], Report())
     assert found is not None
     known = Microcosm(found.givens)
     assert [str(known.online("p:1", other)) for other in ("q:1", "r:1")] == ["<", "?"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -12,14 +14,14 @@ from hypothesis import strategies as st
 from microcosm.errors import TraceError
 from microcosm.traces import reading as formats
 from microcosm.traces.columns import LogColumns, plain_extraction
-from microcosm.traces.extract import extract
+from microcosm.traces.extract import extract, microcosm_of_logs
 from microcosm.traces.report import Extraction, Report
 
 Step = tuple[int, int]
 
 
-def careful(path: Path, report: Report) -> Extraction:
-    return extract(formats.read([path], report=report), report=report)
+def careful(paths: Sequence[Path], report: Report) -> Extraction:
+    return extract(formats.read(paths, report=report), report=report)
 
 
 def log(steps: list[Step], processes: int) -> list[dict[str, object]]:
@@ -104,10 +106,10 @@ def test_sound_logs_take_the_lane_and_come_out_the_same(
     assert_same(written(tmp_path_factory.mktemp("log"), lines, end, separators))
 
 
-def assert_same(path: Path) -> None:
+def assert_same(*paths: Path) -> None:
     """The lane answers, and says what the careful reader says."""
     mine, theirs = Report(), Report()
-    found, expected = plain_extraction(path, mine), careful(path, theirs)
+    found, expected = plain_extraction(paths, mine), careful(paths, theirs)
     assert found is not None
     assert found == expected
     assert found.givens.events == expected.givens.events
@@ -136,6 +138,133 @@ def test_what_a_process_sends_to_itself_takes_the_lane(
     assert_same(written(tmp_path_factory.mktemp("log"), lines))
 
 
+LIVES = ["Zy_-0aB9", "AAAAAAAA", "12345678", "--------"]
+
+
+def dealt(
+    random: Random, traces: list[str], runs: list[list[Step]], files: int, lives: list[str]
+) -> list[list[dict[str, object]]]:
+    """The lines of a log in files: each process tells its events in their order, and no more is sure of it.
+
+    What a process is called says which life it has; each file says the execution first or last.
+    """
+    left = [
+        ((trace, process), [line for line in lines if line["process"] == process])
+        for trace, run in zip(traces, runs, strict=False)
+        for lines in [log(run, 4)]
+        for process in {line["process"]: None for line in lines}
+    ]
+    found: list[list[dict[str, object]]] = [[] for _ in range(files)]
+    first, reached = [random.random() < 0.5 for _ in range(files)], dict.fromkeys(range(len(left)), 0)
+    while waiting := [at for at, (_, lines) in enumerate(left) if lines]:
+        at = random.choice(waiting)
+        (trace, process), lines = left[at]
+        reached[at] = file = random.randint(reached[at], files - 1)
+        line, named = lines.pop(0), {"trace": trace} if trace else {}
+        life = lives[int(str(process)[1:])] if lives and random.random() < 0.7 else ""
+        told = {"process": process, "seq": line.pop("seq"), **({"life": life} if life else {}), **line}
+        if random.random() < 0.3:
+            told["label"] = random.choice(["x", "", "\u00e9 \\"])
+        if random.random() < 0.3:
+            told["attributes"] = {"time": random.random(), "to": "store"}
+        found[file].append({**named, **told} if first[file] else {**told, **named})
+    return found
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.lists(st.sampled_from(["t", "u", "t 2"]), max_size=3, unique=True),
+    st.lists(steps, min_size=3, max_size=3),
+    st.integers(1, 4),
+    st.sampled_from([[], LIVES]),
+)
+def test_logs_in_files_in_any_order_take_the_lane_and_come_out_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    random: Random,
+    traces: list[str],
+    runs: list[list[Step]],
+    files: int,
+    lives: list[str],
+) -> None:
+    paths = []
+    for lines in dealt(random, traces or [""], runs, files, lives):
+        paths.append(written(tmp_path_factory.mktemp("log"), lines, "\n" if lines else ""))
+    assert_same(*paths)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["p 1 receive a", "p 2 send a"],
+        ["p 1 receive a", "p 2 send b", "q 1 receive b", "q 2 send a"],
+        ["p 2 send a", "q 1 receive a", "p 1 internal"],
+        ["q 1 receive a", "p 1 send b"],
+        ["q 1 receive a", "p 1 send a", "r 1 send a"],
+    ],
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_files_that_contradict_themselves_are_for_the_careful_reader(
+    tmp_path: Path, lines: list[str], apart: bool
+) -> None:
+    told: list[dict[str, object]] = []
+    for line in lines:
+        process, seq, kind, *message = line.split()
+        told.append(
+            {
+                "process": process,
+                "seq": int(seq),
+                "kind": kind,
+                **({"message": message[0]} if message else {}),
+            }
+        )
+    paths = []
+    for at, part in enumerate([[line] for line in told] if apart else [told]):
+        (tmp_path / str(at)).mkdir()
+        paths.append(written(tmp_path / str(at), part))
+    assert plain_extraction(paths, Report()) is None
+    assert microcosm_of_logs(paths) == careful(paths, Report())
+
+
+def test_a_second_life_of_a_process_is_for_the_careful_reader(tmp_path: Path) -> None:
+    line = {"process": "p", "seq": 1, "life": LIVES[0], "kind": "internal"}
+    paths = []
+    for name, life in zip("ab", LIVES, strict=False):
+        (tmp_path / name).mkdir()
+        paths.append(written(tmp_path / name, [{**line, "seq": len(paths) + 1, "life": life}]))
+    assert plain_extraction(paths, Report()) is None
+    assert_same(paths[0])
+    (tmp_path / "c").mkdir()
+    assert_same(paths[0], written(tmp_path / "c", [{**line, "seq": 2}]))
+
+
+def test_a_log_that_must_be_in_order_is_plain_only_where_it_is(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [
+        {"process": "q", "seq": 1, "kind": "receive", "message": "m"},
+        {"process": "p", "seq": 1, "kind": "send", "message": "m"},
+    ]
+    path = written(tmp_path, lines)
+    assert_same(path)
+    assert plain_extraction([path], Report(), in_order=True) is None
+    assert plain_extraction([written(tmp_path, lines[::-1])], Report(), in_order=True) is not None
+
+
+@pytest.mark.parametrize("text", [b"", b"\xef\xbb\xbf", b"\n"])
+def test_a_file_of_nothing_beside_others(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "none.jsonl").write_bytes(text)
+    some = written(tmp_path, log([(0, -1), (1, 0)], 2))
+    for paths in ([tmp_path / "none.jsonl", some], [some, tmp_path / "none.jsonl"]):
+        assert microcosm_of_logs(paths) == careful(paths, Report())
+
+
+@pytest.mark.parametrize("more", [{"label": "x"}, {"attributes": {"x": 1}}, {"origin": ["a.log", 3]}])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_file_that_says_more_beside_one_that_says_less(
+    tmp_path_factory: pytest.TempPathFactory, more: dict[str, object], turned: bool
+) -> None:
+    lines = [[{**line, **each}] for line, each in zip(log([(0, -1), (1, 0)], 2), [more, {}], strict=True)]
+    assert_same(*(written(tmp_path_factory.mktemp("log"), part) for part in lines[:: -1 if turned else 1]))
+
+
 RUNS = st.lists(st.tuples(st.sampled_from(["t", "u", "u 2", ""]), steps), min_size=1, max_size=4)
 
 
@@ -162,7 +291,7 @@ def test_executions_take_the_lane_and_come_out_the_same(
             lines.append({**named, **line} if first else {**line, **named})
     path = written(tmp_path_factory.mktemp("log"), lines)
     if len({*left}) > 1 and "" in left:
-        assert plain_extraction(path, Report()) is None
+        assert plain_extraction([path], Report()) is None
     else:
         assert_same(path)
 
@@ -175,7 +304,7 @@ def test_a_second_execution_far_into_a_log_is_one_of_several(tmp_path: Path) -> 
 def test_executions_whose_names_may_run_together_are_left_alone() -> None:
     """Event 1 of `b/p` in `a` and of `p` in `a/b` would have one name; each piece has but one of the two."""
     columns = LogColumns(several=True)
-    columns.file, columns.begins = "log.jsonl", '{"trace":'
+    columns.open("log.jsonl", '{"trace":')
     line = '{"trace": "%s", "process": "%s", "seq": 1, "kind": "internal"}\n'
     assert not (columns.take(line % ("a/b", "p")) and columns.take(line % ("a", "b/p")))
     assert columns.take(line % ("a", "b/p"))
@@ -233,11 +362,11 @@ def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
         lines[at % len(lines)].update(change)
     path = written(tmp_path_factory.mktemp("log"), lines)
     mine, theirs = Report(), Report()
-    found = plain_extraction(path, mine)
+    found = plain_extraction([path], mine)
     if found is None:
         assert not mine.counts
         return
-    assert found == careful(path, theirs)
+    assert found == careful([path], theirs)
     assert mine.findings == theirs.findings
 
 
@@ -259,7 +388,7 @@ def test_attributes_are_what_json_says(
 ) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f'{{"process": "p", "seq": 1, "kind": "internal", "attributes": {attributes}}}\n')
-    found = plain_extraction(path, Report())
+    found = plain_extraction([path], Report())
     assert (found is None) == (expected is None)
     if found is not None:
         assert_same(path)
@@ -271,18 +400,18 @@ def test_attributes_are_what_json_says(
 def test_what_is_no_such_log_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(text)
-    assert plain_extraction(path, Report()) is None
-    assert plain_extraction(tmp_path / "none.jsonl", Report()) is None
+    assert plain_extraction([path], Report()) is None
+    assert plain_extraction([tmp_path / "none.jsonl"], Report()) is None
     path.write_text("")
-    assert plain_extraction(path, Report()) == careful(path, Report())
+    assert plain_extraction([path], Report()) == careful([path], Report())
 
 
 def test_a_strict_report_refuses_the_first_thing_that_is_odd(tmp_path: Path) -> None:
     path = written(tmp_path, [{"process": "p", "seq": 1, "kind": "send", "message": "m"}])
     with pytest.raises(TraceError) as fault:
-        plain_extraction(path, Report(strict=True))
+        plain_extraction([path], Report(strict=True))
     with pytest.raises(TraceError) as expected:
-        careful(path, Report(strict=True))
+        careful([path], Report(strict=True))
     assert str(fault.value) == str(expected.value)
 
 
@@ -305,7 +434,7 @@ def test_lines_are_taken_in_pieces_as_at_once(
     extracted = []
     for told in (pieces, ["".join(texts)]):
         columns = LogColumns(several=False)
-        columns.file, columns.begins = "log.jsonl", '{"process":'
+        columns.open("log.jsonl", '{"process":')
         assert all(map(columns.take, told))
         assert columns.settle()
         extracted.append(columns.extraction(Report()))

@@ -66,7 +66,7 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
     which a process sends to itself is left to who reads event by event.
     """
     odd: list[Irregularity] = []
-    found = plain_extraction(path, Report(each=odd.append))
+    found = plain_extraction([path], Report(each=odd.append), in_order=True)
     told = None if found is None or found.incomplete else found.givens.told
     if told is None:
         return None

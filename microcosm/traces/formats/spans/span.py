@@ -299,8 +299,12 @@ def said(
     {'n': 1, 'service': 'shop', 'trace_id': 't', 'span_id': 'a'}
     """
     known = {"service": service, "kind": kind, "trace_id": trace, "span_id": identity, "time": time}
-    every = {**attributes, **known}.items()
-    return {name: value for name, value in every if value or value not in ("", None)}  # mostly there is one
+    every = {**attributes, **known}
+    if not kind:
+        del every["kind"]
+    if "" not in every.values() and None not in every.values():
+        return every
+    return {name: value for name, value in every.items() if value not in ("", None)}
 
 
 def check_times(
