@@ -56,9 +56,9 @@ def microcosm_of_logs(
     before it (`microcosm.traces.clocks`); irregularities go to `report`.
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
-    `report` is strict. Cost: linear, plus sorting; a tenth of it for nothing but messages in the own format, a
-    sixth where events have attributes; a fifth for one file of nothing but right vector times in text, or of
-    OTLP.
+    `report` is strict. Cost: linear, plus sorting; a tenth of it for nothing but messages in the own format,
+    a sixth where events have attributes; a fifth for one file of nothing but right vector times in text, or
+    of OTLP.
     """
     report = Report() if report is None else report
     found = None

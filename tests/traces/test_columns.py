@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.errors import TraceError
+from microcosm.record import Recorder
 from microcosm.traces import reading as formats
 from microcosm.traces.columns import LogColumns, plain_extraction
 from microcosm.traces.extract import extract, microcosm_of_logs
@@ -235,6 +237,23 @@ def test_a_second_life_of_a_process_is_for_the_careful_reader(tmp_path: Path) ->
     assert_same(paths[0])
     (tmp_path / "c").mkdir()
     assert_same(paths[0], written(tmp_path / "c", [{**line, "seq": 2}]))
+
+
+@pytest.mark.parametrize("options", [{}, {"flush": "exit"}, {"clocks": True}])
+def test_what_recorders_write_takes_the_lane(tmp_path: Path, options: dict[str, Any]) -> None:
+    names = ["alice", "store"]
+    paths = [tmp_path / f"{name}.jsonl" for name in names]
+    alice, store = (Recorder(name, str(path), **options) for name, path in zip(names, paths, strict=True))
+    alice.event("got lease", key="x")
+    store.receive(alice.send("write x=1", to="store"), "x = 1")
+    alice.receive(store.send("done"))
+    alice.close()
+    store.close()
+    if options.get("clocks"):
+        assert plain_extraction(paths, Report()) is None
+    else:
+        assert_same(*paths)
+        assert_same(*reversed(paths))
 
 
 def test_a_log_that_must_be_in_order_is_plain_only_where_it_is(tmp_path: Path) -> None:
