@@ -24,9 +24,9 @@ from functools import cached_property, lru_cache
 from itertools import product
 
 from microcosm.engine.body import LEFT, RIGHT, Body, LiteralSource, PairLiteral, body, merged
-from microcosm.engine.strata import Stratum, strata
+from microcosm.engine.strata import Stratum, saturating, strata
 from microcosm.givens.relation import GIVEN_RELATIONS, Relation
-from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Pred, Premise, predicate
+from microcosm.logic.rule import ANY, Given, Instance, Judged, Judgement, Pred, Premise
 from microcosm.logic.rulebook import RuleBook, parse_rules
 
 HAPPENS_BEFORE: Pred = (Judgement.INITIAL, Relation.BEFORE)
@@ -292,10 +292,9 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     empty = {LiteralSource("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
-    concluded = dict.fromkeys(predicate(instance.conclusion) for instance in rules.instances)
     for stratum in strata(rules):
         bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
-        for instance in _spelled_out(stratum, list(concluded)):
+        for instance in _spelled_out(stratum, rules):
             lowered = body(instance)
             if not _concludes_itself(lowered):
                 bodies[lowered.head].append(lowered)
@@ -314,7 +313,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
 
 
-def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
+def _spelled_out(stratum: Stratum, rules: RuleBook) -> Iterator[Instance]:
     """The instances of a stratum, with every `_` that may read the stratum itself as each relation in turn.
 
     Of what lies below, `_` is read as a whole. Offline judgements are searched together, of any stratum.
@@ -325,7 +324,10 @@ def _spelled_out(stratum: Stratum, concluded: list[Pred]) -> Iterator[Instance]:
         for premise in instance.premises:
             match premise:
                 case Judged(judgement, a, relation, b) if relation == ANY and judgement in unsettled:
-                    relations = [r for of, r in concluded if of is judgement]
+                    # What assumes something concludes offline judgements (`assumptions`).
+                    among = rules.instances if judgement is Judgement.OFFLINE else saturating(rules)
+                    heads = (instance.conclusion for instance in among)
+                    relations = dict.fromkeys(h.relation for h in heads if h.judgement is judgement)
                     meant.append(
                         [Judged(judgement, *ends) for r in relations for ends in ((a, r, b), (b, r, a))]
                     )

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcosm.engine.strata import Stratum, never_fire, strata
+from microcosm.engine.strata import Stratum, check, never_fire, saturating, strata
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Assume, Judged, Judgement, MostAccurate, NoneWith, Not, Pred
-from microcosm.logic.rulebook import RuleBook, parse_rules
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 
 RULES = Path(__file__).parents[2] / "rules"
 TEXT = "".join((RULES / f"{name}.rules").read_text("utf-8") for name in ("initial", "online"))
@@ -45,6 +45,22 @@ def silent(*rules: str) -> dict[str, str]:
 
 
 # strata
+
+
+@pytest.mark.parametrize("profile", [None, "full", "paper"])
+def test_the_shipped_rules_are_stratified(profile: str | None) -> None:
+    """That of others is checked whenever they are read, and that of these here."""
+    check(read_rules().in_profile(profile))
+
+
+def test_what_saturates_is_every_instance_that_assumes_nothing() -> None:
+    shipped = read_rules()
+    either = book("X: assume a < b or |- a < b; ||- c < d; ||- c > d => ||- a !< b")
+    for rules in (shipped, parse_rules(TEXT), either):
+        every = [i for i in rules.instances if not any(isinstance(p, Assume) for p in i.premises)]
+        assert [*saturating(rules)] == every
+    assert len(saturating(shipped)) < len(shipped.instances) // 3
+    assert saturating(either)
 
 
 def test_the_shipped_calculus() -> None:
