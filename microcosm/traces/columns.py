@@ -83,12 +83,12 @@ class AnyColumns(Protocol):
 def plain_extraction(
     paths: Sequence[str | os.PathLike[str]],
     report: Report,
-    others: Callable[[Opening, bool], AnyColumns | None] | None = None,
+    others: Callable[[Sequence[Opening], bool], AnyColumns | None] | None = None,
     in_order: bool = False,
 ) -> Extraction | None:
     """What `extract` gives for the files of a log, or None where it is not plain; `report` is then untouched.
 
-    `others` reads a file in another format: OTLP, if it is told that, or text. A log that must be `in_order`
+    `others` reads files in another format: OTLP, if it is told that, or text. A log that must be `in_order`
     is plain only where no reception stands before its sending. Raises `TraceError` where a strict `report`
     does. Cost: linear.
     """
@@ -98,11 +98,10 @@ def plain_extraction(
     with gc_paused():
         try:
             log: AnyColumns | None = read_columns(openings, in_order)
-            if log is None and others is not None and len(openings) == 1:
-                [opening] = openings
-                with opening(Report()) as stream:
+            if log is None and others is not None and openings:
+                with openings[0](Report()) as stream:
                     is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
-                log = others(opening, has_spans) if has_spans or not is_json else None
+                log = others(openings, has_spans) if has_spans or not is_json else None
         except TextError:
             return None
         return None if log is None else log.extraction(report)

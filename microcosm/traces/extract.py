@@ -78,14 +78,14 @@ def microcosm_of_logs(
     return found
 
 
-def _in_columns(opening: Opening, has_spans: bool) -> AnyColumns | None:
+def _in_columns(openings: Sequence[Opening], has_spans: bool) -> AnyColumns | None:
     if has_spans:  # most logs are in the own format
         from microcosm.traces.span_columns import read_spans
 
-        return read_spans(opening)
+        return read_spans(openings)
     from microcosm.traces.clocked_columns import read_clocked
 
-    return read_clocked(opening)
+    return read_clocked(openings[0]) if len(openings) == 1 else None
 
 
 @gc_paused()

@@ -40,26 +40,28 @@ _DIGITS = 19
 """A time of no more digits is a number of 64 bits."""
 
 
-def read_spans(opening: Opening) -> SpanLog | None:
-    """The columns of a log; None if it is not plain."""
-    unseen = Report()
-    with opening(unseen) as stream:
-        if detect(stream.head, stream.file).NAME != "otlp":
+def read_spans(openings: Iterable[Opening]) -> SpanLog | None:
+    """The columns of a log in some files; None if it is not plain."""
+    unseen, log = Report(), SpanLog()
+    for opening in openings:
+        with opening(unseen) as stream:
+            if detect(stream.head, stream.file).NAME != "otlp":
+                return None
+            log.files.append(stream.file)
+            services: list[str] = []
+            spans: list[dict[str, object]] = []
+            lines: list[int] = []
+            for service, records in otlp_spans(stream, stream.file, unseen):
+                services += repeat(service, len(records))
+                spans += records
+                lines += records.lines
+                if len(spans) >= _TOGETHER:
+                    if unseen.counts or not log.take(services, spans, lines):
+                        return None
+                    services, spans, lines = [], [], []
+        if unseen.counts or not log.take(services, spans, lines):
             return None
-        log = SpanLog(stream.file)
-        services: list[str] = []
-        spans: list[dict[str, object]] = []
-        lines: list[int] = []
-        for service, records in otlp_spans(stream, stream.file, unseen):
-            services += repeat(service, len(records))
-            spans += records
-            lines += records.lines
-            if len(spans) >= _TOGETHER:
-                if unseen.counts or not log.take(services, spans, lines):
-                    return None
-                services, spans, lines = [], [], []
-    plain = not unseen.counts and log.take(services, spans, lines) and log.settle()
-    return log if plain else None
+    return log if log.settle() else None
 
 
 class _Call(NamedTuple):
@@ -101,7 +103,8 @@ class _Columns:
         self.start, self.end = array("Q"), array("Q")
         """Times of day, 0 where there is none."""
         self.attributes: list[dict[str, object] | None] = []
-        self.line = array("q")
+        self.file, self.line = array("q"), array("q")
+        """Where it was read: the number of the file, and the line."""
 
     def arrange(self, order: Sequence[int]) -> None:
         """Put the spans in another order."""
@@ -116,8 +119,9 @@ class SpanLog:
     When all is read, spans are numbered trace by trace.
     """
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        """The names of those that were opened; what is taken is of the last one."""
         self._spans = _Columns()
         self._runs: dict[str, int] = defaultdict(count().__next__)
         """The number of each trace, in the order of appearance."""
@@ -148,6 +152,7 @@ class SpanLog:
             return False
         attributes = [record.get("attributes") for record in records]
         spans.attributes += [otlp_attributes(told) if told else None for told in attributes]
+        spans.file.extend(repeat(len(self.files) - 1, len(lines)))
         spans.line.extend(lines)
         return True
 
@@ -254,7 +259,7 @@ class SpanLog:
             parent = above[at]
             earlier = {self._names[2 * parent]: spans.start[parent] or None} if parent >= 0 else {}
             start, end = spans.start[at] or None, spans.end[at] or None
-            check_times(report, spans.id[at], start, end, earlier, self._file, spans.line[at])
+            check_times(report, spans.id[at], start, end, earlier, self._file(2 * at), spans.line[at])
 
     def _within(self, at: int) -> list[int]:
         """The spans of its own trace that a span links to."""
@@ -293,16 +298,16 @@ class SpanLog:
 
     def _report_missing(self, event: int, name: str, report: Report) -> None:
         said = f"{self._names[event]}: {name} is not in the log"
-        report.add("unknown-event", said, file=self._file, line=self._spans.line[event >> 1])
+        report.add("unknown-event", said, file=self._file(event), line=self._place(event))
 
     def _table(self) -> EventTable:
         """What the log says of each event, line by line: nothing is made for it that is not there already."""
-        line = self._spans.line
+        line, file = self._spans.line, self._spans.file
         many = 2 * len(line)
         events: Sequence[int] = range(many)
         names = self._names
-        if not all(map(le, line, islice(line, 1, None))):
-            order = sorted(range(len(line)), key=line.__getitem__)
+        if not all(all(map(le, column, islice(column, 1, None))) for column in (file, line)):
+            order = sorted(sorted(range(len(line)), key=line.__getitem__), key=file.__getitem__)
             events = array("q", chain.from_iterable((2 * at, 2 * at + 1) for at in order))
             names = [*map(names.__getitem__, events)]
         return EventTable(
@@ -315,7 +320,7 @@ class SpanLog:
             Mapped(events, self._trace),
             Mapped(events, self._said),
             Mapped(events, self._time),
-            Repeated(self._file, many),
+            Repeated(self.files[0], many) if len(self.files) == 1 else Mapped(events, self._file),
             Mapped(events, self._place),
         )
 
@@ -344,6 +349,9 @@ class SpanLog:
 
     def _time(self, event: int) -> int | None:
         return (self._spans.end if event & 1 else self._spans.start)[event >> 1] or None
+
+    def _file(self, event: int) -> str:
+        return self.files[self._spans.file[event >> 1]]
 
     def _place(self, event: int) -> int:
         return self._spans.line[event >> 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,31 +22,31 @@ from microcosm.traces.text.lines import open_lines
 Record = dict[str, object]
 
 
-def careful(path: Path, report: Report) -> Extraction:
-    return extract(formats.read([path], report=report), report=report)
+def careful(paths: Sequence[Path], report: Report) -> Extraction:
+    return extract(formats.read(paths, report=report), report=report)
 
 
-def in_columns(path: Path) -> SpanLog | None:
+def in_columns(*paths: Path) -> SpanLog | None:
     try:
-        return read_spans(partial(open_lines, path))
+        return read_spans([partial(open_lines, path) for path in paths])
     except TextError:  # in no format known here
         return None
 
 
-def outcome(path: Path, *, lane: bool, strict: bool = False) -> object:
+def outcome(*paths: Path, lane: bool, strict: bool = False) -> object:
     """What comes of a reading, with what is told of it; or why nothing does."""
     report = Report(strict)
     try:
-        found = microcosm_of_logs([path], report=report) if lane else careful(path, report)
+        found = microcosm_of_logs(paths, report=report) if lane else careful(paths, report)
         return found, report.findings
     except TextError as fault:
         return str(fault)
 
 
-def assert_same(path: Path, log: SpanLog) -> None:
+def assert_same(log: SpanLog, *paths: Path) -> None:
     """The lane says what the careful reader says, in its order."""
     mine, theirs = Report(), Report()
-    found, expected = log.extraction(mine), careful(path, theirs)
+    found, expected = log.extraction(mine), careful(paths, theirs)
     assert mine.findings == theirs.findings
     assert found.givens.listed() == expected.givens.listed()  # while they are columns
     assert found == expected
@@ -169,8 +170,30 @@ def test_logs_with_ids_of_their_own_take_the_lane_and_come_out_the_same(
     path = written(tmp_path_factory, text(log(spans, forward=False), cuts, layout))
     found = in_columns(path)
     assert found is not None
-    assert_same(path, found)
+    assert_same(found, path)
     assert outcome(path, lane=True, strict=True) == outcome(path, lane=False, strict=True)
+
+
+@given(st.lists(SPANS, min_size=2, max_size=4), CUTS, LAYOUTS)
+def test_logs_in_files_take_the_lane_and_come_out_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[list[tuple[str, int, list[tuple[int, bool]], str, Record]]],
+    cuts: list[int],
+    layout: str,
+) -> None:
+    """A trace may begin in one file and go on in another, and so may what is odd about it."""
+    records = log([span for part in parts for span in part], forward=False)
+    paths, at = [], 0
+    for part in parts:
+        paths.append(written(tmp_path_factory, text(records[at : at + len(part)], cuts, layout)))
+        at += len(part)
+    found = in_columns(*paths)
+    assert found is not None
+    assert_same(found, *paths)
+    assert outcome(*paths, lane=True, strict=True) == outcome(*paths, lane=False, strict=True)
+    again = in_columns(*paths, paths[0])
+    assert again is None, "whose spans are there twice"
+    assert outcome(*paths, paths[0], lane=True) == outcome(*paths, paths[0], lane=False)
 
 
 ODD: list[Record] = [
@@ -240,7 +263,7 @@ def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
     found = in_columns(path)
     event("in columns" if found is not None else "with care")
     if found is not None:
-        assert_same(path, found)
+        assert_same(found, path)
     assert outcome(path, lane=True) == outcome(path, lane=False)
     assert outcome(path, lane=True, strict=True) == outcome(path, lane=False, strict=True)
 
