@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from operator import le
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
@@ -250,6 +250,16 @@ class Repeated(Sequence[Value]):
             return [self._value] * len(range(self._many)[at])
         range(self._many)[at]
         return self._value
+
+
+def in_turn(columns: Iterable[Sequence[Value]]) -> Sequence[Value]:
+    """One column of some, of which there must be one; that one if it is alone.
+
+    >>> in_turn([range(2), range(3)]), in_turn([range(2)])
+    ([0, 1, 0, 1, 2], range(0, 2))
+    """
+    first, *others = columns
+    return [*first, *chain.from_iterable(others)] if others else first
 
 
 class Mapped(Sequence[Value], Generic[Stored, Value]):

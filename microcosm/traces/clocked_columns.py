@@ -14,12 +14,12 @@ import json
 import re
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, repeat
 from operator import add, getitem, sub
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from microcosm.givens.clock_columns import (
     COMPONENT,
@@ -29,7 +29,7 @@ from microcosm.givens.clock_columns import (
     merged,
     vectors_of,
 )
-from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
+from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import Opening
 from microcosm.traces.formats import shiviz
@@ -53,24 +53,27 @@ _ODD = "\\", "true", "false"
 """What is in no clock, but perhaps in names: escapes, and what Python takes for the numbers 1 and 0."""
 
 
-def read_clocked(opening: Opening) -> ClockedLog | None:
-    """The columns of a log; None if it is not plain."""
-    unseen = Report()
-    with opening(unseen) as stream:
-        begins = _begins(stream.head)
-        if begins is None or detect(stream.head, stream.file).NAME != shiviz.NAME:
-            return None
-        log = ClockedLog(stream.file, *begins)
-        held = ""
-        for at, piece in enumerate(stream.texts()):
-            text = held + piece if at else piece.split("\n", log.skipped)[-1]
-            held = ""
-            if text.count("\n") % 2 == 0:  # it ends within a record
-                text, _, held = text.rpartition("\n")
-                held += "\n"
-            if text and not log.take(text):
+def read_clocked(openings: Iterable[Opening]) -> ClockedLog | None:
+    """The columns of a log in some files; None if it is not plain."""
+    unseen, log = Report(), ClockedLog()
+    for opening in openings:
+        with opening(unseen) as stream:
+            begins = _begins(stream.head)
+            if begins is None or detect(stream.head, stream.file).NAME != shiviz.NAME:
                 return None
-    return log if not (unseen.counts or held.strip()) and log.settle() else None
+            log.open(stream.file, *begins)
+            held = ""
+            for at, piece in enumerate(stream.texts()):
+                text = held + piece if at else piece.split("\n", begins[0])[-1]
+                held = ""
+                if text.count("\n") % 2 == 0:  # it ends within a record
+                    text, _, held = text.rpartition("\n")
+                    held += "\n"
+                if text and not log.take(text):
+                    return None
+        if unseen.counts or held.strip():
+            return None
+    return log if log.settle() else None
 
 
 def _begins(head: str) -> tuple[int, bool] | None:
@@ -125,6 +128,20 @@ class _Process:
         self.shapes += chain.from_iterable(map(repeat, shapes, lengths))
 
 
+class _File(NamedTuple):
+    """A file of a log, from `skipped` lines on, and what was read before it: events, and whose these are."""
+
+    name: str
+    skipped: int
+    text_first: bool
+    first: int
+    before: Set[str]
+
+    def lines(self, end: int) -> range:
+        """Those of its records, up to the one before the event numbered `end`."""
+        return range(self.skipped + 1, self.skipped + 1 + 2 * (end - self.first), 2)
+
+
 _News: TypeAlias = tuple["_Process", int, int, int, "array[int]"]
 """An event of a process that has heard of others: its number there, the vector before it, its own, and the
 components of that.
@@ -134,8 +151,9 @@ components of that.
 class ClockedLog:
     """The columns of a log, an event of which is the number of its record, from 0."""
 
-    def __init__(self, file: str, skipped: int, text_first: bool) -> None:
-        self._file, self.skipped, self._text_first = file, skipped, text_first
+    def __init__(self) -> None:
+        self._opened: list[_File] = []
+        """The last one is at hand."""
         self._numbers: dict[str, int] = {}
         """The processes that events or clocks have named so far, by name."""
         self._processes: list[_Process] = []
@@ -153,10 +171,14 @@ class ClockedLog:
         self._ahead: list[_News] = []
         """Events that have seen some of which the lines come later."""
 
+    def open(self, file: str, skipped: int, text_first: bool) -> None:
+        """What is taken from now on are the records of that file, so many lines from its beginning."""
+        self._opened.append(_File(file, skipped, text_first, len(self._labels), {*self._known}))
+
     def take(self, text: str) -> bool:
         """Take in some whole records; whether all are plain, and nothing is odd about them."""
-        lines = text.split("\n")
-        labels, times = lines[not self._text_first :: 2], lines[self._text_first :: 2]
+        lines, file = text.split("\n"), self._opened[-1]
+        labels, times = lines[not file.text_first :: 2], lines[file.text_first :: 2]
         told = "\n".join(labels)
         if len(labels) != len(times) or (" {" in told and _any_like_time(told)):
             return False
@@ -165,7 +187,7 @@ class ClockedLog:
         hosts = [time.partition(" ")[0] for time in times]
         events: defaultdict[str, list[int]] = defaultdict(list)
         deque(map(list.append, map(events.__getitem__, hosts), range(len(hosts))), maxlen=0)
-        if not all(map(_is_host, events.keys() - self._known.keys())):
+        if not all(map(_is_host, events.keys() - self._known.keys())) or events.keys() & file.before:
             return False
         changed: list[tuple[_Process, array[int]]] = []
         bodies: list[str] = []
@@ -242,6 +264,8 @@ class ClockedLog:
         processes, known = [*self._numbers], self._known.values()
         threads = {process.number: process.places[1:] for process in known}
         digits = [*map(str, range(1, max(map(len, self._places))))]
+        ends = [file.first for file in self._opened[1:]]
+        lines = [file.lines(end) for file, end in zip(self._opened, (*ends, many), strict=True)]
         givens = Givens()
         givens.clocks = clocks = ClockColumns(
             names := self._in_order(map(f"{process.name}:".__add__, digits) for process in known),
@@ -263,8 +287,8 @@ class ClockedLog:
             traces=Repeated(None, many),
             attributes=Repeated(NOTHING, many),
             times=Repeated(None, many),
-            files=Repeated(self._file, many),
-            lines=range(self.skipped + 1, self.skipped + 1 + 2 * many, 2),
+            files=in_turn(map(Repeated, (file.name for file in self._opened), map(len, lines))),
+            lines=in_turn(lines),
         )
         return Extraction(
             givens=givens,

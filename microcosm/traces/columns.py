@@ -25,7 +25,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
-from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated
+from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.event import in_trace, writable
@@ -192,17 +192,6 @@ def _or_none(message: str) -> str | None:
     return message or None
 
 
-class _Names(dict[tuple[str, str], str]):
-    """The full name of each process by its execution and name, one string everywhere."""
-
-    several = False
-
-    def __missing__(self, key: tuple[str, str]) -> str:
-        trace, process = key
-        name = self[key] = in_trace(trace, process) if self.several else process
-        return name
-
-
 class LogColumns:
     """The columns of a log, an event of which is the number of its line, from 0.
 
@@ -229,8 +218,8 @@ class LogColumns:
         """What each event is called. Made when all is read, and process by process, as they are asked for
         then: names that lie together are read in half the time."""
         self._process: list[str] = []
-        self._names = _Names()
-        self._names.several = several
+        self._names: dict[tuple[str, str], str] = {}
+        """The full name of each process by its execution and name, one string everywhere."""
         self._kind = bytearray()
         """The length of `send` or `receive`, or 0."""
         self._message: list[str] = []
@@ -309,7 +298,10 @@ class LogColumns:
             self._attributes += repeat(NOTHING, len(self._process) - len(self._attributes))
             read = json.loads(f"[{','.join(each or '{}' for each in more)}]")
             self._attributes += (each or NOTHING for each in read)
-        names = {said: self._names[pair] for said, pair in both.items()}
+        full = self._names.setdefault
+        names = {
+            said: full(pair, in_trace(*pair) if self._several else pair[1]) for said, pair in both.items()
+        }
         columns[0] = [*map(names.__getitem__, whose)]
         if self._several:
             before = {said: trace for said, (trace, _) in both.items()}
@@ -498,12 +490,9 @@ class LogColumns:
     def _table(self) -> EventTable:
         """What the log says of each event: nothing is made for it that is not there already."""
         many = len(self._ids)
-        files: Sequence[str] = Repeated("".join(self._opened), many)
-        lines: Sequence[int] = range(1, many + 1)
-        if len(self._opened) > 1:
-            holds = [end - first for first, end in pairwise((*self._first_of, many))]
-            files = [*chain.from_iterable(map(repeat, self._opened, holds))]
-            lines = [*chain.from_iterable(range(1, each + 1) for each in holds)]
+        holds = [end - first for first, end in pairwise((*self._first_of, many))]
+        files: Sequence[str] = in_turn(map(Repeated, self._opened, holds))
+        lines: Sequence[int] = in_turn(range(1, each + 1) for each in holds)
         if self._files:
             places = [*map(self._place, range(many))]
             files, lines = [file for file, _ in places], [line for _, line in places]

@@ -85,7 +85,7 @@ def _in_columns(openings: Sequence[Opening], has_spans: bool) -> AnyColumns | No
         return read_spans(openings)
     from microcosm.traces.clocked_columns import read_clocked
 
-    return read_clocked(openings[0]) if len(openings) == 1 else None
+    return read_clocked(openings)
 
 
 @gc_paused()

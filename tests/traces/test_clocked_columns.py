@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -41,13 +41,13 @@ PLAIN = Style(True, True, 0, (", ", ": "), 0, "", "\n")
 TURNS = st.lists(st.integers(0, 3), max_size=24)
 
 
-def careful(path: Path, report: Report) -> Extraction:
-    return extract(formats.read([path], report=report), report=report)
+def careful(paths: Sequence[Path], report: Report) -> Extraction:
+    return extract(formats.read(paths, report=report), report=report)
 
 
-def in_columns(path: Path) -> ClockedLog | None:
+def in_columns(*paths: Path) -> ClockedLog | None:
     try:
-        return read_clocked(partial(open_lines, path))
+        return read_clocked([partial(open_lines, path) for path in paths])
     except TextError:  # in no format known here
         return None
 
@@ -65,10 +65,10 @@ def columns_of(folder: pytest.TempPathFactory, steps: list[Step], processes: int
     return clocks
 
 
-def assert_same(path: Path, log: ClockedLog) -> None:
+def assert_same(log: ClockedLog, *paths: Path) -> None:
     """The lane says what the careful reader says, in its order."""
     mine, theirs = Report(), Report()
-    found, expected = log.extraction(mine), careful(path, theirs)
+    found, expected = log.extraction(mine), careful(paths, theirs)
     assert found == expected
     assert expected == found
     assert found.givens.events == expected.givens.events
@@ -105,7 +105,35 @@ def test_right_logs_take_the_lane_and_come_out_the_same(
         assert not style.text_first  # a blank line may be the text of a record
         return
     assert log is not None
-    assert_same(path, log)
+    assert_same(log, path)
+
+
+@given(STEPS, TURNS, st.lists(STYLES, min_size=4, max_size=4), st.permutations(range(4)))
+def test_a_file_for_each_process_takes_the_lane_and_comes_out_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[Step],
+    turns: list[int],
+    styles: list[Style],
+    order: list[int],
+) -> None:
+    """As GoVector writes them; processes that are in two files are for the careful reader."""
+    events = mixed(run(steps, ["p", "q", "r", "s", "t"]), turns)
+    parts = [[each for each in events if "pqrst".index(each.process) % 4 == at] for at in range(4)]
+    paths = [
+        written(tmp_path_factory, style.text(part)) for style, part in zip(styles, parts, strict=True) if part
+    ]
+    paths = [paths[at] for at in order if at < len(paths)]
+    log = in_columns(*paths)
+    if log is not None:
+        assert_same(log, *paths)
+    else:
+        assert any(style.end == "\n\n" and not style.header for style in styles)
+        assert outcome(lambda report: microcosm_of_logs(paths, report=report)) == outcome(
+            partial(careful, paths)
+        )
+    assert in_columns(*paths, paths[0]) is None
+    again = [*paths, paths[0]]
+    assert outcome(lambda report: microcosm_of_logs(again, report=report)) == outcome(partial(careful, again))
 
 
 @given(
@@ -136,10 +164,10 @@ def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
     log = in_columns(path)
     event("in columns" if log else "with care")
     if log is not None:
-        assert_same(path, log)
+        assert_same(log, path)
     else:
         assert outcome(lambda report: microcosm_of_logs([path], report=report)) == outcome(
-            partial(careful, path)
+            partial(careful, [path])
         )
 
 
@@ -203,7 +231,7 @@ def test_records_are_taken_in_pieces_as_at_once(
         patch.setattr("microcosm.traces.text.lines._BLOCK", 24 * size)
         log = in_columns(path)
     assert log is not None
-    assert_same(path, log)
+    assert_same(log, path)
 
 
 @given(STEPS, st.integers(1, 4), st.integers(0, 3))
