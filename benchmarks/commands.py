@@ -1,12 +1,12 @@
 """Claim: no command takes longer than linear in a log, and the commands on one file cost about the same.
 
-Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, and
-the `.mc` of the own lines; of each size a process of its own runs each command, and beside its time by the
-clock stands what it took of the processor, and the most memory. The ratio is to `repl` up to its first answer
-of the same file. "Slope" is the exponent between the two largest sizes: 1 is linear. `table` is read up to
-100,000 pairs; of one request of 65,536 events, deep and wide, the verdicts are counted. DuckDB and polars
-read the own lines and write the covering edges, those of processes and of messages, as Parquet; they check
-nothing and say nothing of what is odd.
+Logs of 16 processes that send to one another, as own lines, ShiViz text with vector times, OTLP spans, the
+`.mc` of the own lines, and a folder with the file of a recorder for each process; of each size a process of
+its own runs each command, and beside its time by the clock stands what it took of the processor, and the most
+memory. The ratio is to `repl` up to its first answer of the same file. "Slope" is the exponent between the
+two largest sizes: 1 is linear. `table` is read up to 100,000 pairs; of one request of 65,536 events, deep and
+wide, the verdicts are counted. DuckDB and polars read the own lines and write the covering edges, those of
+processes and of messages, as Parquet; they check nothing and say nothing of what is odd.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ pl.concat([own, pairs]).write_parquet(out)
 PEERS = {"duckdb": DUCKDB, "polars": POLARS}
 
 
-ENDINGS = {"own lines": "jsonl", "ShiViz": "log", "OTLP": "json", ".mc": "mc"}
-"""The forms of a log, and the endings of their files."""
+ENDINGS = {"own lines": "jsonl", "ShiViz": "log", "OTLP": "json", ".mc": "mc", "recorded": "files"}
+"""The forms of a log, and the endings of their files; of what is recorded, of the folder."""
 
-OWN, SHIVIZ, OTLP, MC = ENDINGS
+OWN, SHIVIZ, OTLP, MC, RECORDED = ENDINGS
 
 REQUEST = 65_536
 """Events of one request."""
@@ -107,7 +107,7 @@ def run(quick: bool = False) -> list[Line]:
                 ours = next((first for first, *_ in runs.values()), 1.0)
                 for subject, (seconds, processor, megabytes, count) in runs.items():
                     spent.setdefault((form, subject), []).append(seconds)
-                    case = f"{form}, {size:,} events, {path.stat().st_size / 1e6:.1f} MB"
+                    case = f"{form}, {size:,} events, {_bytes(path) / 1e6:.1f} MB"
                     slope = _slope(spent[form, subject], sizes)
                     told = f"{subject} ({processor:.1f} s of the processor, {megabytes:,.0f} MB{slope})"
                     lines.append(Line(NAME, case, told, seconds, seconds / ours, count))
@@ -117,6 +117,11 @@ def run(quick: bool = False) -> list[Line]:
             told = f"table, counted ({found.processor:.1f} s of the processor, {found.megabytes:,.0f} MB)"
             lines.append(Line(NAME, f"OTLP, one request of {REQUEST:,} events", told, found.seconds, 1.0, 1))
     return lines
+
+
+def _bytes(path: Path) -> int:
+    """The size of a file, or of those in a folder."""
+    return sum(each.stat().st_size for each in (path.iterdir() if path.is_dir() else [path]))
 
 
 def _one_request(folder: Path) -> Path:
@@ -228,6 +233,10 @@ def logs(folder: Path, size: int) -> dict[str, Path]:
     for form, lines in written.items():
         with found[form].open("w", encoding="utf-8") as stream:
             stream.writelines(lines)
+    found[RECORDED].mkdir()
+    for process in range(PROCESSES):
+        own = (step for step in run if step.process == process)
+        (found[RECORDED] / f"p{process}.jsonl").write_text("".join(map(_recorded, own)), encoding="utf-8")
     command = [sys.executable, "-m", "microcosm", "extract", str(found[OWN]), "-o", str(found[MC]), "-q"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return found
@@ -237,6 +246,15 @@ def _own(run: list[reading.Step]) -> Iterator[str]:
     for step in run:
         own = {"process": f"p{step.process}", "seq": step.clock[step.process], "kind": step.kind}
         yield json.dumps({**own, "message": f"m{step.message}"}) + "\n"
+
+
+def _recorded(step: reading.Step) -> str:
+    """A line as a recorder writes it, which has a time of day and a text."""
+    seq = step.clock[step.process]
+    said = {"process": f"p{step.process}", "seq": seq, "life": f"life-{step.process:03}", "kind": step.kind}
+    told = {"message": f"m{step.message}", "label": f"{step.kind} {seq % NAMES}"}
+    times = {"attributes": {"time": 1.8e9 + seq / 1000}}
+    return json.dumps({**said, **told, **times}, separators=(",", ":")) + "\n"
 
 
 def _otlp(run: list[reading.Step]) -> Iterator[str]:
