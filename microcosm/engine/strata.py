@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
+from zlib import crc32
 
 from microcosm.engine.body import Body, body
 from microcosm.givens.relation import Relation
@@ -36,7 +37,7 @@ from microcosm.logic.rule import (
     finer,
     predicate,
 )
-from microcosm.logic.rulebook import RuleBook, read_rules, refused
+from microcosm.logic.rulebook import RuleBook, refused
 from microcosm.order.happens_before import components
 
 
@@ -184,7 +185,7 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     >>> [sorted(str(r) for _, r in s.preds) for s in strata(read_rules())][-2]
     ['!<', '!||', '<', '<>', '||']
     """
-    if rulebook.rules is not read_rules().rules:  # the shipped ones are checked by a test
+    if checksum(rulebook) != CHECKED:
         check(rulebook)
     graph = _graph(saturating(rulebook))
     concluding: dict[Pred, list[Instance]] = {}
@@ -198,6 +199,15 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
         recursive = any(source in preds for pred in component for source in graph.edges[pred])
         found.append(Stratum(preds, tuple(instances), recursive))
     return tuple(found)
+
+
+CHECKED = 0x7AE0A1C4
+"""The checksum of the shipped rules, which a test checks, so that a first answer need not."""
+
+
+def checksum(rulebook: RuleBook) -> int:
+    """That of the text of the rules, as it stands. Cost: linear in the text."""
+    return crc32("\n".join([rule.text for rule in rulebook.rules]).encode())
 
 
 def check(rulebook: RuleBook) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcosm.engine.strata import Stratum, check, never_fire, saturating, strata
+from microcosm.engine.strata import CHECKED, Stratum, check, checksum, never_fire, saturating, strata
 from microcosm.errors import RuleError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Assume, Judged, Judgement, MostAccurate, NoneWith, Not, Pred
@@ -49,8 +49,20 @@ def silent(*rules: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("profile", [None, "full", "paper"])
 def test_the_shipped_rules_are_stratified(profile: str | None) -> None:
-    """That of others is checked whenever they are read, and that of these here."""
-    check(read_rules().in_profile(profile))
+    """That of others is checked whenever they are used, and that of these here."""
+    rules = read_rules().in_profile(profile)
+    check(rules)
+    assert checksum(rules) == CHECKED, (
+        f"the shipped rules were edited: let CHECKED be 0x{checksum(rules):08X}"
+    )
+
+
+def test_shipped_rules_that_were_edited_are_checked() -> None:
+    text = "\n".join(rule.text for rule in read_rules().rules)
+    wrong = text.replace("|/-0", "|/-", 1) + "\nrule Not-Stratified:\n |/- a < b\n ---\n |- a < b\n"
+    assert checksum(parse_rules(text)) == CHECKED
+    with pytest.raises(RuleError, match="negation is not stratified"):
+        strata(parse_rules(wrong))
 
 
 def test_what_saturates_is_every_instance_that_assumes_nothing() -> None:
