@@ -289,7 +289,7 @@ class LogColumns:
         if "\\" in text and not all(map(_are_texts, (*columns[_LABEL : _LABEL + 1], more))):
             return False
         if any(lives):
-            lived = {(both[said][1], life) for said, life in zip(whose, lives, strict=True) if life}
+            lived = ((both[said][1], life) for said, life in {*zip(whose, lives, strict=True)} if life)
             if any(self._lives.setdefault(process, life) != life for process, life in lived):
                 return False
         if any(more):
