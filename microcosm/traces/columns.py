@@ -126,10 +126,12 @@ def read_columns(
                 return None
             log = LogColumns(several) if log is None else log
             log.open(stream.file, begins)
+            ended = False  # by a blank line, which counts if anything follows
             for text in stream.texts():
-                if not text or not log.take(text):
+                if ended or not text or not log.take(text):
                     again = len(log.traces) > 1 and not several
                     return read_columns(openings, in_order, several=True) if again else None
+                ended = text.endswith("\n")
                 if in_order and log.late:
                     return None
     return log if log is not None and not unseen.counts and log.settle() else None

@@ -275,6 +275,27 @@ def test_a_file_of_nothing_beside_others(tmp_path: Path, text: bytes) -> None:
         assert microcosm_of_logs(paths) == careful(paths, Report())
 
 
+@given(
+    steps, st.lists(st.integers(0, 30), max_size=3), st.sampled_from(["", "\n", "\n\n"]), st.integers(1, 9)
+)
+@example([(0, -1), (0, -1)], [1], "", 9)  # the last line, which does not end, after a blank one
+def test_blank_lines_count_wherever_a_block_ends(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], blank: list[int], end: str, size: int
+) -> None:
+    told = [json.dumps(line) for line in log(steps, 2)]
+    for at in blank:
+        told.insert(at % len(told), "")
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    path.write_text("\n".join(told) + end, "utf-8")
+    mine, theirs = Report(), Report()
+    expected = careful([path], theirs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("microcosm.traces.text.lines._BLOCK", 40 * size)
+        found = plain_extraction([path], mine)
+    if found is not None:
+        assert (found.givens.events, mine.findings) == (expected.givens.events, theirs.findings)
+
+
 @pytest.mark.parametrize("more", [{"label": "x"}, {"attributes": {"x": 1}}, {"origin": ["a.log", 3]}])
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_file_that_says_more_beside_one_that_says_less(
