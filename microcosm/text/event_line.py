@@ -13,6 +13,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice, repeat
 from json import JSONDecodeError, JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring
@@ -231,13 +232,11 @@ def _unreadable(line: str, at: int) -> BadStatement:
 
 def _all_shown(values: Sequence[object]) -> Sequence[str]:
     """`_shown` of each value, at a tenth of its price where none is in parts and all can be shown."""
-    try:
+    with suppress(TypeError):  # a decimal is for `json_text`
         text = _encode(values)[1:-1]
-    except TypeError:  # a decimal
-        text = ""
-    shown = text.split("\n")
-    if len(shown) == len(values) and text.replace("\n", "").isprintable():
-        return shown
+        shown = text.split("\n")
+        if len(shown) == len(values) and text.replace("\n", "").isprintable():
+            return shown
     return [*map(_shown, values)]
 
 

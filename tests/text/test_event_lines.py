@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm import Microcosm, TextError
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
+from microcosm.text.event_line import lines_of_events
 from microcosm.text.json_form import givens_to_json
 from microcosm.text.mc_reader import parse_statement, read_givens
 from microcosm.text.mc_writer import write_mc
+from microcosm.text.names import quote
+from microcosm.text.quoted import Quoted
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     [
@@ -79,6 +83,28 @@ def test_a_table_survives_both_forms_exactly(rows: list[EventRow]) -> None:
     assert again is not None
     assert [*again] == rows
     assert read_givens(write_mc(givens, events=False)).events is None
+
+
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
+
+
+@given(st.lists(st.dictionaries(TEXTS, VALUES | DECIMALS, max_size=2), min_size=1, max_size=4))
+@example([{"k": Decimal("1.10")}])
+@example([{"k": Decimal("1.10")}, {"k": [1]}, {"k": "\u2028"}, {"k": float("nan")}])
+def test_events_are_written_together_as_one_by_one(said: list[dict[str, object]]) -> None:
+    builder, alone = EventTableBuilder(), []
+    for at, attributes in enumerate(said):
+        row = EventRow(f"p:{at}", attributes=attributes, time=attributes.get("time"))
+        builder.add(row)
+        values = "".join(f" {quote(key)}={shown(value)}" for key, value in attributes.items())
+        alone.append(f"event p:{at}{values}\n")
+    assert "".join(lines_of_events(builder.table(), Quoted(), 100)) == "".join(alone)
+
+
+def shown(value: object) -> str:
+    """A value as JSON, in ASCII where a terminal would not show it."""
+    text = json_text(value)
+    return text if text.isprintable() else json_text(value, ensure_ascii=True)
 
 
 def test_what_has_no_words_is_written_only_on_demand() -> None:
