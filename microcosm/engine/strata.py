@@ -187,12 +187,13 @@ def strata(rulebook: RuleBook) -> tuple[Stratum, ...]:
     """
     if checksum(rulebook) != CHECKED:
         check(rulebook)
-    graph = _graph(saturating(rulebook))
+    every = saturating(rulebook)
+    graph = _graph(every)
     concluding: dict[Pred, list[Instance]] = {}
-    for instance in saturating(rulebook):
+    for instance in every:
         concluding.setdefault(predicate(instance.conclusion), []).append(instance)
     found = []
-    place = {id(instance): at for at, instance in enumerate(saturating(rulebook))}
+    place = {id(instance): at for at, instance in enumerate(every)}
     for component in components(graph.edges, graph.edges.__getitem__):
         preds = frozenset(component)
         instances = sorted((i for pred in component for i in concluding[pred]), key=lambda i: place[id(i)])

@@ -51,7 +51,7 @@ _item = re.compile(
 _blank = re.compile(r"\s*+(?:#.*)?\Z").match
 _decode = JSONDecoder().raw_decode
 _encode = JSONEncoder(ensure_ascii=False, separators=("\n", ": ")).encode
-"""A value in which no text has a line end and nothing is in parts: each entry on a line."""
+"""A list in JSON, of which each entry is on a line of its own if none is in parts."""
 
 
 def event_on(line: str) -> EventRow | None:

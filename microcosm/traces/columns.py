@@ -388,7 +388,6 @@ class LogColumns:
         _append_each(self._origins, receivers, origins)
         in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
         self.late |= _UNREAD in origins or not all(map(lt, origins, receipts))
-        self._to_itself |= any(map(eq, map(self._process.__getitem__, origins), receivers))
         return in_turn
 
     def settle(self) -> bool:
@@ -402,6 +401,8 @@ class LogColumns:
         self._threads = defaultdict(_no_events, ordered)
         if len(self._sending) < self._kind.count(_SEND) or (self.late and not self._resolve()):
             return False
+        owner = self._process.__getitem__
+        self._to_itself = any(process in map(owner, heard) for process, heard in self._origins.items())
         named = len(self._ids)
         self._ids += repeat("", len(self._process) - named)
         for process, thread in self._threads.items():
@@ -415,7 +416,7 @@ class LogColumns:
     def _resolve(self) -> bool:
         """Find the sendings that were read late; whether all were, and each could come before its reception.
 
-        Cost: linear, a second per million events.
+        Cost: linear in the events.
         """
         for process, receipts in self._receipts.items():
             if _UNREAD in self._origins[process]:
@@ -423,7 +424,6 @@ class LogColumns:
                 self._origins[process] = origins = array("q", map(self._sending.get, heard, repeat(_UNREAD)))
                 if _UNREAD in origins:
                     return False
-                self._to_itself |= process in map(self._process.__getitem__, origins)
         lefts, rights = _no_events(), _no_events()
         for thread in self._threads.values():
             lefts += thread[:-1]

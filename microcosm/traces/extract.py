@@ -57,8 +57,7 @@ def microcosm_of_logs(
 
     Raises `TextError` for what cannot be read, and for a name that the log does not have; `TraceError` where
     `report` is strict. Cost: linear, plus sorting; a tenth of it for nothing but messages in the own format,
-    a sixth where events have attributes; a fifth for one file of nothing but right vector times in text, or
-    of OTLP.
+    a sixth where events have attributes; a fifth for nothing but right vector times in text, or OTLP.
     """
     report = Report() if report is None else report
     found = None
