@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,10 +17,12 @@ from microcosm.cli.session.page_session import Following, SessionBehind, reread
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import Turns, served
+from microcosm.page.write import page
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_writer import write_mc
 from tests import drat
 from tests.notation import mc
+from tests.page.conftest import opened_up
 from tests.page.talking import at_once, behind, written
 from tests.queries.test_offline import OPEN_CHORD
 
@@ -252,6 +255,32 @@ def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(chromium: Any
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
     tab.click("summary >> nth=0")
     assert tab.is_visible("svg >> nth=0")
+    context.close()
+
+
+@pytest.mark.parametrize("style", ["display: none", "width: 0", "width: 40px", "width: 140px", "width: 900px"])
+def test_a_page_in_a_frame_that_opens_later_shows_the_whole_log(chromium: Any, tmp_path: Path, style: str) -> None:
+    shown = escape(opened_up(page(Microcosm.parse("\n".join(f"a{i} < a{i + 1}" for i in range(9))))))
+    path = tmp_path / "folded.html"
+    path.write_text(
+        f'<!doctype html><meta charset=utf-8><body><iframe style="{style}" srcdoc="{shown}"></iframe>',
+        encoding="utf-8",
+    )
+    context = chromium.new_context()
+    tab = context.new_page()
+    faults: list[str] = []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.goto(path.as_uri())
+    frame = tab.frames[1]
+    frame.wait_for_selector("body[data-ready=true]", state="attached")
+    for wide in (700, 900):
+        tab.evaluate(f"document.querySelector('iframe').style.cssText = 'width: {wide}px; height: 600px'")
+        frame.wait_for_function(
+            "window.inside('() => view.width > 100 && view.x0 < 0 && view.width / view.k < 2 * scene.end"
+            " && view.right > scene.end')"
+        )
+        frame.wait_for_function(f"innerWidth === {wide}")
+    assert faults == [], faults
     context.close()
 
 

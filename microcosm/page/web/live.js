@@ -65,7 +65,7 @@ function renew() {
 
 /** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
 function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
-    const state = app.state, {x0, k, y0} = state, whole = k === wholeScale();
+    const state = app.state, {x0, k, y0} = state;
     const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.lanes, rows = Array.from(model.order);
     taken(head, found);
     const lane = (/** @type {number} */ number) => head.lanes.findIndex((/** @type {any} */ one) => one.name === lanes[number].name);
@@ -81,7 +81,7 @@ function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
     for (const box of ['replicas', 'about']) find(box)?.replaceChildren();
     showReplicas();
     showAbout();
-    if (whole) showWhole(); else app.set({x0, k, y0});
+    if (k === whole) showWhole(); else app.set({x0, k, y0});
     app.redraw();
 }
 

@@ -6,6 +6,9 @@
 /** Room at the left and right of the whole log, in pixels. */
 const MARGIN = 34;
 
+/** The scale at which the whole log was shown last. */
+let whole = 0;
+
 /** The size of the picture. */
 function size() {
     const {clientWidth, clientHeight} = find('picture');
@@ -27,14 +30,20 @@ function look() {
     view.rim = model.who ? 2.2 * view.r : view.r + 1.5;
 }
 
-/** The scale at which the whole log is in view. */
+/** The scale at which the whole log is in view; a frame that is hidden, or not laid out yet, has a width of 1. */
 function wholeScale() {
-    return min(200, (size().width - 2 * MARGIN) / max(1e-9, scene.end || 1));
+    return min(200, max(1, size().width - 2 * MARGIN) / max(1e-9, scene.end || 1));
 }
 
 function showWhole() {
     const k = wholeScale();
+    whole = k;
     app.set({k, x0: -MARGIN / k, y0: 0});
+}
+
+/** When the size changes: the whole log stays the whole log. */
+function sized() {
+    if (app.state.k === whole) showWhole(); else app.redraw();
 }
 
 /** Zooms so that what stands at a pixel stays there. */
@@ -301,7 +310,7 @@ async function begun() {
     for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
         matchMedia(query).onchange = newColours;
     }
-    new ResizeObserver(() => app.redraw()).observe(find('stage'));
+    new ResizeObserver(sized).observe(find('stage'));
     for (const begin of app.starts) begin();
     document.body.dataset.ready = 'true';
 }
