@@ -176,6 +176,7 @@ class _Endpoints:
         gone.cancel()
         if not done.done():
             self._turns.drop(promise)
+            done.cancel()  # or what becomes of it is told of as a fault
             raise ClientDisconnect
         return cast(Result, done.result())
 

@@ -258,8 +258,12 @@ def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(chromium: Any
     context.close()
 
 
-@pytest.mark.parametrize("style", ["display: none", "width: 0", "width: 40px", "width: 140px", "width: 900px"])
-def test_a_page_in_a_frame_that_opens_later_shows_the_whole_log(chromium: Any, tmp_path: Path, style: str) -> None:
+@pytest.mark.parametrize(
+    "style", ["display: none", "width: 0", "width: 40px", "width: 140px", "width: 900px"]
+)
+def test_a_page_in_a_frame_that_opens_later_shows_the_whole_log(
+    chromium: Any, tmp_path: Path, style: str
+) -> None:
     shown = escape(opened_up(page(Microcosm.parse("\n".join(f"a{i} < a{i + 1}" for i in range(9))))))
     path = tmp_path / "folded.html"
     path.write_text(

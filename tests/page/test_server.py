@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import gzip
 import io
 import json
@@ -265,8 +266,11 @@ def test_an_answer_that_takes_too_long_makes_room_for_the_next(tmp_path: Path) -
     assert diff["diff"] == [["+", "c < d"]]  # nothing is lost by it
 
 
-def test_nothing_is_done_for_whoever_is_gone(album: Path) -> None:
-    """What is being done is ended, what waits is not begun, and the next one is answered; without a limit."""
+def test_nothing_is_done_for_whoever_is_gone(album: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is being done is ended, what waits is not begun, and the next one is answered; without a limit.
+
+    Nor is a word of it said in the terminal of the session.
+    """
     who, begun = behind(album), list[str]()
     answer = who.answer
 
@@ -300,6 +304,8 @@ def test_nothing_is_done_for_whoever_is_gone(album: Path) -> None:
     assert diff["diff"] == [["+", "like < late"]]
     assert begun == ["like < late", "what takes for ever", "unshare ? late", "diff"]
     assert time.monotonic() - began < 10
+    gc.collect()
+    assert [entry.getMessage() for entry in caplog.records if entry.name == "asyncio"] == []
 
 
 def test_work_that_is_ended_is_recovered_from_and_the_rest_is_done() -> None:
