@@ -134,9 +134,12 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
 
 def distinct(paths: Iterable[AnyPath]) -> list[AnyPath]:
     """The paths without those of a file that one before them names."""
-    found: dict[str, AnyPath] = {}
+    found: dict[object, AnyPath] = {}
     for path in paths:
-        found.setdefault(os.path.realpath(path), path)
+        try:
+            found.setdefault(os.path.realpath(path), path)
+        except ValueError:  # no file has such a name, of which opening it tells
+            found[path] = path
     return [*found.values()]
 
 

@@ -358,3 +358,6 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     for more in ({}, {"process": "a"}):
         found = microcosm_of_logs([log, tmp_path / "." / "a.jsonl", tmp_path / "b.jsonl"], **more)
         assert found.events == 2
+    for unfit in ("a\0b", "a\ud800b"):
+        with pytest.raises(TextError, match="cannot be read"):
+            microcosm_of_logs([log, unfit])
