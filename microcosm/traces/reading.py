@@ -206,7 +206,8 @@ def read(
         format = "shiviz" if "<clock>" in pattern else "plain"
     stated = None if format is None else format_of(format)
     empty: dict[str, str] = {}
-    for path in distinct(paths):
+    files = [*paths]
+    for path in distinct(files) if len(files) > 1 else files:
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
             form = stated or detect(stream.head, stream.file)
