@@ -328,6 +328,13 @@ class Admitting(Authored):
             self._take_part(peer, segment, contents, same)
         elif segment.first <= segment.last:
             self.early.keep(peer, segment, contents, linked)
+        return self._told_of(segment)
+
+    def _told_of(self, segment: Segment) -> ForkProof | None:
+        """What to tell who has a segment that goes on where its author has said two things."""
+        stream, state = segment.stream, self._state
+        if stream in state.forks and state.ledger.closed.get(stream, segment.last + 1) <= segment.last:
+            return read_proof(state.forks[stream])
         return None
 
     def _follows(self, segment: Segment, linked: Dots) -> bool:
