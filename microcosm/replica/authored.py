@@ -171,7 +171,7 @@ class Authored(Changes):
         if not self.signs:
             return b""
         closed, chains = self.ledger.closed, self._state.chains
-        ends = [[*s.stream, s.last, s.end] for s in chains.newest() if s.stream not in closed]
+        ends = [[*s.stream, s.last, s.end] for s in chains.ends() if s.stream not in closed]
         cuts = []
         for stream, number in sorted(closed.items()):
             segment = chains.of(Dot(*stream, number - 1))
@@ -183,7 +183,7 @@ class Authored(Changes):
         closed, chains = self.ledger.closed, self._state.chains
         newest = [
             self._part(each, each.last + 1, each.last).written()
-            for each in chains.newest()
+            for each in chains.ends()
             if each.stream not in closed
         ]
         left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
