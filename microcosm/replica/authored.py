@@ -36,7 +36,7 @@ from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.records import PINNED
 
 MOST_PROOFS = 64
-"""So many proofs are kept at most; that a stream is two, and from where on, is kept of all."""
+"""So many proofs are told at most where heads are compared; another one to who has what it excludes."""
 
 RELAYED = 8
 """What is relayed ends where it was signed: so a message of it is as much larger as one's own at most."""
@@ -117,8 +117,7 @@ class Authored(Changes):
         if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
             return False
         with self.transaction():
-            if stream in known or len(known) < MOST_PROOFS:
-                self._write("fork", proof.written())
+            self._write("fork", proof.written())
             if cut:
                 self._dispute(DotRun(*stream, number, ledger.seen.last(stream) + 1))
                 self._write("cut", packb([*stream, number]))
@@ -188,7 +187,8 @@ class Authored(Changes):
         ]
         left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
         newest += [self._whole(each).written() for each in left if each is not None]
-        return Heads(tuple(newest), tuple(each.written() for each in self.proofs if each.stream in closed))
+        proofs = [content for stream, content in self._state.forks.items() if stream in closed]
+        return Heads(tuple(newest), tuple(proofs[-MOST_PROOFS:]))
 
     def supplies(
         self, found: Iterable[Evolution], largest: int, asked: Dots | None = None
