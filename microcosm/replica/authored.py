@@ -8,6 +8,7 @@ can make up. What of it is taken, and what where two heads cannot be of one chai
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
@@ -16,7 +17,7 @@ from msgpack import packb
 
 from microcosm.errors import Undefined, installing
 from microcosm.replica.changes import DISPUTED, Changes
-from microcosm.replica.core import fit
+from microcosm.replica.core import DIVERGED, fit
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import (
@@ -87,7 +88,16 @@ class Authored(Changes):
         if fit(name) == self.name:
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
-            self._write("key", packb([name, found, PINNED]))
+            self._know_key(name, found, PINNED)
+
+    def _know_key(self, name: str, key: bytes, rank: int) -> None:
+        """An author has a key: what was proved by another one, which somebody else had told, is not."""
+        state, proved = self._state, {*self._state.forks, *self.ledger.closed}
+        self._write("key", packb([name, key, rank]))
+        untrue = proved - {*state.forks, *self.ledger.closed}
+        if untrue:
+            left = [each for each in self.divergences if tuple(each.get("fork", ())[:2]) not in untrue]
+            self._write(DIVERGED, json.dumps(left).encode())
 
     def had_key(self, key: str) -> None:
         """Before its own key this replica had this one: what it signed with it is taken. Raises `Undefined`.
