@@ -396,6 +396,8 @@ class Admitting(Authored):
             fault = self.ledger.fault_in(evolution)
             if evolution.dot != dot:
                 fault = f"{dot} is said to be {evolution.dot}"
+            elif evolutions.encode(evolution) != content:  # nobody could prove it to others
+                fault = f"{dot} is not written as evolutions are"
             if fault is not None:
                 self._blame(peer, fault)
                 continue

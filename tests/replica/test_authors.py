@@ -316,6 +316,23 @@ def test_two_chains_that_do_not_touch_are_found_out_beside_one_that_is_whole(gap
     assert [proof.number for each in (a, b, other) for proof in each.proofs] == [2, 2, 2]
 
 
+def test_what_is_signed_as_nobody_writes_it_is_not_taken() -> None:
+    """Its hash is not that of what was read from it, so whoever took it could prove it to nobody."""
+    a, b = map(signing, "ab")
+    for number, odd in enumerate(([True, 0], [1.0, 0], [1, False]), 1):
+        stream = ("evil", number)
+        content = msgpack.packb([*odd, [*stream, 1], "odd", None])
+        assert isinstance(evolutions.decode(content), Append)
+        bare = chain.Segment(stream, 1, chain.origin(stream), chain.leaf(content), LIAR.key)
+        part = bare.part(1, 1, LIAR.signed, LIAR.key).written({1: content})
+        a.exchange.receive("evil", encode(Supply((), (part,))))
+    assert [why for _, why in a.exchange.blamed] == [
+        f"evil.{number}.1 is not written as evolutions are" for number in (1, 2, 3)
+    ]
+    level(a, b)
+    assert a.events == b.events == []
+
+
 def test_all_are_told_of_any_number_of_forks() -> None:
     honest = [signing(name) for name in "abc"]
     for stream in range(1, 81):
