@@ -168,7 +168,7 @@ class Files:
         self.lock = self._beside("-lock")
 
     def _beside(self, ending: str) -> Path:
-        return self.database.with_name(self.database.name + ending)
+        return Path(f"{self.database}{ending}")
 
     def must_exist(self) -> None:
         """Raise `JournalError` where there is no database, or it is no file."""
