@@ -20,8 +20,8 @@ from microcosm.protocol.packets import Packet
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, RECEIVE, SEND, Event, carries_message
 
 PATIENCE = 300
-"""After so many rounds of ticks in which nothing was delivered, a run is stuck; where packets are lost, after as
-many as let so many of a link through."""
+"""After so many rounds of ticks in which nothing was delivered, a run is stuck; where packets are lost, after
+so many more as it takes for as many packets to come."""
 
 
 class Application(Interface):
