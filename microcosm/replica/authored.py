@@ -16,7 +16,7 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import Undefined, installing
-from microcosm.replica.changes import DISPUTED, Changes
+from microcosm.replica.changes import DISPUTED, RETURNED, Changes
 from microcosm.replica.core import DIVERGED, fit
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
@@ -154,10 +154,11 @@ class Authored(Changes):
         if run.replica == self.name and run.first < run.end:
             held = self.ledger.held
             dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
-            own = [held[dot] for dot in dots if self._is_own(dot)]
+            returned = self._disputed(RETURNED)
+            said = [(dot, evolutions.encode(held[dot])) for dot in dots]
+            own = [content for dot, content in said if self._is_own(dot) or content in returned]
             if own:
-                said = [evolutions.encode(each) for each in own]
-                self._write(DISPUTED, packb([*self._disputed(), *said]))
+                self._write(DISPUTED, packb([*self._disputed(), *own]))
 
     def _is_own(self, dot: Dot) -> bool:
         """Whether this journal itself has said what a dot of its name is."""

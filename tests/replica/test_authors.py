@@ -8,6 +8,7 @@ import msgpack
 import pytest
 
 from microcosm.errors import Malformed, Undefined, WrongReplica
+from microcosm.givens.relation import Relation
 from microcosm.replica.exchange_messages import Supply, decode, encode
 from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
@@ -415,6 +416,31 @@ def test_a_journal_that_was_put_back_gets_what_it_lost_from_those_who_have_it() 
     assert old.divergences
     assert old.stream != ("a", 1)
     assert b.twice == []
+
+
+def test_what_others_brought_back_is_said_again_where_it_is_cut() -> None:
+    """A journal that was put back has said what is brought back under its dot; and then that is cut."""
+    a, b, c = map(signing, "abc")
+    a.local("first")
+    old = clone(a)
+    a.local("lost")
+    exchanged(c, a)
+    a = old
+    a.local("kept"), a.learn("kept < x")
+    for supply in supplied(a):
+        b.exchange.receive("a", encode(supply))
+    a.begin_anew("b", Dot("a", 1, 1))
+    level(a, b)
+    assert a.chains()["a", 1] == ["first", "kept"]
+    for _ in range(2):
+        for one, other in ((a, c), (c, b), (b, a)):
+            exchanged(one, other)
+            exchanged(other, one)
+    assert len({each.digest() for each in (a, b, c)}) == 1
+    assert all(each.online("first", "x") is Relation.BEFORE for each in (a, b, c))
+    assert c.happened("kept")
+    assert (c.twice, c.conflicts) == ([], [])
+    again(a)
 
 
 def test_keys_of_members_themselves_go_before_those_of_hearsay() -> None:
