@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -130,6 +130,17 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
         else:
             found.append(path)
     return found
+
+
+def distinct(paths: Iterable[AnyPath]) -> list[AnyPath]:
+    """The paths without those of a file that one before them names."""
+    found: dict[object, AnyPath] = {}
+    for path in paths:
+        try:
+            found.setdefault(os.path.realpath(path), path)
+        except ValueError:  # no file has such a name, of which opening it tells
+            found[path] = path
+    return [*found.values()]
 
 
 def _is_hidden(name: str) -> bool:

@@ -71,6 +71,8 @@ class Lines:
         self._is_packed = first.startswith(PACKED)
         if self._is_packed:
             first, blocks = _looked_at(unpacked(first, blocks, file, report))
+        if first[257:262] == b"ustar":  # its files would be read as one, each without its first line
+            raise TextError("holds several files (tar)", file=file, hint="Unpack it first.")
         encoding = encoding_of(first)
         if encoding is not None:
             report.add("other-encoding", f"is {encoding}, read as such", file=file, line=1)
