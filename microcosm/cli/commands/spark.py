@@ -265,5 +265,10 @@ def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:
         told = sum(fault.endswith(f"[{kind}]") for fault in found.faults)
         if count > told:
             output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
-    counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+    ones = {"holds": "holds", "classes": "class", "batches": "batch"}
+    counts = ", ".join(
+        f"{value:,} {name if value != 1 else ones.get(name, name.removesuffix('s'))}"
+        for name, value in summary.items()
+        if isinstance(value, int)
+    )
     return output.answer({**summary, "stages": dict(found.stages)}, f"{out}: {counts}", code)

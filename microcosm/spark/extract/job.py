@@ -170,9 +170,10 @@ class _Job:
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
+        empty = self._output.spark.createDataFrame([], rows.EVENT)  # first, for it may start Spark
         condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
         try:
-            self._output.spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
+            empty.where(condition).schema  # noqa: B018 (analyses)
         except PySparkException as error:
             said = str(error).strip().splitlines()[0]
             hint = (
