@@ -77,6 +77,18 @@ def test_a_small_job_starts_no_spark(
     assert started == ["local[3]", "stopped"]
 
 
+@pytest.mark.parametrize("command", [["extract"], ["stream", "--checkpoint", "state"]])
+def test_no_log_is_to_blame_for_a_pattern_that_is_none(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark", reason="without it no job begins")
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    log.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    assert main(["spark", *command, str(log), "--out", str(out), "--pattern", "("]) == 2
+    assert "error: --pattern:1: missing )" in capsys.readouterr().err
+    assert not out.exists()
+
+
 class Lent:
     """A session that others stop."""
 
