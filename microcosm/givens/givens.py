@@ -8,7 +8,7 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, processes, orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain, count, filterfalse
 from operator import attrgetter
@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock, Stamp
+from microcosm.givens.clock import Clock, Stamp, levels
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
@@ -52,6 +52,16 @@ class Givens:
     """What is external, in columns, as long as nobody has asked for `external` itself."""
     told: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
     """The messages, in columns, as long as nobody has asked for `messages` itself."""
+
+    __hash__ = None  # type: ignore[assignment]  # they change
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Givens:
+            return NotImplemented
+        alike = all(
+            getattr(self, one.name) == getattr(other, one.name) for one in fields(self) if one.compare
+        )
+        return alike and levels(self.clocks) == levels(other.clocks)
 
     if not TYPE_CHECKING:
 
