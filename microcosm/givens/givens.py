@@ -326,7 +326,7 @@ class GivenView(Givens):
     def __reduce__(self) -> tuple[object, ...]:
         return Givens.copy, (self._of,)
 
-    __hash__ = None  # type: ignore[assignment]  # as of `Givens`, which change
+    __hash__ = None  # as of `Givens`, which change
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Givens):
