@@ -53,7 +53,7 @@ class Givens:
     told: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
     """The messages, in columns, as long as nobody has asked for `messages` itself."""
 
-    __hash__ = None  # they change
+    __hash__ = None  # type: ignore[assignment]  # they change
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Givens:
