@@ -322,9 +322,10 @@ class Refutation:
         Cost: exponential in the `<>` at worst.
         """
         mark = self.hypothesis.mark()
-        found = self._search()
-        self.hypothesis.undo(mark)
-        return found
+        try:
+            return self._search()
+        finally:
+            self.hypothesis.undo(mark)
 
     def _try(self, relation: Relation, a: int, b: int, depth: int | None) -> bool:
         """Assume a relation and refute it if that fails; whether it was refuted now. Depth None: exactly."""
@@ -341,14 +342,16 @@ class Refutation:
         if rule is None:
             return Stands.SO
         mark = self.hypothesis.mark()
-        self._assume(relation, a, b)
-        turned = self.hypothesis.holds(relation, b, a)
-        if depth is None:
-            clash = self._search()
-        else:
-            self.deepen(depth - 1)
-            clash = self.clash
-        self.hypothesis.undo(mark)
+        try:
+            self._assume(relation, a, b)
+            turned = self.hypothesis.holds(relation, b, a)
+            if depth is None:
+                clash = self._search()
+            else:
+                self.deepen(depth - 1)
+                clash = self.clash
+        finally:  # whoever is stopped keeps nothing that was assumed
+            self.hypothesis.undo(mark)
         if clash is None:
             return Stands.EITHER_WAY if turned else Stands.SO
         self._conclude(rule, relation, a, b, clash)
