@@ -147,4 +147,4 @@ def test_a_part_of_the_search_that_a_known_ordering_excludes_is_no_contradiction
     log = "send a = m p -> q \n receive b = m q \n send c = n p -> q \n receive d = n q \n ordering causal"
     known = Microcosm.parse(f"{log} \n a <> c")
     text = "event any; assert for all x: any, y: any: x < y or y < x or x || y or x = y"
-    assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["holds"]
+    assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["holds"]  # noqa: PT009
