@@ -21,7 +21,7 @@ from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Env, Steps
 from microcosm.engine.strata import Assumption, assumptions
-from microcosm.errors import MicrocosmError
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judged, Judgement, NoneWith, Not
@@ -254,10 +254,6 @@ def _without(rule: Body, reads: tuple[PairLiteral, ...]) -> Body:
 
 ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order; after it `<>`, where a rule says so."""
-
-
-class Stopped(MicrocosmError):
-    """Told to stop before the search was through; what was found so far stands."""
 
 
 class Stands(Enum):

@@ -10,9 +10,9 @@ from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
-from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.refutation import Refutation
 from microcosm.engine.relations import RowRelation
-from microcosm.errors import MicrocosmError, readable
+from microcosm.errors import MicrocosmError, Stopped, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
