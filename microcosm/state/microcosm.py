@@ -416,7 +416,7 @@ class Microcosm:
     def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
-        Raises `Inconsistent`, `Stopped`. Cost: at depth 0 two closures under the shipped rules, a fixpoint under others.
+        Raises `Inconsistent`, `Stopped`. Cost: at depth 0 two closures, a fixpoint under changed rules.
         """
         return self._decisions(profile).table(depth, stop)
 
