@@ -179,3 +179,14 @@ def test_closed_streams_are_no_fault(album: str, monkeypatch: pytest.MonkeyPatch
     assert main(["online", album, "unshare", "nobody"]) == exits.UNDECIDED
     sys.stdout.close()
     sys.stderr.close()
+
+
+@pytest.mark.parametrize("argv", [("online", "-", "a", "b"), ("check", "-"), ("events", "-"), ("order", "-")])
+def test_closed_standard_input_cannot_be_read(
+    argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli.app import main
+
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main([*argv]) == exits.BAD_INPUT
+    assert "<stdin>: is closed" in capsys.readouterr().err
