@@ -37,8 +37,8 @@ from microcosm.questions.patterns import (
     matched,
     missing,
 )
-from microcosm.tuning import gc_paused
 from microcosm.text.names import quote
+from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
 
