@@ -286,7 +286,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
 
     def lines() -> Iterator[str]:
         if shown is not None:
-            yield f"{file}: {shown}"
+            yield output.printable(f"{file}: {shown}")
             yield from exits.side_lines(shown, sys.stdout, givens)
             return
         unfit = beyond(givens) if fits else NO_WORLD if found else NONE_FITS
