@@ -124,7 +124,7 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
 def complain(*lines: str) -> None:
     """Lines on standard error; a standard error that is gone is no reason to fail.
 
-    In a terminal they are wrapped by words, and what they begin with is coloured; what it would obey is escaped.
+    In a terminal they are wrapped by words, what they begin with is coloured, and what it would obey escaped.
     """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
