@@ -269,9 +269,11 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             try:
                 found = None if fits else conflict(givens, stop)
                 proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+                unfit = NO_WORLD if found else beyond(givens)
             except Stopped:
                 if fits:  # of orderings and complete logs worlds know nothing
                     raise
+                unfit = NO_WORLD if found else NONE_FITS
         consistent = fits and proof is None
     except Stopped:
         nothing = {"consistent": None, "derivation": None, "conflict": None}
@@ -289,7 +291,6 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             yield output.printable(f"{file}: {shown}")
             yield from exits.side_lines(shown, sys.stdout, givens)
             return
-        unfit = beyond(givens) if fits else NO_WORLD if found else NONE_FITS
         yield f"{file}: {FITS if consistent else unfit}"
         yield from conflict_lines(found or ())
         if proof is not None:
