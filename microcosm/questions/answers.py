@@ -123,7 +123,7 @@ class Answer:
             ", ".join(f"{count:,} {value}" for value, count in self.counts.items() if count) or "nothing"
         )
         vacuous = " (vacuous)" if self.vacuous else ""
-        return f"{self.verdict}: {self.question.text}{vacuous} [{counted}]"
+        return f"{self.verdict}: {printable(self.question.text)}{vacuous} [{counted}]"
 
     def _repr_html_(self) -> str:
         return f"<pre>{readable(str(self))}</pre>"
