@@ -261,10 +261,10 @@ printable = errors.printable
 def counted(number: int, what: str) -> str:
     """A number of things in words.
 
-    >>> counted(1, "event"), counted(2_000, "pair")
-    ('1 event', '2,000 pairs')
+    >>> counted(1, "event"), counted(2_000, "pair"), counted(0, "process")
+    ('1 event', '2,000 pairs', '0 processes')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
 
 
 def listed(parts: Sequence[str]) -> str:

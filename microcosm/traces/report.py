@@ -171,8 +171,14 @@ OF_SPANS = "spans do not tell how a caller heard of the end of what it called"
 ASSUMED = "the times of some events are assumed"
 """Other reasons why."""
 
-COUNTED = ("events", "processes", "messages", "correspondences", "clocks")
-"""What is told in one line of what a log gave."""
+COUNTED = {
+    "events": "event",
+    "processes": "process",
+    "messages": "message",
+    "correspondences": "correspondence",
+    "clocks": "clock",
+}
+"""What is told in one line of what a log gave, and one of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +206,12 @@ class Extraction:
 
     def counts(self) -> dict[str, object]:
         """What was found, in numbers."""
-        found: dict[str, object] = {name: getattr(self, name) for name in COUNTED[:-1]}
+        found: dict[str, object] = {name: getattr(self, name) for name in COUNTED if name != "clocks"}
         return {**found, "clocks": len(self.givens.clocks), "reported": dict(self.reported)}
 
     def summary(self) -> str:
         """The numbers on one line."""
         counts = self.counts()
-        return ", ".join(f"{counts[name]:,} {name}" for name in COUNTED)
+        return ", ".join(
+            f"{counts[name]:,} {one if counts[name] == 1 else name}" for name, one in COUNTED.items()
+        )

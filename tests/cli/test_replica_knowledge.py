@@ -66,7 +66,7 @@ def test_a_contradiction_is_set_aside_and_shown(album: Path, run: Run) -> None:
         assert [side["rule"] for side in conflict["derivations"]] == ["Init", "Init"]
         assert status["quarantined"] == 2
         assert "m < n" in run("replica", "status", f"{name}.j").out
-    assert "2 correspondences that are set aside are left out" in run("replica", "export", "phone.j").err
+    assert "left out, as set aside: 2 correspondences" in run("replica", "export", "phone.j").err
     refused = run("replica", "import", "phone.j", "one.mc")
     assert refused.code == 1
     assert "nothing was changed" in refused.err

@@ -17,6 +17,7 @@ from typer import Argument, Option, Typer
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.options import StrictLog
+from microcosm.cli.output import counted
 from microcosm.givens.event_table import EventRow
 from microcosm.text.json_form import givens_to_json
 from microcosm.text.names import quote, string
@@ -100,7 +101,9 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    return output.answer({"events": count, "reported": dict(report.counts)}, f"{to}: {count:,} events")
+    return output.answer(
+        {"events": count, "reported": dict(report.counts)}, f"{to}: {counted(count, 'event')}"
+    )
 
 
 @app.command("events")
@@ -142,7 +145,7 @@ def events(
             output.emit(fields(row))
     else:
         output.say_all(lines(found))
-        output.note(output.counted(len(found), "event"))
+        output.note(counted(len(found), "event"))
     return exits.HOLDS if found else exits.UNDECIDED
 
 
@@ -282,10 +285,12 @@ def _ended(intake: Intake, folder: Folder) -> list[str]:
     """What came in, and what was dropped."""
     counts: Any = intake.counts
     lines = [
-        f"kept: {counts.spans:,} spans of {counts.requests:,} requests, "
-        f"{counts.written:,} bytes in {folder.files:,} files"
+        f"kept: {counted(counts.spans, 'span')} of {counted(counts.requests, 'request')}, "
+        f"{counted(counts.written, 'byte')} in {counted(folder.files, 'file')}"
     ]
     if counts.rejected:
-        lines.append(f"dropped: {counts.rejected:,} spans without ids")
-    lines += [f"refused: {number:,} requests ({name})" for name, number in sorted(counts.refused.items())]
+        lines.append(f"dropped: {counted(counts.rejected, 'span')} without ids")
+    lines += [
+        f"refused: {counted(number, 'request')} ({name})" for name, number in sorted(counts.refused.items())
+    ]
     return lines if len(lines) > 1 else [*lines, "dropped: nothing"]

@@ -277,9 +277,9 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
         told_rest(report)
         kept = [one.value for one in Ordering if one not in watch.violated]
         counts = {"sent": watch.sent, "received": watch.received, "forgotten": watch.forgotten}
-        told = f"{watch.sent:,} messages sent, {watch.received:,} receptions"
+        told = f"{output.counted(watch.sent, 'message')} sent, {output.counted(watch.received, 'reception')}"
         if watch.forgotten:
-            told += f", {watch.forgotten:,} messages forgotten in transit (--transit)"
+            told += f", {output.counted(watch.forgotten, 'message')} forgotten in transit (--transit)"
         fields: Fields = {"file": file, "kept": kept, **counts, "reported": dict(report.counts)}
         output.answer(fields, f"{file}: kept {', '.join(kept) if kept else 'none of the six'} ({told})")
     return exits.HOLDS

@@ -100,7 +100,7 @@ def check() -> int:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
     never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
     fields = {"valid": True, "errors": [], "never_fire": never, "strata": len(found)}
-    said = f"{len(book.rules)} rules, {len(found)} strata, negation is stratified"
+    said = f"{output.counted(len(book.rules), 'rule')}, {len(found)} strata, negation is stratified"
     return output.answer(fields, said, exits.holding(not idle))
 
 

@@ -12,6 +12,7 @@ from typer import Argument, Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output
+from microcosm.cli.output import counted
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 
@@ -165,7 +166,8 @@ def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) 
         *([f"{setting.duplicate:.0%} doubled"] if setting.duplicate else []),
     ]
     output.say(
-        f"{protocol}: {setting.processes} processes, {statistics.sent:,} messages ({', '.join(network)})"
+        f"{protocol}: {setting.processes} processes, {counted(statistics.sent, 'message')}"
+        f" ({', '.join(network)})"
     )
     output.say("")
     drawn = new_table("measured")
@@ -324,7 +326,8 @@ def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Sur
         *([f"{scope.losses} lost"] if scope.losses else []),
         *([f"{scope.doubles} doubled"] if scope.doubles else []),
     ]
-    yield f"{protocol}: {scope.processes} processes, {scope.messages} messages ({', '.join(network)})"
+    messages = counted(scope.messages, "message")
+    yield f"{protocol}: {scope.processes} processes, {messages} ({', '.join(network)})"
     states = f"{explored.states:,} states"
     count = getattr(explored, "workloads", None)
     if count is not None:

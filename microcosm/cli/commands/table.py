@@ -137,7 +137,7 @@ def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
 def _by_number(events: list[str], few: Iterator[str], many: Iterator[str]) -> Iterator[str]:
     """What is shown of a table of `few` events, or of `many`."""
     if len(events) < 2:
-        return iter([f"{len(events)} events, no pair"])
+        return iter([f"{output.counted(len(events), 'event')}, no pair"])
     return few if len(events) <= MOST_IN_A_MATRIX else many
 
 
@@ -195,7 +195,7 @@ def _online_counts(known: Microcosm, more: str) -> Iterator[str]:
     ):
         if count or sign != str(ConcludedOffline.APART):
             drawn.add_row(sign, words, f"{count:,}")
-    yield from (f"{len(known.events):,} events, {found.total():,} pairs; {more}", "")
+    yield from (f"{len(known.events):,} events, {output.counted(found.total(), 'pair')}; {more}", "")
     yield from lines_of(drawn)
 
 
@@ -263,5 +263,5 @@ def _left_counts(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
     drawn.add_column("pairs", justify="right")
     for left, count in found.most_common():
         drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
-    yield from (f"{len(known.events):,} events, {found.total():,} pairs; {EVERY_PAIR}", "")
+    yield from (f"{len(known.events):,} events, {output.counted(found.total(), 'pair')}; {EVERY_PAIR}", "")
     yield from lines_of(drawn)

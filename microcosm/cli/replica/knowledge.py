@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output, reading
+from microcosm.cli.output import counted
 from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
@@ -118,7 +119,7 @@ def import_(path: options.Journal, file: options.File) -> int:
         if left_out:
             output.warn(f"a replica takes over no {', '.join(left_out)}")
         fields = {"file": path, "events": events, "correspondences": facts, "left_out": left_out}
-        return output.answer(fields, f"{events} events, {facts} correspondences are new")
+        return output.answer(fields, f"new: {counted(events, 'event')}, {counted(facts, 'correspondence')}")
 
 
 @app.command("export")
@@ -131,7 +132,9 @@ def export(path: options.Journal, out: options.Out = None) -> int:
     """
     with looked_into(path) as replica:
         if replica.conflicts:
-            output.warn(f"{replica.counts()['quarantined']} correspondences that are set aside are left out")
+            output.warn(
+                f"left out, as set aside: {counted(replica.counts()['quarantined'], 'correspondence')}"
+            )
         output.write_givens(replica.known.givens, out)
     return exits.HOLDS
 
@@ -180,8 +183,11 @@ def exchange(
             "conflicts": aside,
             **({"diverged": said} if said else {}),
         }
-        lines = [f"{r.name} takes {n} evolutions" for r, n in zip((first, second), traffic.new, strict=True)]
-        lines.append(f"{traffic.messages} messages, {traffic.bytes:,} bytes")
+        lines = [
+            f"{r.name} takes {counted(n, 'evolution')}"
+            for r, n in zip((first, second), traffic.new, strict=True)
+        ]
+        lines.append(f"{counted(traffic.messages, 'message')}, {counted(traffic.bytes, 'byte')}")
         forgotten = "they know the same, but for what one of them has forgotten"
         output.answer(fields, [*lines, "both know the same" if same else forgotten])
         for each in () if output.for_machines() else aside:

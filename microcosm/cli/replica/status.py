@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
+from microcosm.cli.output import counted
 from microcosm.cli.replica.knowledge import looked_into, show_conflict
 from microcosm.errors import Malformed
 from microcosm.files import display_name, read_text
@@ -133,8 +134,9 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"
     if replica.members:
         yield f"members: {', '.join(replica.members)}"
-    yield f"{counts['events']:,} events, {counts['correspondences']:,} correspondences"
-    yield (f"{counts['held']:,} evolutions held of {counts['seen']:,} seen, {counts['removals']:,} removals")
+    yield f"{counted(counts['events'], 'event')}, {counted(counts['correspondences'], 'correspondence')}"
+    seen, removals = counted(counts["seen"], "evolution"), counted(counts["removals"], "removal")
+    yield f"{counts['held']:,} held of {seen} seen, {removals}"
     if counts["unread"]:
         yield f"{counts['unread']:,} of these are of a newer version, and unread until a newer program does"
     yield f"digest {replica.digest()}"

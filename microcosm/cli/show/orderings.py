@@ -68,8 +68,8 @@ def show(
     if vacuous is not None:
         output.say(f"vacuous: {vacuous}")
     sent, received = len(computation.messages), sum(map(bool, computation.receptions))
-    size = f"{len(computation):,} events, {len(computation.peers):,} peers"
-    output.say(f"{size}, {sent:,} messages ({received:,} received)")
+    size = f"{output.counted(len(computation), 'event')}, {output.counted(len(computation.peers), 'peer')}"
+    output.say(f"{size}, {output.counted(sent, 'message')} ({received:,} received)")
 
 
 def lattice(rows: Mapping[Ordering, Row], multicast: bool, ascii: bool = False) -> Iterator[str]:
@@ -141,7 +141,7 @@ def explained(panels: Sequence[Panel]) -> Iterator[str]:
         yield panel.caption
         size, peers = len(panel.order()), len(panel.computation.peers)
         if size > DRAWN:
-            yield f"  {size:,} events of {peers:,} peers, too many to draw"
+            yield f"  {size:,} events of {output.counted(peers, 'peer')}, too many to draw"
         else:
             yield from diagram(panel.computation, panel.execution)
 
