@@ -368,7 +368,7 @@ def test_names_and_words_that_a_terminal_would_obey_are_escaped(run: Run) -> Non
         ("settle", "odd.jsonl", turned, red),
     ):
         _, out, err = run(*command)
-        assert "\u001b[31m" in out or "\x1b[31m" in out
+        assert "\\u001b[31m" in out or "\\x1b[31m" in out
         assert not {"\x1b", "\u202e"} & {*out, *err}
     _, out, _ = run("find", "odd.jsonl", "seq = 3")
     assert out == 'event = "a \\u202eb" "a \\u202eb" (odd.jsonl:2)\n'
