@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
 app = Typer()
 
-PROFILES = ("full", "paper")
-
 PROFILE_HELP = (
     "How the rules are read: full, or paper (Worlds of Events: assumed only where online is silent)."
 )
@@ -84,6 +82,8 @@ def offline(
       microcosm offline album.mc view "log in"
       microcosm offline album.mc view "log in" --depth 0 --json
     """
+    from microcosm.queries.offline import PROFILES
+
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     known, _, pair = reading.pair_in(asked, strict=strict)
