@@ -35,7 +35,7 @@ RELATION = "AFTER BEFORE CONCURRENT NOT_AFTER NOT_BEFORE NOT_CONCURRENT NOT_RELA
 ERRORS = """
 Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJournal Malformed MicrocosmError
 MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError
-Undefined UnknownEvent WrongReplica
+Stopped Undefined UnknownEvent WrongReplica
 """
 BELOW = {
     "microcosm.replica.replica": "Replica level",

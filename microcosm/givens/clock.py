@@ -10,7 +10,6 @@ the first event is not before the second (calculus of Worlds of Events, extended
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -76,21 +75,6 @@ def between(a: Clock, b: Clock) -> Relation | None:
     if a.missed_by(b) and b.missed_by(a):
         return Relation.CONCURRENT
     return None
-
-
-Level: TypeAlias = "tuple[str | None, str, int]"
-"""An execution, one of its processes, and a count of it."""
-
-
-def levels(clocks: Mapping[str, Clock]) -> dict[Level, list[str]]:
-    """The events of each process that count alike, which are in the order in which they are stated.
-
-    Cost: linear.
-    """
-    found: dict[Level, list[str]] = {}
-    for event, clock in clocks.items():
-        found.setdefault((clock.execution, clock.process, clock.own), []).append(event)
-    return found
 
 
 Stamp: TypeAlias = "int | tuple[Number, Number]"

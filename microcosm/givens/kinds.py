@@ -6,10 +6,10 @@ A new kind is a field of `Givens`, an entry here, a statement in `text` with its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock, levels
+from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Facts, Message
 
 Value = TypeVar("Value")
@@ -70,6 +70,21 @@ def _same(what: str) -> Callable[[Mapping[str, Value], Mapping[str, Value]], dic
         return both
 
     return joined
+
+
+Level: TypeAlias = "tuple[str | None, str, int]"
+"""An execution, one of its processes, and a count of it."""
+
+
+def levels(clocks: Mapping[str, Clock]) -> dict[Level, list[str]]:
+    """The events of each process that count alike, which are in the order in which they are stated.
+
+    Cost: linear.
+    """
+    found: dict[Level, list[str]] = {}
+    for event, clock in clocks.items():
+        found.setdefault((clock.execution, clock.process, clock.own), []).append(event)
+    return found
 
 
 def _both_clocks(mine: Mapping[str, Clock], theirs: Mapping[str, Clock]) -> dict[str, Clock]:

@@ -152,7 +152,7 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
 
 
 def expect_named(*events: str) -> None:
-    """Raise `Undefined` for what cannot name an event, as no file could say it."""
+    """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
     for fault in filter(None, map(unfit, events)):
         raise Undefined(fault)
 
