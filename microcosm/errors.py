@@ -96,6 +96,13 @@ class Undefined(MicrocosmError):
     """An evolution that is not defined: removing what is not given, or (strict) adding what is judged."""
 
 
+class Stopped(MicrocosmError):
+    """Told to stop before the search was through; what was found so far stands."""
+
+    def __init__(self, message: str = "the search was stopped before this was decided") -> None:
+        super().__init__(message)
+
+
 class UnknownEvent(Undefined):
     """A question about events that nothing names, where they must exist.
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from microcosm import tuning
-from microcosm.errors import MicrocosmError
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
@@ -42,7 +42,7 @@ class PossibleRelations:
     undecided: list[Relation] = field(default_factory=list)
 
 
-class Undecided(MicrocosmError):
+class Undecided(Stopped):
     """Told to stop before it was known whether any world fits."""
 
 
