@@ -27,7 +27,7 @@ from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judged, Judgement, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions
-from microcosm.worlds.search import Stop
+from microcosm.worlds.search import STOPPED, Stop
 
 Fact = tuple[Relation, int, int]
 """A relation judged of two positions."""
@@ -389,7 +389,7 @@ class Refutation:
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
         if self._stop is not None and self._stop():
-            raise Stopped
+            raise Stopped(STOPPED)
         self.hypothesis.assume(relation, a, b)
 
     def _conclude(self, rule: Assumption, assumed: Relation, a: int, b: int, clash: Derivation) -> None:

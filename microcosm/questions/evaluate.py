@@ -45,7 +45,7 @@ from microcosm.questions.language import (
     within,
 )
 from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
-from microcosm.worlds.search import Stop
+from microcosm.worlds.search import STOPPED, Stop
 
 
 class Evaluation:
@@ -154,7 +154,7 @@ class Evaluation:
 
     def _chosen(self, formula: Quantified, depth: int, scope: Scope) -> Iterator[Part]:
         if self._stop is not None and self._stop():
-            raise Stopped
+            raise Stopped(STOPPED)
         name, reference = formula.binders[depth]
         group = self.asked.group(reference, scope.parameters)
         if depth + 1 == len(formula.binders):

@@ -27,7 +27,7 @@ from microcosm.worlds.propagation import (
     of_order,
     propagated,
 )
-from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
+from microcosm.worlds.search import STOPPED, GreedyChoice, NoWorld, Stop, complete, guess
 from microcosm.worlds.world import Candidate, fault
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Possibilities:
                 case NoWorld.NONE:
                     self._impossible = True
                 case NoWorld.STOPPED:
-                    raise Undecided
+                    raise Undecided(STOPPED)
         return not self._impossible
 
     def world(self) -> Candidate | None:
