@@ -292,11 +292,12 @@ class Admitting(Authored):
     ) -> ForkProof | None:
         """Keep a segment, and take what came with it, if all is as it ought to be; else a proof, or blame."""
         name, stream, state = segment.stream[0], segment.stream, self._state
-        if state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
-            return read_proof(state.forks[stream]) if stream in state.forks else None
         rank = self._rank(peer, segment)
         if rank is None:
             return None
+        known = not rank or segment.key in state.authors.get(name, ())
+        if known and state.ledger.closed.get(stream, segment.first + 1) <= segment.first:
+            return self._told_of(segment)
         beside = [other for other in state.chains.beside(segment) if other.key == segment.key]
         same = any(
             each.first - 1 <= segment.last <= each.last and each.head(segment.last) == segment.end
@@ -306,7 +307,7 @@ class Admitting(Authored):
             self._blame(peer, f"a head in the name of {name} that it has not signed")
             return None
         if rank and rank > state.authors.get(name, {}).get(segment.key, 0):
-            self._write("key", packb([name, segment.key, rank]))
+            self._know_key(name, segment.key, rank)
         if stream == self.stream and segment.last > state.ledger.seen.last(stream):
             if not self._divided(peer, segment.last):
                 return None
@@ -328,6 +329,13 @@ class Admitting(Authored):
             self._take_part(peer, segment, contents, same)
         elif segment.first <= segment.last:
             self.early.keep(peer, segment, contents, linked)
+        return self._told_of(segment)
+
+    def _told_of(self, segment: Segment) -> ForkProof | None:
+        """What to tell who has a segment that goes on where its author has said two things."""
+        stream, state = segment.stream, self._state
+        if stream in state.forks and state.ledger.closed.get(stream, segment.last + 1) <= segment.last:
+            return read_proof(state.forks[stream])
         return None
 
     def _follows(self, segment: Segment, linked: Dots) -> bool:
@@ -354,7 +362,8 @@ class Admitting(Authored):
         if name == self.name:
             if key == self._own_key or key in self._state.authors.get(name, ()):
                 return 0
-            self._blame(peer, f"it speaks in the name of {name}, which is this replica")
+            # it may believe a third one, who told it so
+            self._doubted(peer, f"what it has of {name}, which is this replica, is signed with another key")
             return None
         rank = MEMBER if peer == name else HEARSAY
         known = self._state.authors.get(name, {})
@@ -387,6 +396,8 @@ class Admitting(Authored):
             fault = self.ledger.fault_in(evolution)
             if evolution.dot != dot:
                 fault = f"{dot} is said to be {evolution.dot}"
+            elif evolutions.encode(evolution) != content:  # nobody could prove it to others
+                fault = f"{dot} is not written as evolutions are"
             if fault is not None:
                 self._blame(peer, fault)
                 continue

@@ -8,6 +8,7 @@ can make up. What of it is taken, and what where two heads cannot be of one chai
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import Undefined, installing
-from microcosm.replica.changes import DISPUTED, Changes
-from microcosm.replica.core import fit
+from microcosm.replica.changes import DISPUTED, RETURNED, Changes
+from microcosm.replica.core import DIVERGED, fit
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import (
@@ -36,7 +37,7 @@ from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.records import PINNED
 
 MOST_PROOFS = 64
-"""So many proofs are kept at most; that a stream is two, and from where on, is kept of all."""
+"""So many proofs are told at most where heads are compared; another one to who has what it excludes."""
 
 RELAYED = 8
 """What is relayed ends where it was signed: so a message of it is as much larger as one's own at most."""
@@ -87,7 +88,16 @@ class Authored(Changes):
         if fit(name) == self.name:
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
-            self._write("key", packb([name, found, PINNED]))
+            self._know_key(name, found, PINNED)
+
+    def _know_key(self, name: str, key: bytes, rank: int) -> None:
+        """An author has a key: what was proved by another one, which somebody else had told, is not."""
+        state, proved = self._state, {*self._state.forks, *self.ledger.closed}
+        self._write("key", packb([name, key, rank]))
+        untrue = proved - {*state.forks, *self.ledger.closed}
+        if untrue:
+            left = [each for each in self.divergences if tuple(each.get("fork", ())[:2]) not in untrue]
+            self._write(DIVERGED, json.dumps(left).encode())
 
     def had_key(self, key: str) -> None:
         """Before its own key this replica had this one: what it signed with it is taken. Raises `Undefined`.
@@ -117,8 +127,7 @@ class Authored(Changes):
         if number >= ledger.closed.get(stream, number + 1) or (stream in known and not cut):
             return False
         with self.transaction():
-            if stream in known or len(known) < MOST_PROOFS:
-                self._write("fork", proof.written())
+            self._write("fork", proof.written())
             if cut:
                 self._dispute(DotRun(*stream, number, ledger.seen.last(stream) + 1))
                 self._write("cut", packb([*stream, number]))
@@ -145,10 +154,11 @@ class Authored(Changes):
         if run.replica == self.name and run.first < run.end:
             held = self.ledger.held
             dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
-            own = [held[dot] for dot in dots if self._is_own(dot)]
+            returned = self._disputed(RETURNED)
+            said = [(dot, evolutions.encode(held[dot])) for dot in dots]
+            own = [content for dot, content in said if self._is_own(dot) or content in returned]
             if own:
-                said = [evolutions.encode(each) for each in own]
-                self._write(DISPUTED, packb([*self._disputed(), *said]))
+                self._write(DISPUTED, packb([*self._disputed(), *own]))
 
     def _is_own(self, dot: Dot) -> bool:
         """Whether this journal itself has said what a dot of its name is."""
@@ -171,7 +181,7 @@ class Authored(Changes):
         if not self.signs:
             return b""
         closed, chains = self.ledger.closed, self._state.chains
-        ends = [[*s.stream, s.last, s.end] for s in chains.newest() if s.stream not in closed]
+        ends = [[*s.stream, s.last, s.end] for s in chains.ends() if s.stream not in closed]
         cuts = []
         for stream, number in sorted(closed.items()):
             segment = chains.of(Dot(*stream, number - 1))
@@ -183,12 +193,13 @@ class Authored(Changes):
         closed, chains = self.ledger.closed, self._state.chains
         newest = [
             self._part(each, each.last + 1, each.last).written()
-            for each in chains.newest()
+            for each in chains.ends()
             if each.stream not in closed
         ]
         left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
         newest += [self._whole(each).written() for each in left if each is not None]
-        return Heads(tuple(newest), tuple(each.written() for each in self.proofs if each.stream in closed))
+        proofs = [content for stream, content in self._state.forks.items() if stream in closed]
+        return Heads(tuple(newest), tuple(proofs[-MOST_PROOFS:]))
 
     def supplies(
         self, found: Iterable[Evolution], largest: int, asked: Dots | None = None

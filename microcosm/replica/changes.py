@@ -37,6 +37,9 @@ from microcosm.state.forget import without_events
 DISPUTED = "disputed"
 """Of the note that has evolutions of a replica that were taken out, until they are said again."""
 
+RETURNED = "returned"
+"""Of the note that has those of them that others brought back under their dots: they are its own."""
+
 AFTER = "after"
 """Of the note that has the last event before dots were of another incarnation, until the next one."""
 
@@ -201,8 +204,8 @@ class Changes(Core):
             self._write(AFTER, last[-1].encode())
         self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
 
-    def _disputed(self) -> list[bytes]:
-        found = self.noted(DISPUTED)
+    def _disputed(self, kind: str = DISPUTED) -> list[bytes]:
+        found = self.noted(kind)
         return list(evolutions.read(found)) if found else []
 
     def _confirm(self) -> None:
@@ -294,8 +297,13 @@ class Changes(Core):
             return
         ledger = self.ledger
         again: dict[Stream, list[str]] = {}
+        returned = [
+            each for each in disputed if ledger.held.get((said := evolutions.decode(each)).dot) == said
+        ]
         with self.transaction():
             self._write(DISPUTED, packb(unread) if unread else b"")
+            if returned:
+                self._write(RETURNED, packb([*self._disputed(RETURNED), *returned]))
             for content in disputed:
                 match evolutions.decode(content):
                     case Append(dot, event, at) if event not in ledger.places and not event.startswith("c:"):

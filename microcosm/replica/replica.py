@@ -288,7 +288,7 @@ def level(one: Replica, other: Replica) -> Traffic:
     for owner, reader in ((one, other), (other, one)):
         owner.compare_own(reader)
     traffic = Traffic()
-    before = one.seen().count, other.seen().count
+    before = [each.seen().copy() for each in (one, other)]
     same = False
     idle = 0
     while not same:
@@ -308,5 +308,5 @@ def level(one: Replica, other: Replica) -> Traffic:
             raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
     for each in (one, other):
         each.keep_confirmed()
-    traffic.new = one.seen().count - before[0], other.seen().count - before[1]
+    traffic.new = (one.seen() - before[0]).count, (other.seen() - before[1]).count
     return traffic

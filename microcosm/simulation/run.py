@@ -20,7 +20,8 @@ from microcosm.protocol.packets import Packet
 from microcosm.simulation.events import CAUSAL_SEND, DELIVER, RECEIVE, SEND, Event, carries_message
 
 PATIENCE = 300
-"""After so many rounds of ticks in which nothing was delivered, a run is stuck."""
+"""After so many rounds of ticks in which nothing was delivered, a run is stuck; where packets are lost, after
+so many more as it takes for as many packets to come."""
 
 
 class Application(Interface):
@@ -80,6 +81,8 @@ class Run:
         self._asking = [0] * self.size
         """The elementary steps of each process that causal sends took."""
         self._progress = 0
+        losses = (link.loss for link in (network.link, *network.links.values()) if link.loss < 1)
+        self._patience = PATIENCE / (1 - max(losses, default=0.0))
         for machine in self.machines:
             machine.on_deliver = self._delivering(machine)
 
@@ -127,7 +130,7 @@ class Run:
         if not self._queue and not self.undelivered and all(machine.idle() for machine in self.machines):
             return
         self._progress += 1
-        if self._progress > PATIENCE:
+        if self._progress > self._patience:
             self.stuck = True
             return
         for i, machine in enumerate(self.machines):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.replica.journal.journals import journal, left_open
 
@@ -37,3 +39,12 @@ def test_a_locked_journal_on_the_command_line(run: Run, tmp_path: Path) -> None:
         assert (locked.code, locked.err.count("\n")) == (4, 1)
         assert "locked by process" in locked.err
         assert run("replica", "backup", "journal", "copy").code == 0
+
+
+@pytest.mark.parametrize("path", [".", "/", ""])
+def test_a_path_without_a_name_is_no_journal(run: Run, path: str) -> None:
+    for command in (("fsck",), ("status",), ("export",), ("init", "--name", "a")):
+        said = run("replica", *command, path)
+        assert (said.code, said.err.count("\n")) == (4, 1)
+    assert run("replica", "init", "a", "--name", "a").code == 0
+    assert "exists already" in run("replica", "backup", "a", path).err

@@ -57,7 +57,12 @@ def test_a_fork_is_proved_to_anybody(tmp_path: Path, run: Run) -> None:
     assert run("replica", "exchange", "a.j", "b.j").code == 0
     assert run("replica", "exchange", "x.j", "c.j").code == 0
     assert run("replica", "proof", "b.j").out == ""
-    run("replica", "exchange", "b.j", "c.j")
+    found = run("replica", "exchange", "b.j", "c.j", "--json")
+    assert (found.code, found.json["new"], found.json["same"]) == (
+        1,
+        [0, 0],
+        True,
+    )  # one goes
     proved = run("replica", "proof", "b.j")
     assert proved.code == 1
     (tmp_path / "proof").write_text(proved.out)
@@ -78,8 +83,13 @@ def test_a_fork_is_proved_to_anybody(tmp_path: Path, run: Run) -> None:
     assert "garbled:2: " in garbled.err
     run("replica", "exchange", "b.j", "c.j")
     for name in "bc":
-        found = run("replica", "export", f"{name}.j").out
-        assert ("first < second" in found, "to b" in found, "to c" in found) == (True, False, False)
+        known = run("replica", "export", f"{name}.j").out
+        assert ("first < second" in known, "to b" in known, "to c" in known) == (True, False, False)
+    run("replica", "exchange", "a.j", "c.j")
+    status = run("replica", "status", "a.j")
+    assert status.code == 1
+    assert "this replica has signed two things under a." in status.out
+    assert "`replica member replace` a at the others" in status.out
 
 
 def test_who_says_too_much_is_bounded_and_named(tmp_path: Path) -> None:

@@ -92,6 +92,26 @@ def test_every_line_is_answered_whatever_is_wrong_with_it(tmp_path: Path) -> Non
     asyncio.run(scene())
 
 
+def test_whatever_the_id_of_a_line_is_its_answer_is_json(tmp_path: Path) -> None:
+    write_keys(tmp_path / "keys", new_ring())
+    ids = ("NaN", "1e400", "-Infinity", "[1.5]", '"\\ud800"')
+    said = subprocess.run(
+        [*(sys.executable, "-m", "microcosm", "replica", "serve", "a"), "--keys", "keys", "--name", "a"],
+        cwd=tmp_path,
+        input="".join(f'{{"do": "digest", "id": {each}}}\n' for each in ids),
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+    def constant(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    _, *answers = [json.loads(line, parse_constant=constant) for line in said.stdout.splitlines()]
+    assert [answer["re"] for answer in answers] == [None, None, None, [1.5], "\ud800"]
+    assert ["error" in answer for answer in answers] == [True, True, True, False, False]
+
+
 def test_a_host_name_in_a_line_holds_up_nobody(tmp_path: Path) -> None:
     async def scene() -> None:
         a = await served(tmp_path)

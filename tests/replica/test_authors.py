@@ -8,6 +8,7 @@ import msgpack
 import pytest
 
 from microcosm.errors import Malformed, Undefined, WrongReplica
+from microcosm.givens.relation import Relation
 from microcosm.replica.exchange_messages import Supply, decode, encode
 from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
@@ -245,6 +246,106 @@ def test_what_two_copies_said_stays_in_no_chain_once_the_author_is_replaced() ->
     again(b)
 
 
+LIAR = chain.author_of(b"liar" * 8)
+
+
+def lied(name: str, words: list[str], incarnation: int = 1, *, first: int = 1, told: str = "") -> bytes:
+    """A supply of a stream that the liar has signed, from a number on; of those in `told` only, if any."""
+    stream = (name, incarnation)
+    contents = [evolutions.encode(Append(Dot(*stream, n), word)) for n, word in enumerate(words, 1)]
+    bare = chain.Segment(stream, 1, chain.origin(stream), b"".join(map(chain.leaf, contents)), LIAR.key)
+    part = bare.part(first, len(words), LIAR.signed, LIAR.key)
+    some = {n: contents[n - 1] for n in range(first, len(words) + 1) if not told or str(n) in told}
+    return encode(Supply((), (part.written(some),)))
+
+
+def test_what_another_key_signed_in_the_name_of_an_author_is_no_proof_against_it() -> None:
+    """Somebody says two things as an author whom nobody has met: that one is heard, and not accused."""
+    a, b = map(signing, "ab")
+    for word in ("one", "two"):
+        a.exchange.receive("evil", lied("b", [word]))
+    assert [proof.stream for proof in a.proofs] == [("b", 1)]
+    b.local("mine")
+    exchanged(b, a)
+    exchanged(a, b)
+    assert a.happened("mine")
+    assert (a.proofs, a.ledger.closed, a.divergences) == ([], {}, [])
+    assert a.digest() == b.digest()
+    again(a)
+
+
+def test_who_believes_a_liar_is_no_liar() -> None:
+    a, b = map(signing, "ab")
+    a.exchange.receive("evil", lied("b", ["invented"]))
+    exchanged(b, a)
+    assert not b.exchange.blamed
+    assert [name for name, _ in b.exchange.doubted] == ["a"]
+    b.local("mine")
+    exchanged(b, a)
+    exchanged(a, b)
+    assert a.digest() == b.digest()
+    assert not a.happened("invented")
+
+
+def test_who_is_told_what_begins_before_a_cut_and_goes_on_behind_it_tells_of_the_cut() -> None:
+    """It begins where what nobody has any more begins, so that all is seen to be of one chain."""
+    a, b = map(signing, "ab")
+    a.exchange.receive("evil", lied("evil", ["x", "y", "one"], told="13"))
+    b.exchange.receive("evil", lied("evil", ["x", "y", "one"], told="13"))
+    b.exchange.receive("c", lied("evil", ["x", "y", "two"], told="13"))
+    assert b.ledger.closed == {("evil", 1): 3}
+    level(a, b)
+    assert a.chains() == b.chains() == {("evil", 1): ["x"]}
+    again(a)
+    again(b)
+
+
+@pytest.mark.parametrize("gap", [3, 4])
+def test_two_chains_that_do_not_touch_are_found_out_beside_one_that_is_whole(gap: int) -> None:
+    """One replica has the beginning of the one and the end of the other, and nobody has what is between."""
+    a, b, other = signing("a"), signing("b"), signing("c")
+    words = ["x", "y", "z", "u", "v"]
+    lost = "12345".replace(str(gap), "")
+    a.exchange.receive("evil", lied("evil", words, told=lost))
+    b.exchange.receive("evil", lied("evil", ["x", *("two" + word for word in words[1 : gap - 1])]))
+    b.exchange.receive("evil", lied("evil", words, first=gap + 1))
+    assert a.proved() == b.proved()
+    assert a.chains() != b.chains()
+    for one, another in ((a, b), (b, other), (other, a)):
+        level(one, another)
+    assert a.chains() == b.chains() == other.chains() == {("evil", 1): ["x"]}
+    assert [proof.number for each in (a, b, other) for proof in each.proofs] == [2, 2, 2]
+
+
+def test_what_is_signed_as_nobody_writes_it_is_not_taken() -> None:
+    """Its hash is not that of what was read from it, so whoever took it could prove it to nobody."""
+    a, b = map(signing, "ab")
+    for number, odd in enumerate(([True, 0], [1.0, 0], [1, False]), 1):
+        stream = ("evil", number)
+        content = msgpack.packb([*odd, [*stream, 1], "odd", None])
+        assert isinstance(evolutions.decode(content), Append)
+        bare = chain.Segment(stream, 1, chain.origin(stream), chain.leaf(content), LIAR.key)
+        part = bare.part(1, 1, LIAR.signed, LIAR.key).written({1: content})
+        a.exchange.receive("evil", encode(Supply((), (part,))))
+    assert [why for _, why in a.exchange.blamed] == [
+        f"evil.{number}.1 is not written as evolutions are" for number in (1, 2, 3)
+    ]
+    level(a, b)
+    assert a.events == b.events == []
+
+
+def test_all_are_told_of_any_number_of_forks() -> None:
+    honest = [signing(name) for name in "abc"]
+    for stream in range(1, 81):
+        for each, word in zip(honest, ("one", "two", "one"), strict=True):
+            each.exchange.receive("evil", lied("evil", [f"{word} {stream}"], stream))
+    for _ in range(2):
+        for one, other in ((0, 1), (1, 2), (2, 0)):
+            level(honest[one], honest[other])
+    assert {each.digest() for each in honest} == {signing("d").digest()}
+    assert [len(each.proofs) for each in honest] == [80, 80, 80]
+
+
 def test_a_proof_that_proves_nothing_is_none() -> None:
     a = signing("a")
     for n in range(5):
@@ -315,6 +416,31 @@ def test_a_journal_that_was_put_back_gets_what_it_lost_from_those_who_have_it() 
     assert old.divergences
     assert old.stream != ("a", 1)
     assert b.twice == []
+
+
+def test_what_others_brought_back_is_said_again_where_it_is_cut() -> None:
+    """A journal that was put back has said what is brought back under its dot; and then that is cut."""
+    a, b, c = map(signing, "abc")
+    a.local("first")
+    old = clone(a)
+    a.local("lost")
+    exchanged(c, a)
+    a = old
+    a.local("kept"), a.learn("kept < x")
+    for supply in supplied(a):
+        b.exchange.receive("a", encode(supply))
+    a.begin_anew("b", Dot("a", 1, 1))
+    level(a, b)
+    assert a.chains()["a", 1] == ["first", "kept"]
+    for _ in range(2):
+        for one, other in ((a, c), (c, b), (b, a)):
+            exchanged(one, other)
+            exchanged(other, one)
+    assert len({each.digest() for each in (a, b, c)}) == 1
+    assert all(each.online("first", "x") is Relation.BEFORE for each in (a, b, c))
+    assert c.happened("kept")
+    assert (c.twice, c.conflicts) == ([], [])
+    again(a)
 
 
 def test_keys_of_members_themselves_go_before_those_of_hearsay() -> None:

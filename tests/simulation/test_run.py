@@ -136,6 +136,12 @@ def test_rst_holds_messages_back_at_the_receiver() -> None:
     assert statistics.held_at_sender == 0
 
 
+@pytest.mark.parametrize("name", ["hybrid-basic", "hybrid-multicast-sps", "mf"])
+def test_where_nearly_all_is_lost_nothing_is_said_to_be_never_delivered(name: str) -> None:
+    found = simulate(name, SimulationSetting(processes=3, messages=20, loss=0.99))
+    assert (found.violations, found.statistics.sent) == ([], 20)
+
+
 @pytest.mark.parametrize(
     ("name", "faults"),
     [

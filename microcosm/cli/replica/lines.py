@@ -26,6 +26,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from math import isfinite
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -52,6 +53,8 @@ def lines() -> Iterator[str | None]:
 
     Standard input is not read by its own buffer, which a thread that waits would keep locked at the end.
     """
+    if sys.stdin is None:  # closed: there are none
+        return
     try:
         source = sys.stdin.fileno()
     except OSError:  # none of the system's: it is all there already
@@ -248,6 +251,14 @@ def text_of(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{json.dumps(value)} is no text")
     return value
+
+
+def finite(text: str) -> float:
+    """A number of a line: JSON has no others, and an `id` is written again. Raises `ValueError`."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
 
 
 def number_of(value: object) -> int | None:

@@ -20,6 +20,7 @@ from microcosm.cli.replica.lines import (
     ControlSocket,
     Outlet,
     Untold,
+    finite,
     letter_of,
     number_of,
     payload_fields,
@@ -268,7 +269,7 @@ class Serving:
         """Do what a line says; the answer, whatever becomes of it."""
         asked: Any = None
         try:
-            asked = json.loads(line)
+            asked = json.loads(line, parse_constant=finite, parse_float=finite)
             do = asked.get("do") if isinstance(asked, dict) else None
             if not isinstance(do, str) or do not in {**self._reading, **self._changing}:
                 raise ReplicaError(f"`do` is one of {', '.join({**self._reading, **self._changing})}")

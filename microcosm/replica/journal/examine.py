@@ -213,8 +213,6 @@ def examine(files: Files, application: str | None, disk: Disk) -> Findings:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB" and head is None and not bad_head:
             raise JournalError("is not a journal", file=str(files.database)) from None
         faults.append(f"SQLite says: {error}")
-    except (KeyError, UnicodeDecodeError, AttributeError, TypeError):
-        faults.append("the table `about` has no form")
     return Findings(wal, about, state, head, tuple(faults))
 
 

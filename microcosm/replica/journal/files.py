@@ -168,7 +168,7 @@ class Files:
         self.lock = self._beside("-lock")
 
     def _beside(self, ending: str) -> Path:
-        return self.database.with_name(self.database.name + ending)
+        return Path(f"{self.database}{ending}")
 
     def must_exist(self) -> None:
         """Raise `JournalError` where there is no database, or it is no file."""
@@ -365,7 +365,7 @@ def read(path: Path) -> Head | None:
     slots = [_slot(content[at : at + SLOT], parity) for parity, at in enumerate((0, SLOT))]
     heads = sorted((head for head in slots if head), key=lambda head: head.turn)
     turns = [head.turn for head in heads]
-    if turns != [0] and turns[1:] != [turn + 1 for turn in turns[:1]]:
+    if not turns or (turns != [0] and turns[1:] != [turns[0] + 1]):
         raise BadHead("a slot of the head file is missing")
     return heads[-1]
 

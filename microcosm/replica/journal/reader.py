@@ -195,7 +195,7 @@ class Reader:
             yield
         except Broken as broken:
             raise self._damaged(str(broken)) from None
-        except (sqlite3.DatabaseError, KeyError, UnicodeDecodeError) as error:
+        except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN")):
                 raise JournalError(f"cannot be read now: {error}", file=self._name) from None
             if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB" and not self._files.head.exists():

@@ -69,7 +69,10 @@ def create(connection: sqlite3.Connection, about: About) -> None:
 
 
 def identify(connection: sqlite3.Connection, path: Path, application: str | None) -> About:
-    """What a database is; `application` None takes any. Raises `JournalError` for what we must not touch."""
+    """What a database is; `application` None takes any.
+
+    Raises `JournalError` for what we must not touch, `Broken` where it does not say.
+    """
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise JournalError("is not a journal", file=str(path))
     schema = _pragma(connection, "user_version")
@@ -79,7 +82,11 @@ def identify(connection: sqlite3.Connection, path: Path, application: str | None
     if schema < 1:
         raise JournalError(f"is a journal of no version that there was ({schema})", file=str(path))
     found = dict(connection.execute("SELECT name, value FROM about").fetchall())
-    about = About(found["application"].decode(), found["identity"], found["instance"], schema)
+    try:
+        parts = [memoryview(found[name]).tobytes() for name in ("application", "identity", "instance")]
+        about = About(parts[0].decode(), parts[1], parts[2], schema)
+    except (KeyError, TypeError, UnicodeDecodeError):
+        raise Broken("the table `about` has no form") from None
     if application is not None and about.application != application:
         wanted = f"is the journal of another application ({about.application!r}, not {application!r})"
         raise JournalError(wanted, file=str(path))
@@ -227,8 +234,13 @@ def chain_at(connection: sqlite3.Connection, start: Place, number: int) -> bytes
 
 
 def reach(connection: sqlite3.Connection, about: About) -> tuple[Place, int]:
-    """Where the records begin, and the number of the last. Cost: nothing is checked, so it is small."""
+    """Where the records begin, and the number of the last. Cost: no hash is checked, so it is small.
+
+    Raises `Broken`.
+    """
     row = connection.execute("SELECT through, chain FROM snapshot").fetchone()
+    if row is not None and tuple(map(type, row)) != (int, bytes):
+        raise Broken("the snapshot does not check")
     first = Place(*row) if row else Place(0, genesis(about.application, about.identity))
     [[last]] = connection.execute("SELECT max(number) FROM record").fetchall()
     return first, first.number if last is None else int(last)

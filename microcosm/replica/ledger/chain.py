@@ -20,6 +20,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgpack
@@ -330,6 +331,20 @@ class Chains:
     def newest(self) -> list[Segment]:
         """The last segment of each stream, in the order of streams."""
         return [self._newest[stream] for stream in sorted(self._newest)]
+
+    def ends(self) -> Iterator[Segment]:
+        """The last segment of each stream, in the order of streams, and before it any that none follows.
+
+        These say what all others are, if nothing is between them that is not known. Cost: the streams, and
+        the segments of those in which something is.
+        """
+        for stream, newest in sorted(self._newest.items()):
+            known = self.connected(stream)
+            if known + 1 < newest.first:
+                parts = [part for parts in self._blocks[stream].values() for part in parts]
+                parts.sort(key=lambda part: part.first)
+                yield from (a for a, b in pairwise(parts) if known <= a.last < b.first - 1)
+            yield newest
 
     def all(self) -> Iterator[Segment]:
         """All segments."""

@@ -232,11 +232,17 @@ class ReplicaState:
         known[key] = max(rank, known.get(key, 0))
 
     def _distrust(self, name: str, key: bytes) -> None:
-        """What was signed with a key that is not the author's is taken out."""
+        """What was signed with a key that is not the author's is taken out, and what it proved is no proof.
+
+        No other key was known so far.
+        """
         streams = {each.stream for each in self.chains.all() if each.key == key and each.stream[0] == name}
         for stream in streams:
             self.ledger.disown(DotRun(*stream, 1, self.ledger.seen.last(stream) + 1))
         self.chains.drop(streams)
+        for stream in [each for each in (*self.ledger.closed, *self.forks) if each[0] == name]:
+            self.ledger.closed.pop(stream, None)
+            self.forks.pop(stream, None)
 
     def take_signed(self, segment: Segment, signed: Mapping[int, Evolution]) -> None:
         """Keep a signed segment, and take what came with it."""

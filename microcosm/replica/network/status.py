@@ -64,11 +64,17 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
 
 def divergences(replica: Replica) -> list[dict[str, str]]:
     """With whom it is not agreed what happened: `member`, and `why`, with what to do."""
-    return [{"member": found["member"], "why": _why(found)} for found in replica.divergences]
+    return [{"member": found["member"], "why": _why(found, replica.name)} for found in replica.divergences]
 
 
-def _why(found: dict[str, Any]) -> str:
+def _why(found: dict[str, Any], own: str) -> str:
     member = found["member"]
+    if "fork" in found and member == own:
+        return (
+            f"this replica has signed two things under {Dot(*found['fork'])}: its journal runs twice, or was"
+            f" put back; `replica proof` shows it to anybody. Nothing of it counts from there on. End the"
+            f" other process, `replica renew` this journal, and `replica member replace` {own} at the others"
+        )
     if "fork" in found:
         return (
             f"{member} has signed two things under {Dot(*found['fork'])}: its journal runs twice, or was put"

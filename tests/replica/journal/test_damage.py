@@ -72,6 +72,42 @@ def test_a_lost_head_is_noticed(left: Path) -> None:
     assert "the head file is missing" in damaged(left)
 
 
+def test_a_head_of_zeros_is_noticed(left: Path) -> None:
+    """As some file systems leave a file whose content had not been written when the power went."""
+    head = beside(left, "-head")
+    head.write_bytes(bytes(head.stat().st_size))
+    assert "a slot of the head file is missing" in damaged(left)
+    with pytest.raises(DamagedJournal, match="a slot of the head file is missing"):
+        Reader(left, application=APPLICATION)
+    assert fsck(left, repair=True).last == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE snapshot SET through = NULL", "the snapshot does not check"),
+        ("UPDATE snapshot SET chain = 1", "the snapshot does not check"),
+        ("UPDATE about SET value = NULL WHERE name = 'application'", "the table `about` has no form"),
+        ("UPDATE about SET value = 'x' WHERE name = 'identity'", "the table `about` has no form"),
+        ("UPDATE about SET value = x'ff' WHERE name = 'application'", "the table `about` has no form"),
+        ("DELETE FROM about", "the table `about` has no form"),
+    ],
+)
+def test_rows_that_say_something_else_are_noticed(tmp_path: Path, change: str, said: str) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1")])
+        opened.compact(1, b"one")
+    with closing(sqlite3.connect(path)) as connection, connection:  # what damages pages heeds no schema
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(change)
+    assert said in damaged(path)
+    with pytest.raises(DamagedJournal, match=said):
+        Reader(path, application=APPLICATION)
+
+
 def test_an_old_head_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as opened:
