@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from secrets import randbits
 from typing import NamedTuple, Protocol, Self, TypeVar
@@ -216,9 +216,19 @@ class Core:
             raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
         self._recognise(getattr(self._store, "instance", None))
 
+    @contextmanager
+    def telling_after(self) -> Iterator[None]:
+        """Who waits for a verdict is told after the block, where what is raised is theirs."""
+        self.subscriptions.held = True
+        try:
+            yield
+        finally:
+            self.subscriptions.held = False
+        self._settle()
+
     def _settle(self) -> None:
         """After a transaction: tell those who wait."""
-        if self.subscriptions.waiting:
+        if self.subscriptions.waiting and not self.subscriptions.held:
             self.subscriptions.settle(self.known)
 
     @property
@@ -349,13 +359,18 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self.waiting: list[Subscription] = []
+        self.held = False
+        """Whether nobody is told for now."""
 
     def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
         """Somebody waits."""
         self.waiting.append(Subscription(left, right, tell, accurate))
 
     def settle(self, known: Microcosm) -> None:
-        """Tell those whose pair is decided. Who is told may add others, and change the replica."""
+        """Tell those whose pair is decided. Who is told may add others, and change the replica.
+
+        All of them are told, and then what one of them raised is raised.
+        """
         told, failed = [], set()
         for each in self.waiting:
             try:
@@ -367,8 +382,9 @@ class Subscriptions:
                 told.append((each, verdict))
         done = {id(each) for each, _ in told} | failed
         self.waiting = [each for each in self.waiting if id(each) not in done]
-        for each, verdict in told:
-            each.tell(each.left, each.right, verdict)
+        with ExitStack() as telling:
+            for each, verdict in reversed(told):
+                telling.callback(each.tell, each.left, each.right, verdict)
 
 
 def open_store(path: AnyPath, *, create: bool = False) -> Store:

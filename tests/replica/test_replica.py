@@ -175,6 +175,22 @@ def test_subscriptions() -> None:
     assert len(told) == 2
 
 
+def test_all_are_told_whatever_one_of_them_raises() -> None:
+    one = replica()
+    told: list[tuple[str, str, Relation]] = []
+
+    def failing(*_: object) -> None:
+        raise ZeroDivisionError
+
+    for tell in (failing, lambda *decided: told.append(decided), failing):
+        one.when_decided("x", "y", tell)
+    with pytest.raises(ZeroDivisionError):
+        one.learn("x < y")
+    assert one.is_given("x < y")
+    assert told == [("x", "y", Relation.BEFORE)]
+    one.learn("y < z")
+
+
 class Wire:
     """An outbox that hands messages to the other replicas, once they are committed."""
 

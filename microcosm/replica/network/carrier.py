@@ -294,13 +294,13 @@ class Carrier:
         if self.replica.quotas is not None:
             self.replica.quotas.now = now
         answers: list[bytes] = []
-        try:
-            with self._held():
+        with self._held(), self.replica.telling_after():
+            try:
                 answers = exchange.receive(name, message)
-        except (JournalError, OSError, MemoryError):  # not the fault of who speaks
-            raise
-        except Exception as error:
-            self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
+            except (JournalError, OSError, MemoryError):  # not the fault of who speaks
+                raise
+            except Exception as error:
+                self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
         for told, heed in ((exchange.blamed, False), (exchange.doubted, True)):
             while told:
                 self.suspects.blame(*told.popleft(), now, heed=heed)
