@@ -164,8 +164,7 @@ class Carrier:
     def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
         """See `Outbox`: it is handed to the network when the transaction commits."""
         durable = self.durable
-        if self.transport.fault is not None:
-            raise ReplicaError(f"the network stopped: {self.transport.fault}") from self.transport.fault
+        self._usable()
         if not to or self.replica.name in to:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
@@ -198,6 +197,7 @@ class Carrier:
 
     def _join(self, records: Records) -> int:
         """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
+        self._usable()
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
@@ -207,6 +207,10 @@ class Carrier:
         if not self._depth:
             self._flush()
         return 0
+
+    def _usable(self) -> None:
+        if self.transport.fault is not None:
+            raise ReplicaError(f"the network stopped: {self.transport.fault}") from self.transport.fault
 
     def _catch_up(self) -> None:
         """The replica reads its store again: all that it had handed over is there on return.
