@@ -96,6 +96,10 @@ class Undefined(MicrocosmError):
     """An evolution that is not defined: removing what is not given, or (strict) adding what is judged."""
 
 
+class Stopped(MicrocosmError):
+    """Told to stop before the search was through; what was found so far stands."""
+
+
 class UnknownEvent(Undefined):
     """A question about events that nothing names, where they must exist.
 
@@ -106,8 +110,7 @@ class UnknownEvent(Undefined):
         named = " and ".join(map(repr, events))
         meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         super().__init__(printable(f"nothing names the event{'s' * (len(events) > 1)} {named}{meant}"))
-        self.events = events
-        self.near = near
+        self.events, self.near = events, near
 
 
 class NotOneEvent(MicrocosmError):
@@ -149,8 +152,7 @@ class MissingLibrary(MicrocosmError, ImportError):
 
     def __init__(self, what: str, packages: tuple[str, ...], extra: str) -> None:
         super().__init__(f"{what} need {', '.join(packages)}: {installing(extra)}")
-        self.packages = packages
-        self.extra = extra
+        self.packages, self.extra = packages, extra
 
 
 class ProtocolError(MicrocosmError):
@@ -189,9 +191,7 @@ class JournalError(MicrocosmError):
 
     def __init__(self, message: str, *, file: str, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.file = file
-        self.hint = hint
+        self.message, self.file, self.hint = message, file, hint
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}" + (f"; {self.hint}" if self.hint else "")
@@ -211,5 +211,4 @@ class DamagedJournal(JournalError):
     def __init__(self, faults: tuple[str, ...], *, file: str, copy: str | None, hint: str) -> None:
         kept = f" (a copy is kept in {copy})" if copy else ""
         super().__init__(f"damaged: {'; '.join(faults)}{kept}", file=file, hint=hint)
-        self.faults = faults
-        self.copy = copy
+        self.faults, self.copy = faults, copy

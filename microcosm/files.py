@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -55,7 +55,14 @@ def read_bytes(path: AnyPath) -> bytes:
     """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
     name = os.fspath(path)
     with explaining(name):
-        return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+        return standard_input().read() if name == STDIN else Path(name).read_bytes()
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input. Raises `TextError` where it is closed."""
+    if sys.stdin is None:
+        raise TextError("is closed", file=display_name(STDIN))
+    return sys.stdin.buffer
 
 
 def read_text(path: AnyPath) -> str:
@@ -133,6 +140,17 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
     return found
 
 
+def distinct(paths: Iterable[AnyPath]) -> list[AnyPath]:
+    """The paths without those of a file that one before them names."""
+    found: dict[object, AnyPath] = {}
+    for path in paths:
+        try:
+            found.setdefault(os.path.realpath(path), path)
+        except ValueError:  # no file has such a name, of which opening it tells
+            found[path] = path
+    return [*found.values()]
+
+
 def _is_hidden(name: str) -> bool:
     return name.startswith(".") and name != "."
 
@@ -145,12 +163,12 @@ def _is_mark(path: str) -> bool:
 
 def put_aside() -> None:
     """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
-    if not sys.stdin.buffer.seekable():
+    stream = standard_input()
+    if not stream.seekable():
         from io import BytesIO, TextIOWrapper
         from shutil import copyfileobj
         from tempfile import TemporaryFile  # here, as most commands write no file
 
-        stream = sys.stdin.buffer
         with explaining(display_name(STDIN)):
             kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
             if more := stream.read(1):
@@ -165,7 +183,7 @@ def put_aside() -> None:
 def rewind(path: AnyPath) -> None:
     """Let what was put aside of standard input be read from its beginning; files always are."""
     if os.fspath(path) == STDIN:
-        sys.stdin.buffer.seek(0)
+        standard_input().seek(0)
 
 
 def listing(directory: str | os.PathLike[str]) -> list[Path]:

@@ -34,8 +34,8 @@ to_pandas to_text unknown update view why why_not with_verdict worlds write
 RELATION = "AFTER BEFORE CONCURRENT NOT_AFTER NOT_BEFORE NOT_CONCURRENT NOT_RELATED RELATED SILENT UNKNOWN"
 ERRORS = """
 Busy Contradiction DamagedJournal JournalError KeyFileError LockedJournal LostJournal Malformed MicrocosmError
-MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError TextError TraceError
-Undefined UnknownEvent WrongReplica
+MissingLibrary NewerVersion NotComplete NotOneEvent ProtocolError ReplicaError RuleError Stopped TextError
+TraceError Undefined UnknownEvent WrongReplica
 """
 BELOW = {
     "microcosm.replica.replica": "Replica level",

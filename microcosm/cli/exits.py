@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, emit, for_machines, give_up_on, write_lines
-from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, TextError, installing
+from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, Stopped, TextError, installing
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -73,7 +73,7 @@ def failure(error: BaseException, command: str) -> int:
         case Contradiction():
             return refusal(error, *filter(None, [getattr(error, "givens", None)]))
         case MicrocosmError():
-            return refusal(error)
+            return refusal(error, code=UNDECIDED if isinstance(error, Stopped) else BAD_INPUT)
         case ImportError(name=str(name)) if (lacking := _lacking(name)) is not None:
             return say_fault(f"error: {lacking}", fields={"error": lacking}, code=BAD_INPUT)
         case OSError(filename=None):

@@ -127,13 +127,13 @@ def opened(out: str | None) -> AbstractContextManager[IO[str]]:
 def complain(*lines: str) -> None:
     """Lines on standard error; a standard error that is gone is no reason to fail.
 
-    In a terminal they are wrapped by words, and what they begin with is coloured.
+    In a terminal they are wrapped by words, what they begin with is coloured, and what it would obey escaped.
     """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        told = (wrapped(plain(line, sys.stderr), sys.stderr) for part in lines for line in part.split("\n"))
-        sys.stderr.write("".join(f"{line}\n" for line in told))
+        told = (plain(printable(line), sys.stderr) for part in lines for line in part.split("\n"))
+        sys.stderr.write("".join(f"{wrapped(line, sys.stderr)}\n" for line in told))
         sys.stderr.flush()
 
 

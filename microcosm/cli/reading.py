@@ -172,7 +172,7 @@ def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
     paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
     for path in paths[1:]:
         if not _is_file(path):
-            what = f"{' '.join(last)} would be what is asked, behind some FILE"
+            what = f"{output.printable(' '.join(last))} would be what is asked, behind some FILE"
             raise UsageError(f"there is no file {path!r}: {what}")
     return paths, last
 

@@ -35,6 +35,7 @@ from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
+from microcosm.givens.kinds import levels
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
@@ -271,12 +272,10 @@ def _message(message: Message) -> GivenItem:
 
 def _clocks(clocks: Mapping[str, Clock]) -> Iterator[GivenItem]:
     """Each clock, and each run of events of one process whose order is that of statement only."""
-    level: dict[tuple[str | None, str, int], list[str]] = {}
     for event, clock in clocks.items():
         entries = tuple(sorted((p, count) for p, count in clock.entries.items() if count))
         execution = () if clock.execution is None else (clock.execution,)
         yield ("clock", event, clock.process, entries, clock.ticked and clock.own > 0, *execution)
-        level.setdefault((clock.execution, clock.process, clock.own), []).append(event)
-    for events in level.values():
+    for events in levels(clocks).values():
         if len(events) > 1:
             yield ("stated in this order", *events)

@@ -21,13 +21,13 @@ from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
 from microcosm.engine.steps import Env, Steps
 from microcosm.engine.strata import Assumption, assumptions
-from microcosm.errors import MicrocosmError
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judged, Judgement, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions
-from microcosm.worlds.search import Stop
+from microcosm.worlds.search import STOPPED, Stop
 
 Fact = tuple[Relation, int, int]
 """A relation judged of two positions."""
@@ -256,10 +256,6 @@ ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order; after it `<>`, where a rule says so."""
 
 
-class Stopped(MicrocosmError):
-    """Told to stop before the search was through; what was found so far stands."""
-
-
 class Stands(Enum):
     """What became of an assumption: refuted now; not; nor would it be the other way round, which it tells."""
 
@@ -322,9 +318,10 @@ class Refutation:
         Cost: exponential in the `<>` at worst.
         """
         mark = self.hypothesis.mark()
-        found = self._search()
-        self.hypothesis.undo(mark)
-        return found
+        try:
+            return self._search()
+        finally:
+            self.hypothesis.undo(mark)
 
     def _try(self, relation: Relation, a: int, b: int, depth: int | None) -> bool:
         """Assume a relation and refute it if that fails; whether it was refuted now. Depth None: exactly."""
@@ -341,14 +338,16 @@ class Refutation:
         if rule is None:
             return Stands.SO
         mark = self.hypothesis.mark()
-        self._assume(relation, a, b)
-        turned = self.hypothesis.holds(relation, b, a)
-        if depth is None:
-            clash = self._search()
-        else:
-            self.deepen(depth - 1)
-            clash = self.clash
-        self.hypothesis.undo(mark)
+        try:
+            self._assume(relation, a, b)
+            turned = self.hypothesis.holds(relation, b, a)
+            if depth is None:
+                clash = self._search()
+            else:
+                self.deepen(depth - 1)
+                clash = self.clash
+        finally:  # whoever is stopped keeps nothing that was assumed
+            self.hypothesis.undo(mark)
         if clash is None:
             return Stands.EITHER_WAY if turned else Stands.SO
         self._conclude(rule, relation, a, b, clash)
@@ -390,7 +389,7 @@ class Refutation:
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
         if self._stop is not None and self._stop():
-            raise Stopped
+            raise Stopped(STOPPED)
         self.hypothesis.assume(relation, a, b)
 
     def _conclude(self, rule: Assumption, assumed: Relation, a: int, b: int, clash: Derivation) -> None:

@@ -103,6 +103,8 @@ _marked = re.compile(rf'"(?:{_MARK}|\\udfff)([^"]*)"')
 def json_text(value: object, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
     """`json.dumps` that also writes decimals, as numbers with all their digits; texts at a tenth of its cost.
 
+    What JSON has no number for, as 1e999 that was read as a float, is a text.
+
     >>> json_text([Decimal("0.12345678901234567890"), 1.5]), json_text("é\\n")
     ('[0.12345678901234567890, 1.5]', '"é\\\\n"')
     """
@@ -119,5 +121,9 @@ def json_text(value: object, *, ensure_ascii: bool = False, indent: int | None =
         found = True
         return _MARK + written(other)
 
-    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, default=marked)
+    try:
+        text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, default=marked, allow_nan=False)
+    except ValueError:
+        value = json.loads(json.dumps(value, default=marked), parse_constant=str)
+        text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
     return _marked.sub(r"\1", text) if found else text

@@ -6,9 +6,10 @@ A new kind is a field of `Givens`, an entry here, a statement in `text` with its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from microcosm.errors import Undefined
+from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Facts, Message
 
 Value = TypeVar("Value")
@@ -71,6 +72,52 @@ def _same(what: str) -> Callable[[Mapping[str, Value], Mapping[str, Value]], dic
     return joined
 
 
+Level: TypeAlias = "tuple[str | None, str, int]"
+"""An execution, one of its processes, and a count of it."""
+
+
+def levels(clocks: Mapping[str, Clock]) -> dict[Level, list[str]]:
+    """The events of each process that count alike, which are in the order in which they are stated.
+
+    Cost: linear.
+    """
+    found: dict[Level, list[str]] = {}
+    for event, clock in clocks.items():
+        found.setdefault((clock.execution, clock.process, clock.own), []).append(event)
+    return found
+
+
+def _both_clocks(mine: Mapping[str, Clock], theirs: Mapping[str, Clock]) -> dict[str, Clock]:
+    """The union; events of one process that count alike keep the order in which each states them."""
+    both, known = _same("the clock of")(mine, theirs), levels(mine)
+    for level, events in levels(theirs).items():
+        stated = known.get(level, [])
+        if stated[: len(events)] != events:
+            both.update([(event, both.pop(event)) for event in _in_turn(stated, events, both)])
+    return both
+
+
+def _in_turn(mine: list[str], theirs: list[str], clocks: Mapping[str, Clock]) -> list[str]:
+    """Two lists of events that count alike as one. Raises `Undefined` where no order of it is told."""
+    shared, one, other, found = {*mine} & {*theirs}, mine[::-1], theirs[::-1], list[str]()
+    while one and other:
+        heads = {one[-1], other[-1]}
+        first = heads if len(heads) == 1 else heads - shared
+        if len(first) > 1:  # whoever advanced the count was the first that had it
+            first = {event for event in first if clocks[event].ticked}
+        if len(first) != 1:
+            a, b = sorted(heads)
+            raise Undefined(
+                f"the clocks of {a} and {b} count alike for process {clocks[a].process}, and it is not told, "
+                "or told differently, which came first"
+            )
+        found += first
+        for rest in (one, other):
+            if rest[-1] in first:
+                rest.pop()
+    return [*found, *reversed(one or other)]
+
+
 def _both_complete(mine: bool | tuple[str, ...], theirs: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
     """What is complete in both: of processes, those that both name."""
     if isinstance(mine, bool) or isinstance(theirs, bool):
@@ -85,7 +132,7 @@ KINDS = {
     "external": FACTS,
     "refuted": FACTS,
     "stamps": Kind(dict, _other_events, _same("the stamp of")),
-    "clocks": Kind(dict, _other_events, _same("the clock of")),
+    "clocks": Kind(dict, _other_events, _both_clocks),
     "messages": Kind(
         list,
         lambda messages, gone: [message for message in messages if message.event not in gone],

@@ -25,6 +25,7 @@ from microcosm.order.bits import bits, from_positions, lowest
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.order import Closure
 from microcosm.order.rows import Rows
+from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
     import networkx
@@ -152,6 +153,8 @@ def from_networkx(graph: networkx.Graph[str]) -> Givens:
         source = attributes.get("source")
         if not isinstance(a, str) or not isinstance(b, str):
             raise Undefined(f"events are named by text, and a node is {a if not isinstance(a, str) else b!r}")
+        if (fault := unfit(a) or unfit(b)) is not None:
+            raise Undefined(fault)
         relation = SPELLINGS.get(str(key), Relation.BEFORE)
         if relation is Relation.BEFORE and attributes.get(INTERNAL):
             if a in following or a == b:

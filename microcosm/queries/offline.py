@@ -10,9 +10,9 @@ from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
-from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.refutation import Refutation
 from microcosm.engine.relations import RowRelation
-from microcosm.errors import MicrocosmError, readable
+from microcosm.errors import MicrocosmError, Stopped, Undefined, readable
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
@@ -78,6 +78,10 @@ class Offline:
         return f"<pre>{'<br>'.join(map(readable, str(self).splitlines()))}</pre>"
 
 
+PROFILES = ("full", "paper")
+"""How the offline rules can be read."""
+
+
 class Inconsistent(MicrocosmError):
     """No world has all that is given; `derivation` concludes the contradiction."""
 
@@ -98,7 +102,9 @@ class Decisions:
         self._rules = engine.rules
 
     def in_profile(self, profile: str) -> Decisions:
-        """The same under the rules in a profile. Cost: for another one an engine."""
+        """The same under the rules in a profile. Raises `Undefined`. Cost: for another one an engine."""
+        if profile not in PROFILES:
+            raise Undefined(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
         rules = self._rules.in_profile(profile)
         if rules is self._rules:
             return self

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from microcosm.errors import readable
+from microcosm.errors import printable, readable
 from microcosm.givens.event_table import EventTable
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
@@ -20,6 +20,7 @@ from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
 from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
 from microcosm.questions.settle import Observation
+from microcosm.text.names import quote, string
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -48,7 +49,7 @@ class Said:
 
     def __str__(self) -> str:
         sign = f"!{self.relation}" if self.value == "false" else self.relation
-        return f"{self.left} {sign} {self.right}" + (": open" if self.value == "open" else "")
+        return f"{quote(self.left)} {sign} {quote(self.right)}" + (": open" if self.value == "open" else "")
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,15 @@ class Witness:
 
         def words(event: str) -> str:
             row = None if table is None else table.row(event)
-            label = f' "{row.label}"' if row is not None and row.label else ""
-            return f"{event}{label}" + (f" ({row.place})" if row is not None and row.place else "")
+            label = f" {string(row.label)}" if row is not None and row.label else ""
+            return quote(event) + label + (f" ({printable(row.place)})" if row and row.place else "")
 
         events = [f"{name} = {words(event)}" for name, event in self.events.items()]
         states = [
             f"{name} from {words(a)} {'on' if b is None else f'until {words(b)}'}"
             for name, (a, b) in self.intervals.items()
         ]
-        given = ", ".join(f"{name}: {value}" for name, value in self.parameters.items())
+        given = ", ".join(f"{name}: {printable(value)}" for name, value in self.parameters.items())
         return ", ".join(events + states) + (f"; {given}" if given else "")
 
 
@@ -122,7 +123,7 @@ class Answer:
             ", ".join(f"{count:,} {value}" for value, count in self.counts.items() if count) or "nothing"
         )
         vacuous = " (vacuous)" if self.vacuous else ""
-        return f"{self.verdict}: {self.question.text}{vacuous} [{counted}]"
+        return f"{self.verdict}: {printable(self.question.text)}{vacuous} [{counted}]"
 
     def _repr_html_(self) -> str:
         return f"<pre>{readable(str(self))}</pre>"

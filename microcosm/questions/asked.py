@@ -37,6 +37,7 @@ from microcosm.questions.patterns import (
     matched,
     missing,
 )
+from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -146,7 +147,9 @@ class AskedLog:
 
     def lost(self) -> str:
         """Where the log lacks the events that it lacks, in words: of the first processes."""
-        return ", ".join(f"{count} of {process}" for process, count in sorted(self.missing.items())[:5])
+        return ", ".join(
+            f"{count} of {quote(process)}" for process, count in sorted(self.missing.items())[:5]
+        )
 
     @cached_property
     def complete(self) -> bool:

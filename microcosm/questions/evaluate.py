@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from microcosm.errors import Undefined
+from microcosm.errors import Stopped, Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Group, Part, Row, Scope
@@ -45,11 +45,11 @@ from microcosm.questions.language import (
     within,
 )
 from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
-from microcosm.worlds.search import Stop
+from microcosm.worlds.search import STOPPED, Stop
 
 
 class Evaluation:
-    """Values of formulas over one log. Where `stop`, asked now and then, says so, `Undefined` is raised."""
+    """Values of formulas over one log. Where `stop`, asked now and then, says so, `Stopped` is raised."""
 
     def __init__(self, asked: AskedLog, stop: Stop | None = None) -> None:
         self.asked = asked
@@ -154,7 +154,7 @@ class Evaluation:
 
     def _chosen(self, formula: Quantified, depth: int, scope: Scope) -> Iterator[Part]:
         if self._stop is not None and self._stop():
-            raise Undefined("the time is over")
+            raise Stopped(STOPPED)
         name, reference = formula.binders[depth]
         group = self.asked.group(reference, scope.parameters)
         if depth + 1 == len(formula.binders):

@@ -15,7 +15,7 @@ from itertools import combinations
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
-from microcosm.errors import MicrocosmError, Undefined
+from microcosm.errors import MicrocosmError, Stopped, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation
@@ -27,7 +27,6 @@ from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end,
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
 from microcosm.questions.patterns import Interval
-from microcosm.worlds.possible import Undecided
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
@@ -176,7 +175,7 @@ def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = 
             shown = Worlds(givens).one(stop)
         except (CyclicGivens, Undefined):
             continue
-        except Undecided:
+        except Stopped:
             return OPEN, False
         if shown is None:
             continue

@@ -29,7 +29,7 @@ from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.chain_cover import UNPLACED, LabelArrays, Wide
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure, lacking
-from microcosm.queries.offline import Decisions, are_shipped
+from microcosm.queries.offline import Decisions, Inconsistent, are_shipped
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
@@ -149,13 +149,16 @@ class Judgements:
             self.partial = True
             return None
         if not shipped or givens.orderings:
-            return self._by_rules(stop)
+            try:
+                return self._by_rules(stop)
+            except Inconsistent:
+                raise Undefined(_NO_WORLD) from None
         place = givens.numbers()
         possibilities = Possibilities(constraints_of(givens, place, len(place)), stop=stop)
         few = possibilities.known.decides and len(place) <= tuning.ALL_TAKE_PART
         table = possibilities.table() if few else possibilities.propagated()
         if table is None:
-            raise Undefined("no world fits all that is given: `check` tells why")
+            raise Undefined(_NO_WORLD)
         return _Rows([place.get(name, -1) for name in self.names], table.before, table.concurrent)
 
     def _by_rules(self, stop: Stop | None) -> _Rows:
@@ -187,6 +190,9 @@ class Judgements:
             before[at] = future | (rest & ~told if told >> at & 1 else rest)
             beside[at] = rest
         return _Rows(self.places, before, beside)
+
+
+_NO_WORLD = "no world fits all that is given: `check` tells why"
 
 
 class _Rows:

@@ -23,6 +23,7 @@ from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import Formula, Quantified
 from microcosm.questions.patterns import by_process
+from microcosm.text.names import quote
 from microcosm.worlds.search import Stop
 
 TUPLES = 10_000
@@ -105,7 +106,7 @@ def clocks(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
     return [
         Observation(
             "clock",
-            f"{'and ' * bool(number)}a clock at {names[event]}",
+            f"{'and ' * bool(number)}a clock at {quote(names[event])}",
             decides,
             count,
             names[event],
@@ -126,7 +127,7 @@ def peers(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
     for process, decides in _cover([needs for needs in among if all(needs)])[:PEERS]:
         lost = asked.missing.get(process)
         lacks = f" ({lost:,} of its events are not in this log)" if lost else ""
-        text = f"{'and ' * bool(found)}ask {process} what it knew at its events{lacks}"
+        text = f"{'and ' * bool(found)}ask {quote(process)} what it knew at its events{lacks}"
         found.append(Observation("peer", text, decides, count, peer=process))
     return found
 
@@ -205,7 +206,7 @@ def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | 
     for text, left, right, process in islice(_ends(asked), TRIED):
         known = asked.givens.copy()
         known.add(Correspondence(left, Relation.BEFORE, right))
-        yield ("message", text, f"{left} < {right}", process), known
+        yield ("message", text, f"{quote(left)} < {quote(right)}", process), known
 
 
 def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
@@ -215,15 +216,15 @@ def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
     for message in asked.givens.messages:
         (sent if message.kind == "send" else received).setdefault(message.message, []).append(message)
     for process, before, after in _gaps(asked):
-        gap = f"if it is in the gap of {process}, between {before} and {after}"
+        gap = f"if it is in the gap of {quote(process)}, between {quote(before)} and {quote(after)}"
         for name, ends in received.items():
             for end in ends if name not in sent else ():
                 if process != end.process:
-                    yield f"the sending of {name}, {gap}", before, end.event, process
+                    yield f"the sending of {quote(name)}, {gap}", before, end.event, process
         for name, ends in sent.items():
             for end in ends if name not in received else ():
                 if process in end.receivers:
-                    yield f"the reception of {name}, {gap}", end.event, after, process
+                    yield f"the reception of {quote(name)}, {gap}", end.event, after, process
 
 
 def _gaps(asked: AskedLog) -> list[tuple[str, str, str]]:

@@ -89,6 +89,9 @@ class Strand:
                 self.clock[name] = count
 
 
+NOBODY: dict[Strand, Point] = {}
+
+
 class Strands:
     """The chains of the threads and tasks of a process. Not for several threads at a time.
 
@@ -101,20 +104,21 @@ class Strands:
         self._clocks = clocks
         self._of: WeakKeyDictionary[Any, Strand] = WeakKeyDictionary()
         self._started: WeakKeyDictionary[Any, tuple[Point, ...]] = WeakKeyDictionary()
-        self._ran: dict[int, list[Strand]] = {}
-        """By thread, the chains of the tasks that it ran since it has last come after them."""
+        self._ran: WeakKeyDictionary[Any, list[Strand]] = WeakKeyDictionary()
+        """By thread, the chains of the tasks that it ran since it last came after them: of the first, which
+        makes others, and of the last `LATEST`."""
         self._called: dict[str, int] = {}
-        self._told: ContextVar[tuple[Point, ...]] = ContextVar("microcosm.record", default=())
-        """The last event of who made the context, and those that it has waited for since."""
+        self._told: ContextVar[dict[Strand, Point]] = ContextVar("microcosm.record", default=NOBODY)
+        """The last event of who made the context, and those that it has waited for since, by their chains."""
 
     def current(self) -> Strand:
         """The chain of who calls, which comes after all that is known to be over for it."""
         task, looping = _current_task()
         strand = self.of(task or threading.current_thread())
-        for told in self._told.get():
+        for told in self._told.get().values():
             strand.come_after(told, "start")
         if not looping and self._ran:
-            for ran in self._ran.pop(threading.get_ident(), ()):
+            for ran in self._ran.pop(threading.current_thread(), ()):
                 if ran.seq:
                     strand.come_after(ran.point(), "join")
         return strand
@@ -125,22 +129,25 @@ class Strands:
         if strand is None:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
-            for started in self._started.pop(owner, ()):
+            its = owner if isinstance(owner, threading.Thread) else threading.current_thread()
+            for started in self._started.get(its, ()) if its is owner or not self._told.get() else ():
                 strand.come_after(started, "start")
-            if not isinstance(owner, threading.Thread):
-                self._ran.setdefault(threading.get_ident(), []).append(strand)
+            if its is not owner:
+                ran = self._ran.setdefault(its, [])
+                ran.append(strand)
+                del ran[1:-LATEST]
                 follow_tasks(owner.get_loop())
         return strand
 
     def recorded(self, strand: Strand) -> None:
         """Let whoever is started from now on be after the last event of this chain."""
         strand.pending.clear()
-        self._told.set((strand.point(),))
+        self._told.set({strand: strand.point()})
 
     def starting(self, thread: threading.Thread) -> None:
         """The current chain starts a thread."""
         strand = self._of.get(_current_task()[0] or threading.current_thread())
-        told = tuple(each for each in self._told.get() if each.strand is not strand)
+        told = tuple(each for each in self._told.get().values() if each.strand is not strand)
         self._started[thread] = (*told, strand.point()) if strand is not None and strand.seq else told
 
     def joined(self, owner: Any, by: Any = None) -> None:
@@ -155,8 +162,8 @@ class Strands:
         if strand is not None:
             return (*strand.pending, *([strand.point()] if strand.seq else ()))
         if (context := getattr(owner, "runs_in", None)) is not None:
-            told: tuple[Point, ...] = context.get(self._told, ())
-            return told
+            told: dict[Strand, Point] = context.get(self._told, NOBODY)
+            return tuple(told.values())
         return self._started.get(owner, ())
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
@@ -170,8 +177,19 @@ class Strands:
                 context.run(self._tell, point)
 
     def _tell(self, point: Point) -> None:
-        """Let whoever is started from now on be after an event, too."""
-        self._told.set((*(told for told in self._told.get() if told.strand is not point.strand), point))
+        """Let whoever is started from now on be after an event, too, which stands for those before it.
+
+        These are of its own chain, or known to it by its last event: not only from what it waited for since.
+        """
+        strand, told = point.strand, {**self._told.get()}
+        if told and point.seq == strand.seq:
+            since, heard = {each.strand for each in strand.pending}, strand.heard
+            for each in [*(told if len(told) < len(heard) else heard)]:
+                if each in told and each not in since and told[each].seq <= heard.get(each, 0):
+                    del told[each]
+        told.pop(strand, None)
+        told[strand] = point
+        self._told.set(told)
 
     def _name(self, owner: Any) -> str:
         if owner is threading.main_thread():

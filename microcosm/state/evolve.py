@@ -29,6 +29,7 @@ from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not,
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
+from microcosm.text.statement import unfit
 
 GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
 
@@ -54,6 +55,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
     if fact.relation not in GIVABLE:
         raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
     expect_distinct(fact.left, fact.right)
+    expect_named(fact.left, fact.right)
     key = fact.key()
     if key in givens.external or key in givens.refuted:
         if strict:
@@ -100,6 +102,7 @@ def remove(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -
 
 def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
     """Make an event the last of the internal chain. Raises `Undefined`, `Contradiction`. Cost: as `add`."""
+    expect_named(event)
     member = engine.universe.members >> engine.universe.position.get(event, 0) & 1
     if member and event in givens.internal:  # the chain is long: look whether it need be read
         raise Undefined(f"{event} is an internal event already")
@@ -146,6 +149,12 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     if problem is not None:
         raise problem
     return engine
+
+
+def expect_named(*events: str) -> None:
+    """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
+    for fault in filter(None, map(unfit, events)):
+        raise Undefined(fault)
 
 
 def expect_distinct(a: str, b: str) -> None:

@@ -416,14 +416,14 @@ class Microcosm:
     def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
-        Raises `Inconsistent`. Cost: at depth 0 two closures under the shipped rules, a fixpoint under others.
+        Raises `Inconsistent`, `Stopped`. Cost: at depth 0 two closures, a fixpoint under changed rules.
         """
         return self._decisions(profile).table(depth, stop)
 
     def contradiction(self, *, profile: str = "full", stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits all that is given.
 
-        Raises `Stopped` or `Undecided` where `stop` came first. Cost: exponential in the `<>` at worst.
+        Raises `Stopped` where `stop` came first. Cost: exponential in the `<>` at worst.
         """
         return self._decisions(profile).contradiction(stop)
 

@@ -49,7 +49,7 @@ _item = re.compile(
     rf"|(?P<label>{STRING}))"
 ).match
 _blank = re.compile(r"\s*+(?:#.*)?\Z").match
-_decode = JSONDecoder().raw_decode
+_decode = JSONDecoder(parse_constant=str).raw_decode
 _encode = JSONEncoder(ensure_ascii=False, separators=("\n", ": ")).encode
 """A list in JSON, of which each entry is on a line of its own if none is in parts."""
 

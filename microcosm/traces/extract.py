@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from microcosm.errors import TextError
+from microcosm.files import distinct
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventTable
@@ -60,7 +61,7 @@ def microcosm_of_logs(
     a sixth where events have attributes; a fifth for nothing but right vector times in text, or OTLP.
     """
     report = Report() if report is None else report
-    found = None
+    found, paths = None, distinct(paths) if len(paths) > 1 else paths
     asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
     if with_clocks and not asked:
         found = plain_extraction(paths, report, _in_columns)  # all that it reads is plain

@@ -24,6 +24,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
+from microcosm.files import distinct
 from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
@@ -205,7 +206,8 @@ def read(
         format = "shiviz" if "<clock>" in pattern else "plain"
     stated = None if format is None else format_of(format)
     empty: dict[str, str] = {}
-    for path in paths:
+    files = [*paths]
+    for path in distinct(files) if len(files) > 1 else files:
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
             form = stated or detect(stream.head, stream.file)

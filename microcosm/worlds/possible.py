@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from microcosm import tuning
-from microcosm.errors import MicrocosmError
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
@@ -27,7 +27,7 @@ from microcosm.worlds.propagation import (
     of_order,
     propagated,
 )
-from microcosm.worlds.search import GreedyChoice, NoWorld, Stop, complete, guess
+from microcosm.worlds.search import STOPPED, GreedyChoice, NoWorld, Stop, complete, guess
 from microcosm.worlds.world import Candidate, fault
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PossibleRelations:
     undecided: list[Relation] = field(default_factory=list)
 
 
-class Undecided(MicrocosmError):
+class Undecided(Stopped):
     """Told to stop before it was known whether any world fits."""
 
 
@@ -134,7 +134,7 @@ class Possibilities:
                 case NoWorld.NONE:
                     self._impossible = True
                 case NoWorld.STOPPED:
-                    raise Undecided
+                    raise Undecided(STOPPED)
         return not self._impossible
 
     def world(self) -> Candidate | None:

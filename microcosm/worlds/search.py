@@ -29,6 +29,9 @@ from microcosm.worlds.world import Candidate
 Stop = Callable[[], bool]
 """Asked now and then: whether to give up. The caller has the clock."""
 
+STOPPED = "the search was stopped before this was decided"
+"""What is said then."""
+
 
 class NoWorld(Enum):
     """How a search ended that found no world."""

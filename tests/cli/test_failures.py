@@ -214,3 +214,26 @@ def test_closed_streams_are_no_fault(album: str, monkeypatch: pytest.MonkeyPatch
     assert main(["online", album, "unshare", "nobody"]) == exits.UNDECIDED
     sys.stdout.close()
     sys.stderr.close()
+
+
+@pytest.mark.parametrize("argv", [("online", "-", "a", "b"), ("check", "-"), ("events", "-"), ("order", "-")])
+def test_closed_standard_input_cannot_be_read(
+    argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli.app import main
+
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main([*argv]) == exits.BAD_INPUT
+    assert "<stdin>: is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("online", "m.mc", "a", "b"), ("check", "m.mc"), ("evolve", "red.mc", "--remove", '"\\u001b[31m" < b')],
+)
+def test_no_error_has_what_a_terminal_would_obey(run: Run, argv: tuple[str, ...]) -> None:
+    Path("m.mc").write_text('"\\u001b[31m" < "\\u202eb" \n "\\u202eb" < "\\u001b[31m"', encoding="utf-8")
+    Path("red.mc").write_text('"\\u001b[31m" || b', encoding="utf-8")
+    ran = run(*argv)
+    assert "\\x1b[31m <" in ran.out + ran.err
+    assert not {"\x1b", "\u202e"} & {*ran.out, *ran.err}

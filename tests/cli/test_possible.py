@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from microcosm.text.mc_writer import write_mc
 from microcosm.worlds.world import World
 from tests.cli.conftest import Run
+from tests.notation import mc
+from tests.queries.test_offline import FIVE_CYCLE
 
 DEEP = "a < c\nc < b\na || d\nb || d\nc <> d\nx < y\n"
 """Both directions of c <> d are refuted, and condition (4) does not see it."""
@@ -120,3 +123,20 @@ def test_stamps_and_refutations_count(run: Run) -> None:
     )
     for pair, left in ((("a", "b"), ["||"]), (("u", "v"), [">", "||"]), (("x", "y"), [">", "||"])):
         assert run("possible", "late.mc", *pair, "--json").json["possible"] == left
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("offline", "no.mc", "a", "b"),
+        ("settle", "open.mc", "a", "c"),
+        ("assert", "open.mc", "-e", "event any; assert exists x: any: x < x"),
+        ("check", "ordered.mc"),
+    ],
+)
+def test_whoever_is_stopped_has_not_decided_and_says_so(run: Run, argv: tuple[str, ...]) -> None:
+    Path("open.mc").write_text("a <> b \n b <> c \n ordering causal", encoding="utf-8")
+    Path("ordered.mc").write_text("a <> b <> c <> d \n a || c \n ordering causal", encoding="utf-8")
+    Path("no.mc").write_text(write_mc(mc(FIVE_CYCLE)), encoding="utf-8")
+    ran = run(*argv, "--limit", "0")
+    assert (ran.code, ran.err in ("", "error: the search was stopped before this was decided\n")) == (3, True)

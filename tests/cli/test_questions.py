@@ -347,3 +347,28 @@ def test_a_log_with_gaps_is_not_stated_complete(run: Run) -> None:
     code, _, err = run("assert", "log.jsonl", "lock.ask", "--complete")
     assert code == 4
     assert "complete" in err
+
+
+def test_names_and_words_that_a_terminal_would_obey_are_escaped(run: Run) -> None:
+    """Of whatever the log says, its parameters too."""
+    red, turned = "\x1b[31mred", "a \u202eb"
+    lines = [
+        {"process": red, "seq": 1, "id": red, "label": red},
+        {"process": red, "seq": 3, "id": turned, "label": turned},
+        {"process": "q", "seq": 1, "id": "\x1b c", "kind": "receive", "message": "\x1bm"},
+    ]
+    Path("odd.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    text = "event any(l = process); state s(l = process) from seq = 1 until seq = 9"
+    asked = f"{text}; never any(l) < any(k); every any(l) before some any(l); possibly s(l)"
+    for command in (
+        ("find", "odd.jsonl", "seq = 1"),
+        ("find", "odd.jsonl", f"{text}; any(l) < any(k)"),
+        ("assert", "odd.jsonl", "-e", asked),
+        ("settle", "odd.jsonl", "-e", asked),
+        ("settle", "odd.jsonl", turned, red),
+    ):
+        _, out, err = run(*command)
+        assert "\\u001b[31m" in out or "\\x1b[31m" in out
+        assert not {"\x1b", "\u202e"} & {*out, *err}
+    _, out, _ = run("find", "odd.jsonl", "seq = 3")
+    assert out == 'event = "a \\u202eb" "a \\u202eb" (odd.jsonl:2)\n'

@@ -389,3 +389,33 @@ def test_where_no_world_fits_every_supposition_says_so(run: Run, asked: str) -> 
     answer = ran.json_lines[-1]
     assert (ran.code, answer["consistent"], len(answer["conflict"])) == (1, False, 5)
     assert kernel.check(read_givens(text), read_rules(), answer["derivation"]) is None
+
+
+CROSSED = """\
+send a = m p -> q
+send b = n p -> q
+receive c = m q
+receive d = n q
+a < b
+d < c
+ordering causal
+"""
+"""What its orders say some world has, and causal order does not."""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a < b < c \n b <> d \n complete", "the log is stated to be complete"),
+        (CROSSED, "the network is known to keep an ordering"),
+    ],
+)
+def test_a_session_and_the_command_agree_on_what_worlds_do_not_know(run: Run, text: str, why: str) -> None:
+    Path("m.mc").write_text(text, encoding="utf-8")
+    assert why in run("check", "m.mc").out
+    said = run("repl", "m.mc", stdin=b"check\n")
+    assert why in said.out
+    assert "(Clash)" in said.out
+    assert said.code == 1
+    told = run("repl", "m.mc", "--json", stdin=b"check\n").json
+    assert (told["consistent"], told["conflict"]) == (False, None)

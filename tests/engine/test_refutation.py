@@ -7,9 +7,9 @@ import pytest
 from microcosm import Microcosm
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
-from microcosm.engine.refutation import Refutation, Stopped
+from microcosm.engine.refutation import Refutation
 from microcosm.engine.strata import assumptions
-from microcosm.errors import RuleError
+from microcosm.errors import RuleError, Stopped
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from functools import partial
+from itertools import combinations, count, permutations
 
 import pytest
 from hypothesis import given, settings
 
-from microcosm import Microcosm, Relation
+from microcosm import Microcosm, Relation, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
@@ -412,3 +413,23 @@ def test_the_guard_of_the_seed_loses_a_refutation() -> None:
     a, b = next(p for p in want if m.online(*p) is Relation.UNKNOWN and len(want[p]) < 3)
     assert proved(m, a, b, profile="paper").refuted == ()
     assert proved(m, a, b).refuted != ()
+
+
+def test_there_is_no_other_profile() -> None:
+    known = Microcosm.parse("a < b")
+    for asked in (partial(known.offline, "a", "b"), known.offline_table, known.contradiction):
+        with pytest.raises(Undefined, match="there is no profile 'Paper': it is full or paper"):
+            asked(profile="Paper")
+
+
+@pytest.mark.parametrize("facts", ["a <> b <> c <> d \n a || d", "a <> b <> c \n c || d \n ordering causal"])
+def test_who_is_stopped_at_any_time_concludes_nothing_from_what_was_assumed(facts: str) -> None:
+    known = Microcosm.parse(facts)
+    for a, b in permutations(known.events, 2):
+        exact = set(known.offline(a, b).possible)
+        for asked in range(16):
+            turns = count()
+            stopped = known.offline(a, b, stop=lambda turns=turns, last=asked: next(turns) >= last)
+            assert exact <= set(stopped.possible), (a, b, asked)
+            for proof in stopped.derivations.values():
+                assert kernel.check(known.givens, known.rules, proof.to_json()) is None

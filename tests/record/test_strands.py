@@ -332,3 +332,53 @@ def test_a_result_that_is_not_there_yet_orders_nothing(
         recorder.event("after")
         go.set()
     assert verdicts(tmp_path / "log.jsonl", "begun after") == {"begun after": None}
+
+
+def test_a_thread_that_gets_the_number_of_another_was_not_waited_for(tmp_path: Path) -> None:
+    over = [threading.Event(), threading.Event()]
+
+    def first() -> None:
+        asyncio.run(say(own, "a"))
+        over[0].set()
+
+    def second() -> None:
+        own.event("b")
+        over[1].set()
+
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as own:
+        own.event("begin")
+        for work, done in zip((first, second), over, strict=True):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            done.wait()
+            while thread.is_alive():  # its number is free then; nobody joins it
+                pass
+    assert verdicts(tmp_path / "log.jsonl", "begin a", "begin b", "a b") == {
+        "begin a": "<",
+        "begin b": "<",
+        "a b": None,
+    }
+
+
+def test_one_task_or_thread_after_another_is_a_link_each(tmp_path: Path) -> None:
+    """Not one for all that went before it: their log would grow with their square."""
+
+    async def tasks() -> None:
+        for at in range(20):
+            await asyncio.create_task(say(own, f"task{at}"))
+
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as own:
+        own.event("begin")
+        asyncio.run(tasks())
+        own.event("between")
+        for at in range(20):
+            thread = threading.Thread(target=own.event, args=(f"thread{at}",))
+            thread.start()
+            thread.join()
+        own.event("end")
+    links = {line["label"]: len(line.get("after", ())) for line in lines(tmp_path / "log.jsonl")}
+    assert max(links[f"task{at}"] for at in range(20)) <= 2
+    assert max(links[f"thread{at}"] for at in range(20)) <= 2
+    pairs = [f"{what}{at} {what}{at + 1}" for what in ("task", "thread") for at in range(1, 19)]
+    pairs += ["begin task0", "task19 between", "between thread0", "thread19 end"]
+    assert verdicts(tmp_path / "log.jsonl", *pairs) == dict.fromkeys(pairs, "<")

@@ -92,8 +92,8 @@ MUTANTS = [
     ),
     Mutant(
         "a forgotten event's clock is kept", "givens/kinds.py",
-        'Kind(dict, _other_events, _same("the clock of"))',
-        'Kind(dict, lambda clocks, _: clocks, _same("the clock of"))', FORGETTING,
+        'Kind(dict, _other_events, _both_clocks)',
+        'Kind(dict, lambda clocks, _: clocks, _both_clocks)', FORGETTING,
     ),
     Mutant(
         "a forgotten event's messages are kept", "state/forget.py",

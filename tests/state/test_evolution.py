@@ -190,3 +190,19 @@ def test_evolution_strict() -> None:
 @pytest.mark.parametrize("machine", [Evolving, EvolvingStrictly])
 def test_evolution_at_length(machine: type[Evolving]) -> None:
     run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=30))
+
+
+@pytest.mark.parametrize("name", ["", "\ud800"])
+def test_what_no_file_could_name_is_no_event(name: str) -> None:
+    known = Microcosm.parse("a < b")
+    for change in (
+        lambda: known.append(name),
+        lambda: known.add(Correspondence(name, Relation.BEFORE, "b")),
+        lambda: known.add(Correspondence("a", Relation.NOT_BEFORE, name)),
+    ):
+        with pytest.raises(Undefined, match="a name cannot"):
+            change()
+    assert known == Microcosm.parse(known.to_text())
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(Undefined, match="a name cannot"):
+        Microcosm.from_networkx(networkx.DiGraph([("a", name)]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm import Contradiction, Microcosm, Relation
+from microcosm import Contradiction, Microcosm, Relation, Undefined
 from microcosm.kernel import check as kernel
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
@@ -129,6 +129,36 @@ def test_processes_that_are_extracted_alone_and_merged_know_what_the_whole_does(
 
 def pairs_of(known: Microcosm) -> list[tuple[str, str]]:
     return [(fact.left, fact.right) for fact in known.givens.external.values()]
+
+
+TICKED, LATER = "clock t = p {p: 3}", "clock u = p {p: 3} unticked"
+"""Two events of one process that count alike; who ticked was the first."""
+
+
+@pytest.mark.parametrize("texts", [(TICKED, LATER), (LATER, TICKED), (LATER, f"{TICKED}\n{LATER}")])
+def test_of_clocks_that_count_alike_the_first_is_who_ticked(texts: tuple[str, ...]) -> None:
+    assert merged(*texts)[0].online("t", "u") is Relation.BEFORE
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (LATER, "clock v = p {p: 3} unticked"),
+        (f"{TICKED}\n{LATER}\nclock v = p {{p: 3}}", f"{TICKED}\nclock v = p {{p: 3}}\n{LATER}"),
+    ],
+)
+def test_whose_order_no_file_tells_is_not_told_by_the_order_of_the_files(texts: tuple[str, ...]) -> None:
+    for order in permutations(texts):
+        known, *others = map(Microcosm.parse, order)
+        with pytest.raises(Undefined, match="the clocks of u and v count alike for process p"):
+            known.merge(*others)
+
+
+def test_the_order_of_clocks_that_count_alike_is_given() -> None:
+    one, other = Microcosm.parse(f"{TICKED}\n{LATER}"), Microcosm.parse(f"{LATER}\n{TICKED}")
+    assert (one.online("t", "u"), other.online("t", "u")) == (Relation.BEFORE, Relation.AFTER)
+    assert one != other
+    assert one.givens != other.givens
 
 
 def test_names_that_a_reader_counted_mean_nothing_in_another_log() -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from microcosm.spark.io import events as rows
+from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -101,3 +102,21 @@ def test_a_copy_of_two_executions_says_what_they_say(
         both, pieces = joined(one, other, separated, files=False)
         paths = written(both, pieces, tmp_path)
         check([*formats.read(paths, format=both.format, pattern=both.pattern)], tmp_path)
+
+
+def test_numbers_that_json_does_not_have_are_texts_wherever_they_are_written(tmp_path: Path) -> None:
+    """Some tools write them; a copy, and a microcosm, are read again whole."""
+    log = tmp_path / "spans.json"
+    span = '{"traceId": "t", "id": "a", "timestamp": 1, "duration": 1, "tags": {"n": NaN, "m": 1e999}}\n'
+    log.write_text(span, encoding="utf-8")
+    copy = tmp_path / "copy.jsonl"
+    with copy.open("w", encoding="utf-8") as stream:
+        jsonl.write(formats.read([log]), stream)
+    for ending in ("mc", "json"):
+        Microcosm.read(log).write(tmp_path / f"written.{ending}")
+    for whole in (copy, tmp_path / "written.mc", tmp_path / "written.json"):
+        table = Microcosm.read(whole).givens.events
+        assert table is not None
+        first, end = table
+        assert (first.attributes["n"], first.attributes["m"]) == ("NaN", "Infinity"), whole
+        assert end.name == "span#1/end"

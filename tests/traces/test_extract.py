@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import networkx
 import pytest
@@ -17,7 +18,7 @@ from microcosm.givens.clock import Clock, between
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.extract import extract, on_circles
+from microcosm.traces.extract import extract, microcosm_of_logs, on_circles
 from microcosm.traces.formats import jsonl
 from microcosm.traces.report import Extraction, Report
 from tests.traces.logs import read_text
@@ -347,3 +348,16 @@ def test_what_is_on_a_circle_or_behind_one_is_found(links: list[tuple[str, str]]
     circled = {one for part in parts for one in part if len(part) > 1 or graph.has_edge(one, one)}
     behind = circled.union(*(networkx.descendants(graph, event) for event in circled))
     assert on_circles(links) == {(a, b) for a, b in links if {a, b} <= behind}
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    """As where a folder is named, and a file in it."""
+    log = tmp_path / "a.jsonl"
+    log.write_text('{"process": "a", "label": "x"}\n{"process": "a", "label": "y"}\n', encoding="utf-8")
+    (tmp_path / "b.jsonl").symlink_to(log)
+    for more in ({}, {"process": "a"}):
+        found = microcosm_of_logs([log, tmp_path / "." / "a.jsonl", tmp_path / "b.jsonl"], **more)
+        assert found.events == 2
+    for unfit in ("a\0b", "a\ud800b"):
+        with pytest.raises(TextError, match="cannot be read"):
+            microcosm_of_logs([log, unfit])

@@ -14,6 +14,7 @@ from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.offline import (
     FITS,
     NO_WORLD,
+    NONE_FITS,
     beyond,
     conflict_lines,
     inconsistent_fields,
@@ -31,14 +32,13 @@ from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import note_unknown_events, proof_tree, unknown_events, words_of
 from microcosm.engine.ground import Universe
 from microcosm.engine.lowering import closes_givens
-from microcosm.errors import MissingLibrary
+from microcosm.errors import MissingLibrary, Stopped
 from microcosm.logic.derivation import proof_object
 from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.evolve import clash_node
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.names import quote
 from microcosm.tuning import kept
-from microcosm.worlds.possible import Undecided
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 
 app = Typer()
-
-PROFILES = ("full", "paper")
 
 PROFILE_HELP = (
     "How the rules are read: full, or paper (Worlds of Events: assumed only where online is silent)."
@@ -84,6 +82,8 @@ def offline(
       microcosm offline album.mc view "log in"
       microcosm offline album.mc view "log in" --depth 0 --json
     """
+    from microcosm.queries.offline import PROFILES
+
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     known, _, pair = reading.pair_in(asked, strict=strict)
@@ -265,10 +265,17 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
         with output.progress(f"checking {file}", units="steps") as steps:
             stop = steps.stopping(stop)
             fits = fits or (shown is None and Worlds(givens).fits(stop))
-            found = None if fits else conflict(givens, stop)
-            proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
-        consistent = fits and proof is None  # of orderings and complete logs worlds know nothing
-    except Undecided:
+            found, proof = None, None
+            try:
+                found = None if fits else conflict(givens, stop)
+                proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+                unfit = NO_WORLD if found else beyond(givens)
+            except Stopped:
+                if fits:  # of orderings and complete logs worlds know nothing
+                    raise
+                unfit = NO_WORLD if found else NONE_FITS
+        consistent = fits and proof is None
+    except Stopped:
         nothing = {"consistent": None, "derivation": None, "conflict": None}
         return output.answer(nothing, f"{file}: {UNDECIDED}", exits.UNDECIDED)
     except exits.EXPECTED as error:
@@ -281,10 +288,10 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
 
     def lines() -> Iterator[str]:
         if shown is not None:
-            yield f"{file}: {shown}"
+            yield output.printable(f"{file}: {shown}")
             yield from exits.side_lines(shown, sys.stdout, givens)
             return
-        yield f"{file}: {FITS if consistent else NO_WORLD if found else beyond(givens)}"
+        yield f"{file}: {FITS if consistent else unfit}"
         yield from conflict_lines(found or ())
         if proof is not None:
             yield ""
@@ -296,12 +303,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
 def _proof(
     givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
 ) -> Derivation | None:
-    """A derivation of the contradiction by the rules; None where they do not see it, or not in time."""
-    from microcosm.engine.refutation import Stopped
-
+    """A derivation of the contradiction by the rules; None where they do not see it. Raises `Stopped`."""
     if shown is not None:
         return clash_node(shown)
-    try:
-        return Microcosm(givens, rules=book).contradiction(stop=stop)
-    except Stopped:
-        return None
+    return Microcosm(givens, rules=book).contradiction(stop=stop)

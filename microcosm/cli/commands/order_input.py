@@ -14,7 +14,7 @@ from microcosm.cli import exits, output
 from microcosm.cli.output import Fields
 from microcosm.cli.reading import events_of, report_of, sources, told_rest
 from microcosm.errors import TextError
-from microcosm.files import STDIN, display_name, explaining
+from microcosm.files import STDIN, display_name, explaining, standard_input
 from microcosm.orderings.computation import Computation, NoComputation, build
 from microcosm.orderings.ordering import Ordering, Unfit, Watch
 from microcosm.traces.causality import Before, Exchange, exchange
@@ -342,7 +342,7 @@ def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
             yield from lines
         return
     with explaining(name):
-        stream = sys.stdin.buffer if file == STDIN else open(file, "rb")  # noqa: SIM115 (closed below)
+        stream = standard_input() if file == STDIN else open(file, "rb")  # noqa: SIM115 (closed below)
     with nullcontext(stream) if file == STDIN else stream:
         for number, line in enumerate(iter(stream.readline, b""), 1):
             text = lenient(line)

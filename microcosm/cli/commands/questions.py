@@ -16,6 +16,7 @@ from microcosm.logic.derivation import proof_object
 from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions, read_sought
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness
@@ -300,7 +301,7 @@ def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
                     continue
                 yield f"  {witness.verdict}: {witness.described(known.givens.events)}"
                 if witness.cut is not None:
-                    cut = ", ".join(witness.cut.values())
+                    cut = ", ".join(map(quote, witness.cut.values()))
                     yield f"    seen at once in the cut after {cut}"
                 if witness.searched:
                     yield "    found by a search of the worlds that fit"

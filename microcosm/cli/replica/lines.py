@@ -53,6 +53,8 @@ def lines() -> Iterator[str | None]:
 
     Standard input is not read by its own buffer, which a thread that waits would keep locked at the end.
     """
+    if sys.stdin is None:  # closed: there are none
+        return
     try:
         source = sys.stdin.fileno()
     except OSError:  # none of the system's: it is all there already

@@ -12,6 +12,7 @@ from microcosm.cli.session.session import Answer, Fields
 from microcosm.cli.show.offline import (
     FITS,
     NO_WORLD,
+    beyond,
     conflict_lines,
     joined,
     offline_fields,
@@ -92,16 +93,18 @@ def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
     known, stop = session.known, session.work.stopping(None)
     conflict = known.conflict(stop)
-    if conflict is None:
+    beyond_worlds = conflict is None and known.givens.beyond_worlds
+    proof = known.contradiction(stop=stop) if conflict or beyond_worlds else None
+    if conflict is None and proof is None:
         return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
-    proof = known.contradiction(stop=stop)
 
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
         stated = statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
-    lines = chain([NO_WORLD], conflict_lines(conflict), proof_below(known, proof))
+    unfit = NO_WORLD if conflict else beyond(known.givens)
+    lines = chain([unfit], conflict_lines(conflict or ()), proof_below(known, proof))
     return Answer(lines, fields, exits.REFUTED)
 
 

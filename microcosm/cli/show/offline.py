@@ -169,6 +169,7 @@ def joined(relations: tuple[Relation, ...]) -> str:
 
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
+NONE_FITS = "inconsistent: no world fits all that is given"
 OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
 INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
 
@@ -209,7 +210,7 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
     try:
         found = conflict(givens, stop)
     except Undecided:
-        output.complain(f"error: {file}: inconsistent: no world fits all that is given")
+        output.complain(f"error: {file}: {NONE_FITS}")
         return None
     output.complain(f"error: {file}: {NO_WORLD if found else beyond(givens)}", *conflict_lines(found or ()))
     return statements(found)

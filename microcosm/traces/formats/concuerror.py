@@ -7,9 +7,10 @@
 Each interleaving is an execution. A mailbox is a process of its own (`P.1 mailbox`), where messages
 and exit signals arrive one after the other, whatever their owner is doing; a reception comes after the
 arrival, the first step of a process after its spawning, and an exit signal after the exit of its sender
-or its call of `erlang:exit`. Of messages of equal content a process receives first what arrived first, as
-Erlang does. Steps are numbered: where numbers are missing, so may be sendings and arrivals, and those
-behind are matched with nothing. What processes learn through shared tables is not followed.
+or its call of `erlang:exit`. What is sent to a name is sent to whoever was registered under it. Of messages
+of equal content a process receives first what arrived first, as Erlang does. Steps are numbered: where
+numbers are missing, so may be sendings and arrivals, and those behind are matched with nothing. What
+processes learn through shared tables is not followed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ NAME = "concuerror"
 _BEGIN = re.compile(r"(?:Erroneous i|I)nterleaving #?(\d+):?\s*")
 _STEP = re.compile(r"\s*(\d+): (.*)")
 _OF = re.compile(r"([^\s:]+): (.*)")
-_SEND = re.compile(r"(?P<said>.*) = (\S+) ! (?P=said)")
+_SEND = re.compile(
+    r"(?P<said>.*) = (?P<to>\S+) ! (?P=said)"
+    r"|.* = erlang:send\((?P<whom>\S+?), (?P<what>.*?)(?:, \[[\w,]*\])?\)"
+)
+_REGISTERS = re.compile(r"true = erlang:register\((\S+), (\S+)\)")
 _REACHES = re.compile(r"Message \((.*)\) from (\S+) reaches (\S+)")
 _SIGNAL = re.compile(r"Exit signal ?(?:\((.*)\) )?from (\S+) reaches (\S+)")
 _CALLS_EXIT = re.compile(r".* = erlang:exit\((\S+), .*\)")
@@ -60,6 +65,8 @@ class _Interleaving:
     sent: dict[tuple[str, str, str], deque[tuple[str, str]]] = field(default_factory=dict)
     arrived: dict[tuple[str, str], deque[tuple[str, str]]] = field(default_factory=dict)
     spawned: dict[str, str] = field(default_factory=dict)
+    registered: dict[str, str] = field(default_factory=dict)
+    """Whose a name is."""
     signalled: dict[tuple[str, str], str] = field(default_factory=dict)
     """The first call of `erlang:exit` of a process for another."""
     exited: dict[str, str] = field(default_factory=dict)
@@ -100,17 +107,21 @@ class _Interleaving:
             own = f"{process}:{self.steps.get(process, 0) + 1}"
             dying = self.dying.pop(process, None)
             if send := _SEND.fullmatch(label):
-                kind, to = "send", (send[2],)
+                whom, content = send["to"] or send["whom"], send["said"] or send["what"]
+                owner = self.registered.get(whom.strip("{").split(",")[0], whom)
+                kind, to = "send", (owner,)
                 message = self._name()
                 if self.whole:
-                    self.sent.setdefault((process, send[2], send[1]), deque()).append((message, own))
+                    self.sent.setdefault((process, owner, content), deque()).append((message, own))
             elif received := _RECEIVES.fullmatch(label):
                 message, arrival = self._take(self.arrived, (process, received[1]))
                 kind = "receive" if message else "internal"
                 message = message or None
                 after.setdefault(arrival, "arrival")
+            elif registers := _REGISTERS.fullmatch(label):
+                self.registered[registers[1]] = registers[2]
             elif spawn := _SPAWNS.fullmatch(label):
-                self.spawned[spawn[1].strip("{},")] = own
+                self.spawned[spawn[1].strip("{}").split(",")[0]] = own
             elif call := _CALLS_EXIT.fullmatch(label):
                 if self.whole:
                     self.signalled.setdefault((process, call[1]), own)

@@ -71,7 +71,7 @@ def detects(head: str, path: str) -> int:
     for line in head.split("\n")[:_LOOKED_AT]:
         if ":process" in line and ":type" in line:
             try:
-                _operation(line, 1)
+                _operation(value_at(line, _passed(line, 0))[0], line, 1)
             except BadLine:
                 continue
             return 2
@@ -104,24 +104,35 @@ class _Reader:
     def events(self, stream: Lines) -> Iterator[TraceEvent]:
         """The events of the file."""
         for number, text in stream:
-            if not text.strip() or text.strip() in ("[", "]") or text.lstrip().startswith(";"):
-                continue
-            try:
-                said = _operation(text, number)
-            except BadLine as fault:
-                is_operation = ":type" in text or "jepsen.util" in text
-                kind, lost = ("bad-line", 1) if is_operation else ("unparsed-text", 0)
-                self._report.add(kind, str(fault), file=self._file, line=number, lost=lost, lines=1)
-                continue
-            if self._is_told_again(said):
-                message = f"{said.process}: the same line stands there already"
-                self._report.add("duplicate-event", message, file=self._file, line=number, lines=1)
-                continue
-            if self._begins_again(said):
-                yield from self._unfinished()
-                self._begin(said)
-            yield from self._step(said)
+            for said in self._operations(text, number):
+                if self._is_told_again(said):
+                    message = f"{said.process}: the same line stands there already"
+                    self._report.add("duplicate-event", message, file=self._file, line=number, lines=1)
+                    continue
+                if self._begins_again(said):
+                    yield from self._unfinished()
+                    self._begin(said)
+                yield from self._step(said)
         yield from self._unfinished()
+
+    def _operations(self, text: str, line: int) -> Iterator[_Line]:
+        """What a line says, which may be the whole history; what is no operation is reported."""
+        if logged := _LOGGED.fullmatch(text):
+            yield _of_log(logged, text, line)
+            return
+        at = 0
+        while (at := _passed(text, at)) < len(text):
+            begun, at = at, len(text)
+            try:
+                value, end = value_at(text, begun)
+                if type(value) is dict:
+                    at = end  # what is behind something else is part of it
+                yield _operation(value, text[begun:at], line)
+            except BadLine as fault:
+                left = text[begun:at]
+                lost = left.count(":type") or int("jepsen.util" in left)
+                kind = "bad-line" if lost else "unparsed-text"
+                self._report.add(kind, str(fault), file=self._file, line=line, lost=lost, lines=1)
 
     def _step(self, said: _Line) -> Iterator[TraceEvent]:
         now = self._now
@@ -222,14 +233,21 @@ def _when(said: _Line) -> int:
     return said.time if said.time is not None else said.index if said.index is not None else said.line
 
 
-def _operation(text: str, line: int) -> _Line:
-    """The operation that a line begins or ends. Raises `BadLine`."""
-    found = _LOGGED.fullmatch(text)
-    if found is not None:
-        process, type_, what, value = found.groups()
-        return _Line(process.lstrip(":"), type_, what, value, None, None, {}, text, line)
+def _passed(text: str, at: int) -> int:
+    """Where the next operation of a line begins: behind blanks, the brackets of a list, and a comment."""
+    found = _BETWEEN.match(text, at)
+    return at if found is None else found.end()
+
+
+def _of_log(found: re.Match[str], text: str, line: int) -> _Line:
+    process, type_, what, value = found.groups()
+    return _Line(process.lstrip(":"), type_, what, value, None, None, {}, text, line)
+
+
+def _operation(value: object, text: str, line: int) -> _Line:
+    """The operation that a value of EDN is. Raises `BadLine`."""
     try:
-        return _of_map(edn(text.strip().removeprefix("[").lstrip()), text, line)
+        return _of_map(value, text, line)
     except RecursionError:
         raise BadLine("nested too deeply") from None
 
@@ -269,6 +287,7 @@ def _of_map(record: object, text: str, line: int) -> _Line:
 _TOKEN = re.compile(
     r'[\s,]+|;[^\n]*|"((?:[^"\\]|\\.)*)"|#\{|#_|\\\S[^\s,()\[\]{}"]*|[()\[\]{}]|[^\s,()\[\]{}";]+'
 )
+_BETWEEN = re.compile(r"[\s,\[\]()]*(?:;.*)?", re.DOTALL)
 _CLOSES = {"{": "}", "#{": "}", "[": "]", "(": ")"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -281,8 +300,12 @@ def edn(text: str) -> object:
     >>> edn('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}')
     {':f': ':cas', ':value': [3, None, 'a\\n'], ':t': '2024'}
     """
+    return value_at(text, 0)[0]
+
+
+def value_at(text: str, at: int) -> tuple[object, int]:
+    """The first value of a text in EDN from somewhere on, and where it ends. Raises `BadLine`."""
     opened: list[tuple[str, list[object]]] = []
-    at = 0
     passed_over: dict[int, int] = {}
     """How many values are to come that `#_` stands before, by depth."""
     while at < len(text):
@@ -311,7 +334,7 @@ def edn(text: str) -> object:
         if passed_over.get(len(opened)):
             passed_over[len(opened)] -= 1
         elif not opened:
-            return value
+            return value, at
         else:
             opened[-1][1].append(value)
     raise BadLine("not EDN: it does not end")

@@ -169,7 +169,7 @@ def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent,
         raise BadLine("`vc` must be a vector time with an entry for `node`")
     kind = _KINDS.get(what, "internal")
     content = json_text([packet.get("rcv"), packet.get("msg")])
-    if kind != "internal" and (packet.get("snd") is None or packet.get("rcv") is None):
+    if kind != "internal" and (packet.get("snd") in (None, "") or packet.get("rcv") in (None, "")):
         raise BadLine("a message without `snd` and `rcv`")
     more = {key: value for key, value in record.items() if key not in ("event", "node", "pkt")}
     if "msg" in packet:

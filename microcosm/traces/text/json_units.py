@@ -273,7 +273,7 @@ class _Documents:
 
 # -- a place in the text ---------------------------------------------------------------------------------
 
-_decode_value = JSONDecoder().raw_decode
+_decode_value = JSONDecoder(parse_constant=str).raw_decode  # NaN and Infinity are no numbers of JSON
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"|[{}\[\]"\n]')
 _SCALAR = re.compile(r"[^,}\]\n]*")

@@ -14,7 +14,6 @@ import codecs
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.files import STDIN, display_name, unreadable
+from microcosm.files import STDIN, display_name, standard_input, unreadable
 from microcosm.traces.event import writable
 from microcosm.traces.report import Report
 from microcosm.traces.text.packed import PACKED, unpacked
@@ -71,6 +70,8 @@ class Lines:
         self._is_packed = first.startswith(PACKED)
         if self._is_packed:
             first, blocks = _looked_at(unpacked(first, blocks, file, report))
+        if first[257:262] == b"ustar":  # its files would be read as one, each without its first line
+            raise TextError("holds several files (tar)", file=file, hint="Unpack it first.")
         encoding = encoding_of(first)
         if encoding is not None:
             report.add("other-encoding", f"is {encoding}, read as such", file=file, line=1)
@@ -214,7 +215,7 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     """The lines of the file `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
     name = os.fspath(path)
     if name == STDIN:
-        yield Lines(sys.stdin.buffer, display_name(name), report)
+        yield Lines(standard_input(), display_name(name), report)
         return
     try:
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -49,6 +50,37 @@ def test_slices_are_two_events_in_the_order_of_their_thread() -> None:
         "9/1:8 internal tick",
         "9/1:9 internal end of late",
     ]
+
+
+def test_slices_that_begin_and_end_at_one_time_nest_as_they_stand() -> None:
+    for seed in range(100):
+        random, records, said, under_way, now = Random(seed), [], [], [], 0
+        for at in range(20):
+            now += random.choice((0, 0, 1))
+            if under_way and random.random() < 0.5:
+                label = under_way.pop()
+                records.append(event("E", now, name=random.choice((label, ""))))
+                said.append(f"end of {label}")
+            else:
+                under_way.append(f"s{at}")
+                records.append(event("B", now, name=f"s{at}"))
+                said.append(f"s{at}")
+        for label in reversed(
+            under_way
+        ):  # a slice that does not end leaves it open which of equal ends is whose
+            records.append(event("E", now + 1, name=""))
+            said.append(f"end of {label}")
+        assert [line.split(" ", 2)[2] for line in shown(records)] == said
+
+
+def test_of_slices_of_one_time_the_inner_one_ends_first_and_an_end_told_again_is_none() -> None:
+    outer = [event("B", 1, name="a"), event("X", 1, name="b", dur=4), event("X", 1, name="c", dur=4)]
+    records = [*outer, event("E", 5, name="")]
+    labels = ["a", "b", "c", "end of c", "end of b", "end of a"]
+    assert [line.split(" ", 2)[2] for line in shown(records)] == labels
+    events, report = read_text(json.dumps([*records, records[-1]]), "chrome")
+    assert [one.label for one in events] == labels
+    assert report.counts == {"duplicate-event": 1}
 
 
 def test_threads_have_the_names_that_the_log_gives_them() -> None:

@@ -53,6 +53,33 @@ def test_the_steps_of_interleavings() -> None:
     assert formats.detect(REPORT, "x.txt").NAME == "concuerror"
 
 
+def test_sendings_by_name_and_by_call_are_those_of_what_arrives() -> None:
+    steps = (
+        "P: true = erlang:register(srv, R)",
+        "P: 1 = srv ! 1",
+        "P: ok = erlang:send({srv,nonode@nohost}, 1, [nosuspend,noconnect])",
+        "P: 1 = erlang:send(R, 1)",
+        "P: [1, 2] = erlang:send(R, [1, 2])",
+        "P: 1 = R ! 1",
+        *("Message (1) from P reaches R",) * 4,
+        "Message ([1, 2]) from P reaches R",
+        "R: receives message (1)",
+    )
+    text = "Concuerror\nEvent trace:\n" + "".join(f"{n:4}: {step}\n" for n, step in enumerate(steps, 1))
+    events, report = read_text(text, "concuerror")
+    assert [(event.kind, event.to) for event in events[1:6]] == [("send", ("R",))] * 5
+    assert [event.after for event in events[6:]] == [
+        ("P:2",),
+        ("P:3",),
+        ("P:4",),
+        ("P:6",),
+        ("P:5",),
+        ("R mailbox:1",),
+    ]
+    assert events[-1].message == "m1"
+    assert not report.counts
+
+
 def test_what_arrived_first_is_received_first() -> None:
     steps = (
         "P: 1 = R ! 1",

@@ -172,3 +172,21 @@ def test_a_client_that_does_two_things_at_once_is_no_process() -> None:
     events, report = read_text(text, "porcupine", report=report)
     assert len({e.process for e in events}) == 2
     assert sorted(report.counts) == ["bad-line", "clock-inversion"]
+
+
+@pytest.mark.parametrize("layout", ["[{}]", "({})", "{}", "[{} ; a comment"])
+def test_operations_that_share_a_line_are_all_read(layout: str) -> None:
+    """As `(pr history)` writes them."""
+    operations = [
+        "{:process 0, :type :invoke, :f :write, :value [1 (2)], :index 0}",
+        "#jepsen.history.Op{:process 0, :type :ok, :f :write, :value [1 (2)], :index 1}",
+        "{:process 1, :type :ok}",
+        '{:process 1, :type :invoke, :f :read, :value "}", :index 2}',
+    ]
+    events, report = read_text(layout.format(" ".join(operations)) + "\n", "jepsen")
+    assert [(e.id, e.label, e.stamp) for e in events] == [
+        ("0:1", "write [1, [2]]", (0, 1)),
+        ("1:1", "read }", (2, 4 * 10**18)),
+    ]
+    assert report.counts == {"bad-line": 1}
+    assert report.lost == 1

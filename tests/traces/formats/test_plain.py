@@ -429,3 +429,10 @@ def test_lines_of_syslog_without_a_tag_are_events_of_their_host() -> None:
         ("web/su[12]:1", "failed"),
         ("web:1", "last message repeated 2 times"),
     ]
+
+
+def test_an_entry_of_the_journal_without_a_time_is_one() -> None:
+    lines = ['{"__REALTIME_TIMESTAMP":"1","__CURSOR":"a","MESSAGE":"x"}', '{"__CURSOR":"b","MESSAGE":"y"}']
+    events, report = read_text("\n".join(lines) + "\n", "journald")
+    assert [(event.label, event.attributes.get("time")) for event in events] == [("x", "1"), ("y", None)]
+    assert not report.counts

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import sys
+import tarfile
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -150,6 +151,13 @@ def test_what_packs_several_files_is_no_log(tmp_path: Path) -> None:
     path.write_bytes(b"PK\x03\x04 and so on")
     with pytest.raises(TextError, match=r"a\.zip: is compressed \(zip\)"), open_lines(path, Report()):
         pass
+    (tmp_path / "a.jsonl").write_text('{"process": "a", "label": "x"}\n', encoding="utf-8")
+    for mode in ("w", "w:gz"):
+        with tarfile.open(tmp_path / "a.tar", mode) as archive:
+            archive.add(tmp_path / "a.jsonl", "a.jsonl")
+        message = r"a\.tar: holds several files \(tar\)"
+        with pytest.raises(TextError, match=message), open_lines(tmp_path / "a.tar", Report()):
+            pass
 
 
 def zstd(content: bytes) -> bytes:

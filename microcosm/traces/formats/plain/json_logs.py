@@ -84,7 +84,7 @@ def journald(record: Fields, named: Named) -> PlainLine:
         more["level"] = PRIORITIES[int(priority)]
     process = f"{host}/{who}" if host else who
     text = _journal_text(record["MESSAGE"])
-    return PlainLine(f"{process}[{pid}]" if pid else process, text, record["__REALTIME_TIMESTAMP"], more)
+    return PlainLine(f"{process}[{pid}]" if pid else process, text, record.get("__REALTIME_TIMESTAMP"), more)
 
 
 def _journal_text(value: object) -> str:

@@ -6,7 +6,8 @@ alone.
 A thread (`pid`, `tid`) is a process, whose events its clock puts in order: the start and the end of each
 slice (`B` and `E`, `X`), and all that is recorded at one time. At equal times a slice ends before another
 begins, and a flow arrives before the slice that it leads to; slices that begin together are nested, the
-longer one first. A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message, and so are slices of one
+longer one first, and of equal ones that which stands first; `B` and `E` of one time stand in their order.
+A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message, and so are slices of one
 `bind_id`, from the beginning of that with `flow_out` to those with `flow_in`: what it comes by and where it
 ends come after its beginning, its end after all that it comes by. Where an id begins or ends more than once
 nothing is matched (`ambiguous-content`). A kernel comes after the call of the runtime that has its
@@ -16,7 +17,7 @@ their numbers.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "concurrent
 _AGAIN = "the same event stands there already"
 _END, _ARRIVES, _BEGINS, _AT = range(4)
 """What comes first at one time."""
+_ALWAYS = 2**64
+"""The length of a slice of which an end is not in the file."""
 
 Flow = tuple[str, str, str, str]
 Track = tuple[str, str, str]
@@ -91,7 +94,8 @@ class Tracks:
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
         self._left_out = LeftOut.of(options, report)
-        self._tracks: dict[Track, list[_Mark]] = {}
+        self._tracks: dict[Track, tuple[list[_Mark], list[_Mark]]] = {}
+        """What each thread did, and the ends among it that stand there already."""
         self._names: dict[Track, str] = {}
         """The names of threads, and under an empty `tid` those of processes."""
         self._flows: defaultdict[Flow, Ends] = defaultdict(lambda: {part: [] for part in "stf"})
@@ -120,16 +124,18 @@ class Tracks:
             return "half of a surrogate pair is no text"
         if file not in self._files:
             self._files.append(file)
+        track = file, pid, tid
+        marks, again = self._tracks.setdefault(track, ([], []))
         said = hash(json_text(record))
         if said in self._said:
-            return _AGAIN
+            if phase != "E" or "bind_id" in record:
+                return _AGAIN
+            marks = again
         self._said.add(said)
-        track = file, pid, tid
-        marks = self._tracks.setdefault(track, [])
         if type(record.get("cat")) is str:
             more["cat"] = record["cat"]
         more["time"] = record["ts"]
-        at = len(marks)
+        at = sum(map(len, self._tracks[track]))
         rank = _BEGINS if phase in "BX" else _END if phase == "E" else _ARRIVES if phase in "tf" else _AT
         mark = _Mark(time, (rank, -length, at, 0), track, phase, name, more, line)
         marks.append(mark)
@@ -140,7 +146,7 @@ class Tracks:
         if mark.flow is not None:
             self._flows[mark.flow][mark.part].append(mark)
         if phase == "X":
-            end = (_END, length, at, 1) if length else (_BEGINS, 0, at, 1)
+            end = (_END, length, -at, 1) if length else (_BEGINS, 0, at, 1)
             times = {"cat": more["cat"]} if "cat" in more else {}
             marks.append(_Mark(time + length, end, track, "E", name, times, line))
             if type(more.get("correlation")) is int and type(record.get("cat")) is str:
@@ -151,19 +157,16 @@ class Tracks:
 
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all files, track by track."""
-        for track, marks in self._tracks.items():
+        for track, (marks, again) in self._tracks.items():
+            self._tell_ends(marks, again)
+            _pair(marks)
             marks.sort(key=lambda mark: (mark.time, mark.rank))
             name = self._called(track)
             for mark in marks:
                 mark.process, mark.seq = self._left_out.place(name, None, track[0], mark.line)
         messages = {flow: self._message(flow, ends) for flow, ends in self._flows.items()}
-        for marks in self._tracks.values():
-            open_: list[str] = []
+        for marks, _ in self._tracks.values():
             for mark in marks:
-                if mark.phase in "BX":
-                    open_.append(mark.label)
-                elif mark.phase == "E" and open_:
-                    mark.label = mark.label or open_.pop()
                 message = messages[mark.flow] if mark.flow is not None else None
                 kind = "internal" if message is None else "send" if mark.part == "s" else "receive"
                 yield TraceEvent(
@@ -178,6 +181,16 @@ class Tracks:
                     line=mark.line,
                     numbered=True,
                 )
+
+    def _tell_ends(self, marks: list[_Mark], again: list[_Mark]) -> None:
+        """Take ends that stand there already for those of slices without one; the others are told again."""
+        said = Counter(mark.phase for mark in marks if not mark.rank[3])
+        for mark in again:
+            if said["B"] > said["E"]:
+                said["E"] += 1
+                marks.append(mark)
+            else:
+                self._report.add("duplicate-event", _AGAIN, file=mark.track[0], line=mark.line, lost=1)
 
     def _called(self, track: Track) -> str:
         """The process that a thread is: its names, and its numbers, which tell those of one name apart.
@@ -219,6 +232,37 @@ class Tracks:
             calls = self._calls.get((mark.track[0], mark.correlation), ())
             before += calls if len(calls) == 1 else ()
         return tuple(f"{one.process}:{one.seq}" for one in before if one.process != mark.process)
+
+
+def _pair(marks: list[_Mark]) -> None:
+    """Rank `B` and `E` of a track by the lengths of their slices, as `X`; an end is called as its beginning.
+
+    At one time they stay as they stand: an end behind a beginning is not that of a slice which ends first.
+    """
+    said = sorted(
+        (mark for mark in marks if mark.phase in "BE" and not mark.rank[3]),
+        key=lambda one: (one.time, one.rank[2]),
+    )
+    lengths = dict.fromkeys(map(id, said), _ALWAYS)
+    open_: list[_Mark] = []
+    for mark in said:
+        if mark.phase == "B":
+            open_.append(mark)
+        elif open_:
+            begun = open_.pop()
+            lengths[id(begun)] = lengths[id(mark)] = mark.time - begun.time
+            mark.label = mark.label or begun.label
+    now: int | None = None
+    least: int | None = None
+    for mark in said:
+        length, at = lengths[id(mark)], mark.rank[2]
+        if mark.time != now:
+            now, least = mark.time, None
+        if mark.phase == "B":
+            least = -length if least is None else max(least, -length)
+        elif least is not None:
+            least = 0
+        mark.rank = (_END, length, at, 0) if least is None else (_BEGINS, least, at, 0)
 
 
 def _number(value: object) -> str:
