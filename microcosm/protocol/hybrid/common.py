@@ -264,7 +264,7 @@ class Hybrid(Machine):
         return self._permit(sender, mid)
 
     def permits(self, receiver: int) -> int:
-        """Up to which id all that was sent to a receiver may be depended on; constant time."""
+        """Up to which id permits to a receiver are due, whatever was lost of them. Cost: constant."""
         return min(self._last_sent.get(receiver, 0), self._window.first - 1)
 
     def _predecessors(self, to: tuple[int, ...], mid: int) -> list[int]:
