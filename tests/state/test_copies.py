@@ -112,7 +112,7 @@ def test_a_copy_of_the_view_may_be_changed(way: Callable[[Givens], Givens]) -> N
 
 
 def test_answers_are_copied_and_pickled() -> None:
-    answers = Microcosm.parse("a < b \n b || c").assert_("event any; never any || any", settle=True)
+    answers = Microcosm.parse("a < b \n b || c").assert_("event any; never any || any", settle=True)  # noqa: PT009
     for copied in (copy.copy(answers), copy.deepcopy(answers), pickle.loads(pickle.dumps(answers))):
         assert copied == answers
         assert (copied.givens, copied.warnings) == (answers.givens, answers.warnings)
