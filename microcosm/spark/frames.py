@@ -33,7 +33,9 @@ from microcosm.spark.questions import CHECKED, answered_rows, fault_row, said
 from microcosm.spark.stream import job
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
+from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract as extraction
+from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 _BATCH = 4096
 _READ = f"at long, {rows.EVENT}, {rows.REPORTED}"
 _FRAME = "the DataFrame"
+_PLACE = {"file": "string", "line": "long"}
+"""Columns of the place of a row, with their types."""
 _ROWS = 1 << 32
 """More rows than a partition has."""
 
@@ -186,10 +190,14 @@ def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
 
 def _events_of(frame: DataFrame) -> DataFrame:
     """The events that the rows of a DataFrame state, as rows of `_READ`; and what of them is odd."""
-    return map_in_arrow(frame, partial(_stated, "file" in frame.columns), _READ)
+    from pyspark.sql import functions as F
+
+    placed = [name for name in _PLACE if name in frame.columns]
+    typed = frame.withColumns({name: F.col(name).try_cast(_PLACE[name]) for name in placed})
+    return map_in_arrow(typed, partial(_stated, placed), _READ)
 
 
-def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _stated(placed: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
     schema = rows.arrow_schema(_READ)
@@ -199,8 +207,8 @@ def _stated(placed: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
     for batch in batches:
         bad: list[Any] = []
         report = noting(bad)
-        places = batch.select(["file", "line"]).to_pylist() if placed else None
-        without = batch.drop_columns(["file", "line"]) if placed else batch
+        places = batch.select(placed).to_pylist() if placed else None
+        without = batch.drop_columns(placed)
         events = [*stated(without, _FRAME, before, report)]
         made = [{**rows.row_of(event), "at": begin + event.line} for event in events]
         made += report_rows(report, bad)
@@ -221,13 +229,16 @@ def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> 
     def answers() -> Iterator[Row]:
         for table in whole_traces(batches, 1):
             for begin, end in pairwise(bounds(table).tolist()):
+                runs: dict[str | None, list[TraceEvent]] = {}
                 some = _placed(table.slice(begin, end - begin))
-                trace = some.column("trace")[0].as_py()
-                try:
-                    known = Microcosm(extraction(rows.events_in(some)).givens)
-                    yield from answered_rows(known, questions, "questions", exact, None, trace)
-                except MicrocosmError as error:
-                    yield fault_row(error, None, trace)
+                for event, _ in rows.once_each(rows.events_in(some), Report()):
+                    runs.setdefault(event.trace, []).append(event)
+                for trace, run in runs.items():
+                    try:
+                        known = Microcosm(extraction(run).givens)
+                        yield from answered_rows(known, questions, "questions", exact, None, trace)
+                    except MicrocosmError as error:
+                        yield fault_row(error, None, trace)
 
     return batches_of(answers(), CHECKED)
 

@@ -190,6 +190,16 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "no pair of ids" in capsys.readouterr().err
 
 
+def test_of_a_file_that_is_no_microcosm_the_line_is_told(spark: Any, tmp_path: Path) -> None:
+    folder, out = tmp_path / "files", tmp_path / "out"
+    folder.mkdir()
+    (folder / "one.mc").write_text("a < b", encoding="utf-8")
+    (folder / "two.mc").write_text("a < b\n\nb <\n", encoding="utf-8")
+    job.bisim(spark, str(folder), str(out))
+    [odd] = table(out, "reported")
+    assert (odd["file"], odd["line"], odd["reported"]) == (str(folder / "two.mc"), 3, "bad-line")
+
+
 def test_other_rules_make_other_classes(spark: Any, tmp_path: Path) -> None:
     folder, rules = tmp_path / "microcosms", tmp_path / "rules"
     shutil.copytree(shipped("rules"), rules)

@@ -10,11 +10,13 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microcosm.spark.io import events, reading
-from microcosm.spark.io.inputs import Piece
+from microcosm.spark.io.inputs import Piece, by_lines
+from microcosm.traces import reading as formats
 
 TEXT = st.one_of(
     st.sampled_from(("p", "q", "a:b", "ü", "t/p", "\0", "a\nb", "\U0001f600")), st.text(max_size=3)
@@ -68,7 +70,7 @@ LINES = st.one_of(WRITTEN.map(lambda text: text.encode("utf-8", "replace")), ODD
 
 def said(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The events, and the kinds of what is odd."""
-    good = [{**row, "to": row["to"] or None} for row in rows if "reported" not in row]
+    good = [row for row in rows if "reported" not in row]
     counts: Counter[str] = Counter()
     for row in rows:
         if "reported" in row:
@@ -100,3 +102,22 @@ def test_blocks_of_lines_are_what_their_lines_are(lines: list[bytes], ended: boo
     found, found_odd = said(together)
     assert found == pa.Table.from_pylist(good, schema=schema).to_pylist()
     assert found_odd == odd
+
+
+@pytest.mark.parametrize("largest", range(1, 140, 3))
+def test_lines_that_end_in_a_carriage_return_alone_have_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int
+) -> None:
+    ends = ("\n", "\r\n", "\r", "\r\r\n", "\r\n\r\n")
+    lines = [f'{{"process": "p", "seq": {at}, "kind": "internal"}}{ends[at % 5]}' for at in range(1, 40)]
+    log = tmp_path / "log.jsonl"
+    log.write_bytes("".join(lines).encode())
+    monkeypatch.setattr(reading, "_LINES", 60)
+    found = [
+        (row["seq"], row["line"])
+        for piece in by_lines(log, largest)
+        for name, batch in reading.read(piece, reading.Reading())
+        if name == "events"
+        for row in batch.to_pylist()
+    ]
+    assert found == [(event.seq, event.line) for event in formats.read([log])]

@@ -173,6 +173,25 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
         job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
 
 
+@pytest.mark.parametrize("largest", [1, 2_000_000])
+@pytest.mark.parametrize("said", ["label", "attributes"])
+def test_a_process_begins_again_where_it_says_something_else(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, largest: int
+) -> None:
+    monkeypatch.setattr(routes, "LARGEST", largest)  # gathered by Spark, or not
+    first, again = ({"label": f"run {n}"} if said == "label" else {"attributes": {"run": n}} for n in (1, 2))
+    events = [TraceEvent("p", 1, **first), TraceEvent("p", 2), TraceEvent("p", 2)]  # type: ignore[arg-type]
+    events += [TraceEvent("p", 1, **again), TraceEvent("p", 2)]  # type: ignore[arg-type]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(map(line_of, events)), encoding="utf-8")
+    found = job.extract(spark, [str(log)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {"duplicate-event": 1, "restart": 1}
+    assert [row["right"] for row in table(tmp_path / "out", "edges")] == ["2/p:2", "p:2"]
+    assert {row["id"] for row in table(tmp_path / "out", "events")} == {
+        event.full_id for event in formats.read([log])
+    }
+
+
 def test_the_tables_can_be_read_again(spark: Any, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, traces(5, count=6, steps=20))), encoding="utf-8")

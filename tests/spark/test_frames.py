@@ -71,6 +71,24 @@ def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
     assert (again["file"], again["line"]) == ("log", 3)
 
 
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        (("string(line) as line", "7 as file"), ("7", 3)),
+        (("'log' as file",), ("log", None)),
+        (("float(line) as line",), (None, 3)),
+        (("'log' as file", "'third' as line"), ("log", None)),
+    ],
+)
+def test_a_place_may_be_told_in_part_and_in_other_types(
+    spark: Any, places: tuple[str, ...], expected: tuple[str | None, int | None]
+) -> None:
+    frame = spark.createDataFrame([("p", 1, 2), ("p", 1, 3)], "process string, seq long, line long")
+    found = frames.extract(frame.selectExpr("process", "seq", "'internal' as kind", *places))
+    (again,) = (row for row in collected(found.reported) if row["reported"] == "duplicate-event")
+    assert (again["file"], again["line"]) == expected
+
+
 def test_analogous_documents_are_of_one_class(spark: Any) -> None:
     texts = {"a": "x < y\ny < z", "b": "y < z\nx < z\nx < y", "c": "x < y\nx || y", "d": "x <", "e": "x < z"}
     found = {
@@ -98,6 +116,14 @@ def test_questions_are_answered_for_each_trace(spark: Any, tmp_path: Path) -> No
         assert {name: answers[trace][name] for name in expected.counts} == expected.counts
     with pytest.raises(TextError):
         frames.ask(frame, "no question")
+
+
+def test_a_process_that_begins_again_is_asked_in_another_execution(spark: Any) -> None:
+    rows = [("p", 1, "a", 1), ("p", 2, "b", 2), ("p", 2, "b", 3), ("p", 1, "x", 4), ("p", 2, "c", 5)]
+    frame = spark.createDataFrame(rows, "process string, seq long, label string, line long")
+    text = 'every [label = "c"] after some [label = "a"]'
+    answers = collected(frames.ask(frame.selectExpr("*", "'internal' as kind"), text))
+    assert [(row["trace"], row["verdict"]) for row in answers] == [("2", "open"), (None, "holds")]
 
 
 def test_sql_asks_a_microcosm(spark: Any) -> None:

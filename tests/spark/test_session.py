@@ -67,7 +67,7 @@ def test_a_small_job_starts_no_spark(
     monkeypatch.setattr(session, "_start", start)
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0
-    assert "2 events, 1 edges, 2 frontiers" in capsys.readouterr().out
+    assert "2 events, 1 edge, 2 frontiers" in capsys.readouterr().out
     assert main(["spark", "bisim", str(table), "--out", str(tmp_path / "classes")]) == 0
     assert not started
     with session.session("local[3]", later=True) as spark:
@@ -75,6 +75,57 @@ def test_a_small_job_starts_no_spark(
         assert not started
         assert (spark.range(5), spark.range(6)) == (5, 6)
     assert started == ["local[3]", "stopped"]
+
+
+@pytest.mark.parametrize("command", [["extract"], ["stream", "--checkpoint", "state"]])
+def test_no_log_is_to_blame_for_a_pattern_that_is_none(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark", reason="without it no job begins")
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    log.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    assert main(["spark", *command, str(log), "--out", str(out), "--pattern", "("]) == 2
+    assert "error: --pattern:1: missing )" in capsys.readouterr().err
+    assert not out.exists()
+
+
+class Lent:
+    """A session that others stop."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None:
+        """Leave it to its owner."""
+
+
+@pytest.mark.spark
+def test_a_condition_starts_spark_before_it_is_looked_at(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pyspark import SparkContext
+
+    log = tmp_path / "log.jsonl"
+    log.write_text(line_of(TraceEvent("p", 1, label="a")) + line_of(TraceEvent("q", 1, label="a")))
+    active = SparkContext._active_spark_context
+
+    def start(*_: object) -> Any:
+        monkeypatch.setattr(SparkContext, "_active_spark_context", active)
+        return Lent(spark)
+
+    monkeypatch.setattr(session, "_running", lambda: None)
+    monkeypatch.setattr(session, "_start", start)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    command = ["spark", "extract", str(log), "--out", str(tmp_path / "out"), "--concurrent"]
+    for condition, code in (("label = 'a'", 0), ("nobody = 1", 2)):
+        monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+        assert main([*command, condition]) == code
+    said = capsys.readouterr()
+    assert "2 events, 1 edge, 2 frontiers" in said.out
+    assert "error: --concurrent: " in said.err
 
 
 class Full(Piece):

@@ -12,6 +12,8 @@ from microcosm.errors import TextError
 from microcosm.spark.io import source
 from microcosm.spark.io.reading import rows
 from microcosm.traces import reading as formats
+from microcosm.traces.event import TraceEvent
+from microcosm.traces.formats import parquet
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.test_extract import traces
 from tests.traces.runs import shiviz_text
@@ -82,6 +84,29 @@ def test_a_log_that_is_rotated_loses_nothing(tmp_path: Path, way: str) -> None:
     old.unlink()
     log.unlink()
     assert read(stream, second, stream.latestOffset(second)) == []
+
+
+def test_events_that_name_no_trace_are_of_that_of_their_log_wherever_it_goes(tmp_path: Path) -> None:
+    """Of two logs of one name each is a trace of its own, and a table of Parquet is none."""
+    for name in ("one", "two", "trace=named"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "p.jsonl").write_text(f"{line(1)}\n", encoding="utf-8")
+    with (tmp_path / "part-0.parquet").open("wb") as table:
+        parquet.write([TraceEvent("q", 1)], table)
+    stream = source.TraceStreamReader(source.Asked(str(tmp_path), source.Reading(), ("trace", "file")))
+    first = stream.latestOffset(stream.initialOffset())
+    found = {
+        Path(row["file"]).parent.name: row["trace"] for row in read(stream, stream.initialOffset(), first)
+    }
+    one, two = (str(tmp_path / name / "p.jsonl") for name in ("one", "two"))
+    assert found == {"one": one, "two": two, "trace=named": "named", tmp_path.name: None}
+    Path(one).write_text(f"{line(1)}\n{line(2)}\n", encoding="utf-8")
+    Path(one).rename(tmp_path / "one" / "p.1.jsonl")
+    Path(one).write_text(f"{line(3)}\n", encoding="utf-8")
+    (tmp_path / "p.jsonl").write_text(f"{line(1)}\n", encoding="utf-8")
+    second = stream.latestOffset(json.loads(json.dumps(first)))
+    more = [(Path(row["file"]).name, row["trace"]) for row in read(stream, first, second)]
+    assert sorted(more) == [("p.1.jsonl", one), ("p.jsonl", one), ("p.jsonl", str(tmp_path / "p.jsonl"))]
 
 
 def test_a_log_that_is_replaced_by_another_is_refused(tmp_path: Path) -> None:

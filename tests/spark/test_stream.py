@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -168,3 +171,19 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "another checkpoint" in capsys.readouterr().err
     absent = ["spark", "stream", str(tmp_path / "absent"), *command[3:]]
     assert main(absent) == 4
+
+
+def test_an_interrupt_ends_a_stream_between_two_calls(tmp_path: Path) -> None:
+    calls = []
+
+    def await_termination(_: float) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        calls.append("not cut short")
+        return False
+
+    query = SimpleNamespace(awaitTermination=await_termination)
+    before = signal.getsignal(signal.SIGINT)
+    with job._interrupts() as interrupted:
+        job._wait(query, tmp_path, interrupted)
+    assert calls == ["not cut short"]
+    assert signal.getsignal(signal.SIGINT) is before

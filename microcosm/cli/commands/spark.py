@@ -117,7 +117,7 @@ def extract(
     from microcosm.spark.session import session
 
     asked = job.Asked(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
-    known_format(format)
+    _known(format, pattern)
     with _progress(), session(master, later=True) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
     return _answer(out, found)
@@ -203,7 +203,7 @@ def stream(
     from microcosm.spark.session import session
     from microcosm.spark.stream import job
 
-    known_format(format)
+    _known(format, pattern)
     waiting = wait if wait is not None else 0.0 if once else 60.0
     asked = job.Asked(format, pattern, waiting, None if once else every, keep)
     with _progress(), session(master) as spark:
@@ -219,6 +219,15 @@ def _require(streams: bool = False) -> None:
     require_packages()
     if streams:
         require_streams()
+
+
+def _known(format: str | None, pattern: str | None) -> None:
+    """Refuse a format that there is not, and a pattern that is none, which no log is to blame for."""
+    known_format(format)
+    if pattern is not None:
+        from microcosm.traces.text.records import compiled
+
+        compiled(pattern, "--pattern")
 
 
 def _most_bad(text: str | None) -> MaxBad | None:
@@ -265,5 +274,10 @@ def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:
         told = sum(fault.endswith(f"[{kind}]") for fault in found.faults)
         if count > told:
             output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
-    counts = ", ".join(f"{value:,} {name}" for name, value in summary.items() if isinstance(value, int))
+    ones = {"holds": "holds", "classes": "class", "batches": "batch"}
+    counts = ", ".join(
+        f"{value:,} {name if value != 1 else ones.get(name, name.removesuffix('s'))}"
+        for name, value in summary.items()
+        if isinstance(value, int)
+    )
     return output.answer({**summary, "stages": dict(found.stages)}, f"{out}: {counts}", code)

@@ -72,7 +72,7 @@ def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digeste
         else:
             yield from _document(piece)
     except (MicrocosmError, OSError) as error:
-        yield Row(0, piece.path, fault=_said(error))
+        yield Row(getattr(error, "line", None) or 0, piece.path, fault=_said(error))
 
 
 def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:

@@ -170,9 +170,10 @@ class _Job:
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
+        empty = self._output.spark.createDataFrame([], rows.EVENT)  # first, for it may start Spark
         condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
         try:
-            self._output.spark.createDataFrame([], rows.EVENT).where(condition).schema  # noqa: B018 (analyses)
+            empty.where(condition).schema  # noqa: B018 (analyses)
         except PySparkException as error:
             said = str(error).strip().splitlines()[0]
             hint = (
@@ -195,10 +196,8 @@ class _Job:
             return trace_kernel.found(batches, several, token, complete)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at"}
-        more = set(self._output.filled("read", "events"))
-        if not {"counted", "clock"} <= more:  # else they tell whether a line stands there twice
-            more -= {"label"} if token is not None else {"label", "attributes"}
-        columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed | more]
+        needed |= self._output.filled("read", "events")  # all of it tells whether an event stands there twice
+        columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed]
         columns += ["chosen"] if marked is not None else []
         return by_trace(self._output, marked, columns, [*routes.sliced], trace_kernel.TABLES, kernel)
 

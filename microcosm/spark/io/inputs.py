@@ -320,11 +320,22 @@ def by_lines(path: Path, largest: int | None = None) -> list[Piece]:
         while block := stream.read(largest):
             start, line = at, lines
             while block:
+                while block.endswith(b"\r") and (half := stream.read(1)):  # perhaps of one line end
+                    block += half
                 at += len(block)
-                lines += block.count(b"\n")
+                lines += block.count(b"\n") + lone_returns(block)
                 block = b"" if block.endswith(b"\n") else stream.readline(largest)
             found.append(Piece(str(path), start, at, line, size=at - start))
     return found
+
+
+def lone_returns(block: bytes) -> int:
+    """How many carriage returns end a line alone.
+
+    >>> lone_returns(b"a\\r\\nb\\rc\\n")
+    1
+    """
+    return block.count(b"\r") - block.count(b"\r\n")
 
 
 def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:

@@ -30,7 +30,15 @@ from microcosm.spark.io.events import (
     report_rows,
     row_of,
 )
-from microcosm.spark.io.inputs import PARQUET, Piece, has_cuts, json_rows, local_path, partition_of
+from microcosm.spark.io.inputs import (
+    PARQUET,
+    Piece,
+    has_cuts,
+    json_rows,
+    local_path,
+    lone_returns,
+    partition_of,
+)
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, TraceEvent
 from microcosm.traces.formats.jsonl import event_stated
@@ -207,7 +215,8 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
             block += lines.readline(_LINES)
             here = replace(piece, start=begin, stop=begin + len(block), line=line)
             begin, line = begin + len(block), line + block.count(b"\n")
-            if len(block) == 2 * _LINES and block[-1:] != b"\n":  # a line longer than that
+            longer = len(block) == 2 * _LINES and block[-1:] != b"\n"
+            if longer or lone_returns(block):  # these end lines, too
                 yield rows(replace(here, stop=piece.stop), reading)
                 return
             batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
@@ -256,8 +265,8 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
     if "to" in given:
         to = given["to"]
         lengths = pc.list_value_length(to) if pa.types.is_list(to.type) else None
-        if lengths is None or pc.max(lengths).as_py() not in (None, 1):
-            raise TextError("has lists of receivers that may repeat one", file=piece.path)
+        if lengths is None or pc.any(pc.not_equal(lengths, 1)).as_py():
+            raise TextError("has lists of receivers that may repeat one, or are empty", file=piece.path)
         flat = pc.list_flatten(to).cast(pa.string())
         if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
             raise TextError("has a receiver without a name", file=piece.path)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -192,11 +192,13 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _look(self, start: dict[str, Any]) -> dict[str, Any]:
         taken: dict[str, _Taken] = start["files"]
         paths = {str(path): path for path in self._asked.files()}
+        every = map(Path, {**paths, **taken})
+        named = reading.names_of_traces([self._asked.path], [*every], set())
         files: dict[str, _Taken] = {}
         for name in paths.keys() & taken.keys():
             with suppress(OSError):
                 if _goes_on(paths[name], taken[name]):
-                    files[name] = self._reached(paths[name], taken[name])
+                    files[name] = self._reached(paths[name], taken[name], named.get(name))
         others = {name: before for name, before in taken.items() if name not in files}
         for name in [name for name in paths if name not in files]:
             with suppress(OSError):  # gone again, or not yet readable: next time
@@ -206,7 +208,10 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 before = others.pop(old, None)
                 if before is not None:
                     before = {**before, "since": [before["bytes"], before["lines"]]}
-                files[name] = self._reached(paths[name], before)
+                trace = named.get(name)
+                if name in taken:  # what stands there now goes on with it
+                    trace = taken[name].get("trace", trace)
+                files[name] = self._reached(paths[name], before, trace)
         for name in others.keys() & files.keys():
             said = "is another file than it was, and what it was is not here"
             hint = "Put that into the folder, by any name: its rest is read then."
@@ -222,7 +227,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
-            piece = pieces.Piece(name, trace=None if name == self._asked.path else Path(name).stem)
+            piece = pieces.Piece(name, trace=reached.get("trace"))
             if reached["lines"] == _WHOLE:
                 parts.append(_Part(piece, end["at"]))
             elif reached["since"][0] < reached["bytes"]:
@@ -240,26 +245,34 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Nothing is open."""
 
-    def _reached(self, path: Path, before: _Taken | None) -> _Taken:
+    def _reached(self, path: Path, before: _Taken | None, trace: str | None) -> _Taken:
         size = path.stat().st_size
-        if before is not None and before["lines"] == _WHOLE:
-            return before
-        if before is None and not self._asked.grows(path):
-            return {"bytes": size, "lines": _WHOLE, "since": [0, 0], "ends": []}
+        if before is not None:
+            trace = before.get("trace", trace)
+            if before["lines"] == _WHOLE:
+                return before
+        elif not self._asked.grows(path):
+            return {"bytes": size, "lines": _WHOLE, "since": [0, 0], "ends": [], "trace": trace}
         first, line = (before["bytes"], before["lines"]) if before is not None else (0, 0)
         stop, lines = _whole_lines(path, first)
         if before is not None and stop == first:
             return before
-        return {"bytes": stop, "lines": line + lines, "since": [first, line], "ends": _ends(path, stop)}
+        ends, since = _ends(path, stop), [first, line]
+        return {"bytes": stop, "lines": line + lines, "since": since, "ends": ends, "trace": trace}
 
 
 class _Taken(TypedDict):
-    """What was taken of a file: bytes and lines, those before the last time, and a mark of its content."""
+    """What was taken of a file: bytes and lines, those before the last time, and a mark of its content.
+
+    `trace` is that of events that name none, and stays that of what stands in the place of the file, and of
+    the file where it is renamed.
+    """
 
     bytes: int
     lines: int
     since: list[int]
     ends: list[str]
+    trace: NotRequired[str | None]
 
 
 def _ends(path: Path, stop: int) -> list[str]:
@@ -289,7 +302,7 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
             end = block.rfind(b"\n") + 1
             if end:
                 stop = at + end
-                lines += block.count(b"\n")
+                lines += block.count(b"\n") + pieces.lone_returns(block[:end])
             at += len(block)
         if stop < at <= stop + LINE_LIMIT:
             stream.seek(stop)

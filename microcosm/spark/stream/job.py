@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
@@ -129,13 +131,32 @@ def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, aske
 
 def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> None:
     """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
-    query = _start(spark, rows, out, checkpoint, asked)
+    with _interrupts() as interrupted:
+        query = _start(spark, rows, out, checkpoint, asked)
+        try:
+            _write_owner(out, query.id)
+            _wait(query, out, interrupted)
+        finally:
+            unsaid = logging.getLogger("py4j")  # tells of a batch that is not written to its end
+            before = unsaid.level
+            unsaid.setLevel(logging.CRITICAL)
+            with suppress(Exception):
+                query.stop()
+            unsaid.setLevel(before)
+
+
+@contextmanager
+def _interrupts() -> Iterator[Event]:
+    """What Ctrl-C sets: an exception would come in the midst of a call to Java, which tells of it."""
+    interrupted = Event()
+    if current_thread() is not main_thread():
+        yield interrupted
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     try:
-        _write_owner(out, query.id)
-        _wait(query, out)
+        yield interrupted
     finally:
-        with suppress(Exception):
-            query.stop()
+        signal.signal(signal.SIGINT, before)
 
 
 def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> Any:
@@ -177,8 +198,8 @@ def _sink(out: str) -> Callable[[DataFrame, int], None]:
     return write
 
 
-def _wait(query: Any, out: Path) -> None:
-    """Until the query ends, telling of each batch. Raises `MicrocosmError` where it fails."""
+def _wait(query: Any, out: Path, interrupted: Event) -> None:
+    """Until the query ends, or is interrupted, telling of each batch. Raises `MicrocosmError` if it fails."""
     from pyspark.errors import PySparkException
 
     last = list(TABLES)[-1]  # the one that a batch writes last
@@ -186,11 +207,9 @@ def _wait(query: Any, out: Path) -> None:
     ended = False
     while not ended:
         try:
-            ended = query.awaitTermination(1)
+            ended = query.awaitTermination(1) or interrupted.is_set()
         except PySparkException as error:
             raise MicrocosmError(f"the stream failed: {_cause(error)}") from error
-        except KeyboardInterrupt:
-            ended = True
         for batch in sorted({folder.name for folder in _batches(out / last)} - seen):
             seen.add(batch)
             counts = {name: staging.rows(out / name / batch) for name in TABLES}
