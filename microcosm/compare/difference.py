@@ -16,6 +16,7 @@ from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, transposed
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.names import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,14 @@ class Comparison:
         if self.same:
             return "both know the same"
         said = [
-            f"only the {whose} knows: {news.fact}"
+            f"only the {whose} knows: {quote(fact.left)} {fact.relation} {quote(fact.right)}"
             for whose, facts in zip(("first", "second"), self.news, strict=True)
-            for news in facts
+            for fact in (news.fact for news in facts)
         ]
         said += [
-            f"they contradict each other: {c.left} {c.verdicts[0]} {c.right}, and {c.verdicts[1]}"
+            f"they contradict each other: {quote(c.left)} {one} {quote(c.right)}, and {other}"
             for c in self.conflicts
+            for one, other in (c.verdicts,)
         ]
         return "\n".join(said)
 

@@ -23,6 +23,7 @@ from microcosm.engine.table import Table
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import expect_text
 from microcosm.logic.rule import Judgement, Pred
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
@@ -91,11 +92,15 @@ class Engine:
     def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
         """The positions of two distinct events and the memo to ask; unnamed events are outsiders.
 
-        Cost: a look-up each; of the first outsider a memo of its own.
+        Raises `Undefined` for what is no text. Cost: a look-up each; of the first outsider a memo of its own.
         """
         universe, vacant, position = self.universe, self._vacant, self._position
-        x, y = position.get(a, -1), position.get(b, -1)
+        try:
+            x, y = position.get(a, -1), position.get(b, -1)
+        except TypeError:  # one of them cannot be hashed
+            x = y = -1
         if x < 0 or y < 0:
+            expect_text(a, b)
             x, y = universe.find(a), universe.find(b)
             self._position = universe.found  # it may be another one now
         if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
@@ -137,7 +142,7 @@ class Engine:
         else:
             try:  # the fast path: `locate` written out, for a call takes longer than this
                 memo, x, y = self.memo, self._position[a], self._position[b]
-            except KeyError:
+            except (KeyError, TypeError):
                 memo, x, y = self.locate(a, b)
         ordered = memo.ordered(x, y)
         if ordered is not None:

@@ -86,11 +86,12 @@ class Sweep:
         self._lacking = lacking
         self._gained = gained
         orders, loose = _apart(rules.between)
-        rows.extend([0] * (max([closure.order.size for closure, _ in orders], default=0) - len(rows)))
-        self._tours = [closure.tour(len(rows)).along(forwards) for closure, forwards in orders]
-        self._beside = _rows_over(loose, len(rows))
+        vacant = [0] * (max([closure.order.size for closure, _ in orders], default=0) - len(rows))
+        self._beside = _rows_over(loose, len(rows)) + vacant
         # Of each event all that any rule leads it to within a row.
-        self._following = _rows_over(rules.within, len(rows))
+        self._following = _rows_over(rules.within, len(rows)) + vacant
+        rows.extend(vacant)
+        self._tours = [closure.tour(len(rows)).along(forwards) for closure, forwards in orders]
         self._met: set[int] = set()  # whose rows were gone through once
 
     def run(self) -> None:

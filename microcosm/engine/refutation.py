@@ -397,7 +397,9 @@ class Refutation:
         names = self._steps.names
         head = rule.instance.conclusion
         left, right = (b, a) if rule.turned else (a, b)
-        at = {head.left: left, head.right: right}
+        bound = {LEFT: left, RIGHT: right}
+        self._steps.bind(self._memo, rule.guard, bound)  # other events that the rule asks for
+        at = {variable: bound[n] for n, variable in enumerate(rule.guard.variables) if n in bound}
         guards = list(self._guard_nodes(rule, at))
         assert isinstance(head.relation, Relation)
         proof = Derivation(

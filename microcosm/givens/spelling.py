@@ -7,6 +7,7 @@ trusted.
 from __future__ import annotations
 
 from dataclasses import replace
+from reprlib import repr
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Correspondence, Relation
@@ -44,11 +45,27 @@ def read_relation(said: Relation | str | None) -> Relation:
     raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
 
 
+def expect_text(*said: object) -> None:
+    """Raise `Undefined` for what is no text, where an event is to be named or something to be said of it.
+
+    >>> expect_text("a", 1)
+    Traceback (most recent call last):
+    ...
+    microcosm.errors.Undefined: 1 is no text: an event is named, and spoken of, by text
+    """
+    for each in said:
+        if not isinstance(each, str):
+            raise Undefined(f"{repr(each)} is no text: an event is named, and spoken of, by text")
+
+
 def checked(fact: Correspondence) -> Correspondence:
-    """A correspondence with a relation where it has a sign or a name. Raises `Undefined` for what is neither.
+    """A correspondence with a relation where it has a sign or a name.
+
+    Raises `Undefined` for what is neither, and between what is no text.
 
     >>> checked(Correspondence("a", "||", "b"))  # type: ignore[arg-type]
     Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
     """
+    expect_text(fact.left, fact.right)
     relation = read_relation(fact.relation)
     return fact if relation is fact.relation else replace(fact, relation=relation)

@@ -21,7 +21,7 @@ The laws, by which a derivation in JSON (contract `microcosm/1`) is valid or not
    `{"add": [a, R, b]}` or `{"update": [a, "<", b]}`. Its premises are checked in the microcosm without
    it (after an update: with `a <> b` in its place); `where` conditions hold in the one that has it.
 7. `Clash` concludes a `contradiction` of a pair from two judgements of that pair that exclude each other.
-   It stands for the two judgements of a rule that asks for two incompatible ones, and shows no evidence.
+   It stands for the two judgements that a rule that assumes asks to be incompatible, and shows no evidence.
 8. A step of a rule that assumes names in `assumes` what it assumed, `[a, R, b]`. Above those of its premises
    that the rule has after `assume`, and nowhere else, a leaf with rule `assume` may say so; not beyond an
    evolution. Leaves that deny are still of the microcosm itself.

@@ -275,8 +275,8 @@ class StepPattern:
 def patterns(instance: Instance) -> Iterator[StepPattern]:
     """The patterns of an instance: one for each direction in which its premises `|-0 a _ b` may be read.
 
-    Two judgements of one pair that must be incompatible stand as one premise, their contradiction. Cost:
-    linear in the premises, doubled for each that may be turned.
+    Two judgements of one pair that an assumption makes incompatible stand as one premise, their
+    contradiction. Cost: linear in the premises, doubled for each that may be turned.
     """
     head = _said(instance.conclusion)
     nodes: list[tuple[NodeLine, ...]] = []
@@ -324,10 +324,11 @@ def patterns(instance: Instance) -> Iterator[StepPattern]:
 
 
 def _clash(instance: Instance) -> tuple[NodeLine, NodeLine] | None:
-    """The two premises that a rule asks to be incompatible, where they speak of one pair."""
-    if not any(isinstance(premise, Incompatible) for premise in instance.premises):
+    """The two premises that a rule that assumes asks to be incompatible, where they speak of one pair."""
+    if not {Assume, Incompatible} <= set(map(type, instance.premises)):
         return None
-    lines = [_said(premise) for premise in instance.premises if isinstance(premise, Judged)]
+    said = [_said(premise) for premise in instance.premises if isinstance(premise, Judged)]
+    lines = [line for line in said if line.judgement == instance.conclusion.judgement.value]  # no guards
     pairs = {frozenset((line.left, line.right)) for line in lines}
     return (lines[0], lines[1]) if len(lines) == 2 and len(pairs) == 1 and lines[0] != lines[1] else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from microcosm import tuning
@@ -19,6 +19,7 @@ from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import expect_text
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
@@ -61,8 +62,12 @@ class Batch:
         vacant = self._engine.universe.vacant
         remaining = iter(pairs)
         while chunk := list(islice(remaining, tuning.PAIRS_TOGETHER)):
-            left = [position.get(a, 0) for a, _ in chunk]
-            right = [position.get(b, 0) for _, b in chunk]
+            try:
+                left = [position.get(a, 0) for a, _ in chunk]
+                right = [position.get(b, 0) for _, b in chunk]
+            except TypeError:  # what cannot be hashed is no text
+                expect_text(*chain.from_iterable(chunk))
+                raise
             codes = _listed(self._ordered(left, right))
             for (a, b), x, y, code in zip(chunk, left, right, codes, strict=True):
                 if a == b:

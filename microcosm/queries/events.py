@@ -16,6 +16,7 @@ from microcosm.errors import NotOneEvent
 from microcosm.files import natural
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.givens import Givens
+from microcosm.givens.spelling import expect_text
 from microcosm.text.names import quote, string
 
 MOST_NAMED = 10
@@ -50,6 +51,7 @@ def event_meant(text: str, known: Named) -> str:
     >>> event_meant("upload", album), event_meant("/^log/", album), event_meant("like", album)
     ('upload', 'log in', 'like')
     """
+    expect_text(text)
     table = known.givens.events
     if text in known or (table is not None and text in table):
         return text
@@ -68,6 +70,7 @@ def nearest(name: str, known: Named) -> list[str]:
 
     None among more than `NAMES_COMPARED` events. Cost: linear.
     """
+    expect_text(name)
     table = known.givens.events
     names = list(dict.fromkeys((*known.events, *(() if table is None else table.names))))
     if len(names) > tuning.NAMES_COMPARED:

@@ -164,9 +164,10 @@ class Decisions:
         if found is None or not ignored(self._givens):
             return found
         try:
-            return found[0].common(self.table(0, stop)), found[1]
+            left = found[0].common(self.table(0, stop)).fitting()
         except Inconsistent:
             return None
+        return None if left is None else (left, found[1])
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`.

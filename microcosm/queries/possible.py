@@ -20,7 +20,7 @@ from microcosm.errors import UnknownEvent, readable
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.givens.spelling import read_relation
+from microcosm.givens.spelling import expect_text, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
@@ -81,6 +81,10 @@ class PairsLeft:
                 parts = fewer | {(*left, relation): pairs & rows[x] for left, pairs in parts.items()}
             found.update({left: pairs.bit_count() for left, pairs in parts.items() if pairs})
         return found
+
+    def fitting(self) -> PairsLeft | None:
+        """The table, None where it leaves nothing of some pair: no world fits. Cost: as `counts`."""
+        return None if self.counts()[()] else self
 
     def unlike(self, other: PairsLeft) -> Iterator[PairLeft]:
         """The pairs of which another table has something else left; of what it does not name, all three are.
@@ -317,6 +321,7 @@ class Worlds:
         future of the two; with `<>` a bit test and the price of three worlds where earlier answers decide,
         else a search, exponential at worst. `stop` is asked now and then whether to give up.
         """
+        expect_text(a, b)
         engine = self._engine
         if engine is None:
             found, names = self._searched(a, b, stop)
@@ -387,7 +392,8 @@ class Worlds:
         """
         self._possibilities.stop = stop
         rows = self._possibilities.table()
-        return None if rows is None else (self._left(rows), not rows.undecided)
+        left = None if rows is None else self._left(rows).fitting()
+        return None if rows is None or left is None else (left, not rows.undecided)
 
     def propagated(self) -> PairsLeft | None:
         """What propagation alone leaves of every pair (offline at depth 0); None where it contradicts.

@@ -53,11 +53,11 @@ class Found:
 
 
 class Answered(list[Answer]):
-    """The answers to some questions, in their order; `warnings` is what was noticed besides."""
+    """The answers to some questions, in their order, about some `givens`; `warnings` is what was noticed."""
 
-    def __init__(self, answers: list[Answer], asked: Any, warnings: list[str]) -> None:
+    def __init__(self, answers: list[Answer], givens: Givens, warnings: list[str]) -> None:
         super().__init__(answers)
-        self.asked = asked
+        self.givens = givens
         self.warnings = warnings
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def answers(
             best = observations(asked, answer.question.formula, build, stop)
             answer = replace(answer, settle=tuple(islice(best, SHOWN)))  # noqa: PLW2901
         found.append(answer)
-    return Answered(found, asked, asked.warnings)
+    return Answered(found, asked.givens, asked.warnings)
 
 
 def find(
@@ -265,7 +265,7 @@ def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: 
                 "proved": needed,
             }
             answered = answers(givens, build(givens), read, build, **how)
-            found += [(answer, answered.asked.givens) for answer in answered]
+            found += [(answer, answered.givens) for answer in answered]
         except MicrocosmError as error:
             return f"the questions cannot be answered: {error}"
     if len(found) != len(told):

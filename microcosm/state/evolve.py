@@ -23,7 +23,7 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.givens.spelling import checked
+from microcosm.givens.spelling import checked, expect_text
 from microcosm.logic.derivation import Conclusion, Derivation, absent
 from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
@@ -44,6 +44,7 @@ def facts_of(given: str | Correspondence) -> list[Correspondence]:
     """
     if isinstance(given, Correspondence):
         return [checked(given).normal()]
+    expect_text(given)
     return [fact.normal() for fact in parse_correspondences(given)]
 
 
@@ -153,6 +154,7 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
 
 def expect_named(*events: str) -> None:
     """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
+    expect_text(*events)
     for fault in filter(None, map(unfit, events)):
         raise Undefined(fault)
 

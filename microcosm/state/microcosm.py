@@ -15,7 +15,7 @@ from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import checked, read_relation
+from microcosm.givens.spelling import checked, expect_text, read_relation
 from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -216,6 +216,7 @@ class Microcosm:
 
     def has_member(self, event: str) -> bool:
         """Whether an event is in M: internal, or in an external correspondence (clock, token)."""
+        expect_text(event)
         universe = self._engine.universe
         return bool(universe.members >> max(0, universe.find(event)) & 1)
 
@@ -236,8 +237,9 @@ class Microcosm:
 
     def require(self, *events: str) -> None:
         """Raise `UnknownEvent` unless some given names each of these events."""
-        missing = tuple(dict.fromkeys(event for event in events if event not in self))
-        if missing:
+        if lacking := [event for event in events if event not in self]:
+            expect_text(*lacking)
+            missing = tuple(dict.fromkeys(lacking))
             raise UnknownEvent(missing, tuple(name for event in missing for name in self.nearest(event)))
 
     def __eq__(self, other: object) -> bool:

@@ -237,3 +237,20 @@ def test_no_error_has_what_a_terminal_would_obey(run: Run, argv: tuple[str, ...]
     ran = run(*argv)
     assert "\\x1b[31m <" in ran.out + ran.err
     assert not {"\x1b", "\u202e"} & {*ran.out, *ran.err}
+
+
+def test_an_interrupt_while_the_commands_are_loaded_shows_no_traceback() -> None:
+    """A module that raises as Ctrl-C would, in a process of its own."""
+    told = (
+        "import sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'microcosm.cli.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "from microcosm.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (130, "")
+    assert ran.stderr == "interrupted\n"

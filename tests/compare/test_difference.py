@@ -107,3 +107,11 @@ def test_where_orders_do_not_follow_each_is_told() -> None:
 @pytest.mark.parametrize("text", ["", "a < b \n a || c"])
 def test_the_same_knowledge(text: str) -> None:
     assert difference(Microcosm.parse(text), Microcosm.parse(text)) == Comparison(([], []), (0, 0), [])
+
+
+def test_it_is_said_with_names_as_files_write_them() -> None:
+    one, other = Microcosm.parse('"log in" < "a\\u001b" \n x || y'), Microcosm.parse("x < y")
+    assert str(difference(one, other)).split("\n") == [
+        'only the first knows: "log in" < "a\\u001b"',
+        "they contradict each other: x || y, and <",
+    ]

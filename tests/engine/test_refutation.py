@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microcosm import Microcosm
+from microcosm import Microcosm, verify
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
@@ -17,6 +17,7 @@ from microcosm.order.bits import bits
 from microcosm.worlds.search import Stop
 from tests.notation import mc
 from tests.queries.test_offline import FIVE_CYCLE, OPEN_CHORD
+from tests.rulesets import blocks, ten
 
 SIGNS = [relation for relation in Relation if relation not in (Relation.UNKNOWN, Relation.SILENT)]
 
@@ -106,3 +107,41 @@ def test_splitting_never_recurses() -> None:
     """An ordering of messages makes every event take part; each `<>` is split on top of those before it."""
     stated = [f"a{at} <> b{at}" for at in range(1_100)]
     assert Microcosm.parse("\n".join(["ordering causal", *stated])).contradiction() is None
+
+
+GUARDS = {"absent": "|/-0 a _ e", "judged": "|- f < e\n    |/-0 f _ b", "member": "e in M\n    |-0 b < e"}
+
+
+@pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
+def test_what_stands_before_an_assumption_may_speak_of_other_events(guard: str) -> None:
+    text = f"""rule Cntrd:
+    {guard}
+    assume a R b                  where R in <, >, ||
+    ||- c S d                     where S in <, >, ||, <>, !<, !>, !||, !<>
+    ||- c T d                     where T in <, >, ||, <>, !<, !>, !||, !<> and S incompatible T
+    ------------
+    ||- a !R b
+"""
+    kept = ("Off-OK", "Off-Init", "Off-Tr")
+    rules = parse_rules(ten() + "\n".join(blocks("offline.rules")[name] for name in kept) + text)
+    known = Microcosm.parse("b < c \n a !< c \n d < e", rules=rules)
+    proof = known.offline("a", "b").derivations["!<"]
+    assert proof.rule == "Cntrd"
+    assert verify(known, proof).valid
+
+
+def test_two_judgements_that_are_to_be_incompatible_need_no_assumption() -> None:
+    text = """rule Odd:
+    ||- a S b                     where S in <, ||
+    ||- a T b                     where T in <, ||, !< and S incompatible T
+    ------------
+    ||- b !< a
+"""
+    rules = parse_rules(
+        ten() + "\n".join(blocks("offline.rules")[name] for name in ("Off-OK", "Off-Init")) + text
+    )
+    known = Microcosm.parse("a < b \n a !< b", rules=rules)
+    proof = known.derive("offline", "b", "!<", "a")
+    assert proof is not None
+    assert proof.rule == "Odd"
+    assert verify(known, proof).valid

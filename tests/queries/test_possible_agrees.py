@@ -150,3 +150,19 @@ def test_the_events_of_one_process_are_never_concurrent() -> None:
     known = Microcosm.parse("send a = m1 p\nsend b = m2 p\ncomplete")
     assert known.offline("a", "b").relation is None
     assert not known.possible("a", "b").exact
+
+
+RING = """
+a <> b \n b <> c \n c <> d \n d <> e \n e <> a
+a || c \n b || d \n c || e \n d || a \n e || b
+"""
+
+
+@pytest.mark.parametrize("questions", range(6))
+def test_a_table_that_is_stopped_leaves_something_of_every_pair_or_says_that_no_world_fits(
+    questions: int,
+) -> None:
+    """The search that would tell may be stopped, and what propagation tells of each pair still do."""
+    asked = iter(range(questions))
+    found = Microcosm.parse(RING).possible_table(stop=lambda: next(asked, None) is None)
+    assert found is None or all(left for _, _, left in found[0])

@@ -117,3 +117,36 @@ def test_the_verdict_on_a_misspelt_event_stays_what_it_is() -> None:
     assert known.why("unshare", "viev") is not None
     with pytest.raises(UnknownEvent, match="did you mean 'view'"):
         known.online("unshare", "viev", must_exist=True)
+
+
+NAMING: dict[str, Ask] = {
+    "online": lambda known, event: known.online("unshare", event),
+    "online, both": lambda known, event: known.online(event, "unshare", must_exist=True),
+    "online_many": lambda known, event: list(known.online_many([(event, "view")])),
+    "why": lambda known, event: known.why(event, "view"),
+    "why_not": lambda known, event: known.why_not(event, "<", "view"),
+    "holds": lambda known, event: known.holds("online", event, "<", "view"),
+    "derive": lambda known, event: known.derive("online", "view", "<", event),
+    "offline": lambda known, event: known.offline(event, "view"),
+    "possible": lambda known, event: known.possible("view", event),
+    "past": lambda known, event: known.past(event),
+    "frontier": lambda known, event: known.frontier("view", event),
+    "require": lambda known, event: known.require("view", event),
+    "has_member": lambda known, event: known.has_member(event),
+    "nearest": lambda known, event: known.nearest(event),
+    "event": lambda known, event: known.event(event),
+    "add": lambda known, event: known.add(event),
+    "add, an end": lambda known, event: known.add(Correspondence("view", Relation.BEFORE, event)),
+    "remove": lambda known, event: known.remove(Correspondence(event, Relation.BEFORE, "view")),
+    "append": lambda known, event: known.append(event),
+}
+
+
+@pytest.mark.parametrize("event", [1, None, b"view", ["view"], {"view": 1}, Relation.BEFORE], ids=repr)
+@pytest.mark.parametrize("ask", NAMING.values(), ids=NAMING)
+def test_what_is_no_text_names_no_event(ask: Ask, event: object) -> None:
+    known = Microcosm.parse(ALBUM)
+    with pytest.raises(Undefined, match="is no text: an event is named, and spoken of, by text"):
+        ask(known, event)
+    assert known == Microcosm.parse(ALBUM)
+    assert event not in known

@@ -109,3 +109,11 @@ def test_a_copy_of_the_view_may_be_changed(way: Callable[[Givens], Givens]) -> N
     mine.internal.append("k")
     assert known.givens.complete
     assert known.givens.internal == ["i", "j"]
+
+
+def test_answers_are_copied_and_pickled() -> None:
+    answers = Microcosm.parse("a < b \n b || c").assert_("event any; never any || any", settle=True)  # noqa: PT009
+    for copied in (copy.copy(answers), copy.deepcopy(answers), pickle.loads(pickle.dumps(answers))):
+        assert copied == answers
+        assert (copied.givens, copied.warnings) == (answers.givens, answers.warnings)
+        assert str(copied) == str(answers)
