@@ -214,15 +214,15 @@ class Piece:
 
 
 def local_path(name: str) -> Path:
-    """The path of a file or folder, which may be written as a URI. Raises `TextError` for object stores.
+    """The path of a file or folder, which may be written as a URI. Raises `TextError` for others, and "".
 
     >>> local_path("file:///data/a%20b"), local_path("logs/")
     (PosixPath('/data/a b'), PosixPath('logs'))
     """
     if name.startswith("file:/"):
         return Path(unquote(urlsplit(name).path))
-    if "://" in name:
-        raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+    if "://" in name or not name:
+        raise TextError("is no path", file=name or "''", hint="Name a folder that this and all workers see.")
     return Path(name)
 
 
