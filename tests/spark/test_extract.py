@@ -173,6 +173,29 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
         job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
 
 
+def test_what_is_told_once_is_so_however_rows_lie_in_pieces(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LARGEST", 500)
+    monkeypatch.setattr("microcosm.spark.io.reading._LINES", 100)
+    logs = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for log in logs:
+        lines = [
+            f'{{"process": "{log.stem}", "seq": {at}, "kind": "internal", "{name}": 1}}'
+            for at, name in enumerate(["lable", "mesage"] * 20, 1)
+        ]
+        log.write_text("\r\n\n".join(lines).replace("\r\n\n", "\r", 3), encoding="utf-8", newline="")
+    report = Report()
+    assert len([*formats.read(logs, report=report)]) == 80
+    found = job.extract(spark, [*map(str, logs)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {"line-end": 2, "misnamed-field": 2} == report.counts
+    told = {
+        (row["reported"], row["fault"], row["file"], row["line"])
+        for row in table(tmp_path / "out", "reported")
+    }
+    assert told == {(each.kind, each.message, each.file, each.line) for each in report.findings}
+
+
 @pytest.mark.parametrize("largest", [1, 2_000_000])
 @pytest.mark.parametrize("said", ["label", "attributes"])
 def test_a_process_begins_again_where_it_says_something_else(

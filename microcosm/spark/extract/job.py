@@ -98,7 +98,11 @@ class _Job:
         output, folder = self._output, self._output.staged("read")
         routes = routed(read, folder, self._asked.slices, worker_memory(self._output.spark))
         several, sliced = routes.traces > 1, routes.sliced
-        reported, faults, missing = told([folder / "odd"])
+        odd = folder / "odd"
+        reported, faults, missing = told([odd])
+        if any(reported.get(kind, 0) > 1 for kind in _ONCE):  # each piece says it
+            odd = output.stage("odd", lambda: once(read["odd"]))
+            reported, faults, missing = told([odd])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not routes.traces and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
@@ -126,8 +130,8 @@ class _Job:
         found = {} if routes.all_sliced else self._find(marked, routes, several, not missing)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
         for number, (trace, giant) in enumerate(giants):
-            odd = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
-            sources["reported"].append(self._stage(f"odd-{number}", _of(trace, odd), rows.ODD))
+            of_it = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
+            sources["reported"].append(self._stage(f"odd-{number}", _of(trace, of_it), rows.ODD))
             sources["frontiers"].append(output.put(f"frontiers-{number}", giant.frontiers))
         foreign = self._filled(found, "foreign")
         if foreign:
@@ -150,7 +154,7 @@ class _Job:
             summary: dict[str, Any] = {"events": staging.rows(output.stage("events", lambda: named))}
         else:
             summary = {"events": self._events(several)}
-        sources["reported"].insert(0, folder / "odd")
+        sources["reported"].insert(0, odd)
         counts = {table: output.gather(table, some) for table, some in sources.items()}
         summary |= counts | {"reported": reported, "whole": routes.whole}
         output.commit(summary)
@@ -243,6 +247,21 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+_ONCE = {"line-end": "file", "misnamed-field": "substring_index(fault, ' is no field of an event', 1)"}
+"""What is told once of all with one value of something, however many pieces of the log say it."""
+
+
+def once(odd: DataFrame) -> DataFrame:
+    """What is odd, and once what is to be told `_ONCE`: at the first place, as files are named."""
+    from pyspark.sql import functions as F
+
+    said = F.coalesce(F.col("reported").isin(*_ONCE) & F.col("fault").isNotNull(), F.lit(False))
+    first = F.min_by(F.struct(*odd.columns), F.struct("file", "line")).alias("first")
+    of = [F.when(F.col("reported") == kind, F.expr(what)) for kind, what in _ONCE.items()]
+    told_once = odd.where(said).groupBy("reported", F.coalesce(*of)).agg(first).select("first.*")
+    return odd.where(~said).unionByName(told_once)
 
 
 _CIRCLE = "left string, right string"
