@@ -114,8 +114,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     yield event
                 else:
                     message = f"{event.process} has an event {event.seq} already"
-                    place = {"file": event.file, "line": event.line}
-                    report.add("duplicate-event", message, **place, lost=1, lines=1)
+                    file_, line = event.file, event.line
+                    report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
 
