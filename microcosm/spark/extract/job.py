@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
@@ -109,6 +111,10 @@ class _Job:
         if self._asked.max_bad is not None:
             self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
+        taken = self._taken(read) if several else None
+        if taken is not None:
+            for trace in sliced.keys() & {*taken.column("trace").unique().to_pylist()}:
+                routes.give_up(trace, ["names that events of other traces have"])
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
         def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
@@ -127,8 +133,10 @@ class _Job:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing)
+        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing, taken)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
+        if taken is not None:
+            sources["reported"].append(self._stage("twice", output.read("taken"), rows.ODD))
         for number, (trace, giant) in enumerate(giants):
             of_it = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
             sources["reported"].append(self._stage(f"odd-{number}", _of(trace, of_it), rows.ODD))
@@ -147,6 +155,7 @@ class _Job:
         renamed = self._filled(found, "renamed")
         if repeated or renamed:
             lost = [*(tables["lost"] for tables in found.values()), *(giant.lost for _, giant in giants)]
+            lost += [output.read("taken").select("at")] if taken is not None else []
             kept = read["events"].join(_all(lost), "at", "left_anti")
             for table in renamed:
                 kept = _renamed(kept, table)
@@ -192,11 +201,28 @@ class _Job:
         work = inputs.work(tasks, partial(reading.read, reading=how))
         return self._output.tables("read", reading.TABLES, *work)
 
-    def _find(self, marked: DataFrame | None, routes: Routes, several: bool, complete: bool) -> Stages:
-        """What is found of the traces that are not done in slices."""
+    def _taken(self, read: Staged) -> pa.Table | None:
+        """`at` and trace of the events whose names those of other traces have; None where there are none."""
+        if "name" not in self._output.filled("read", "events"):
+            return None
+        folder = self._output.stage("taken", lambda: taken(read["events"], read["sizes"]))
+        return pq.read_table(folder, columns=["at", "trace"]) if staging.rows(folder) else None
+
+    def _find(
+        self,
+        marked: DataFrame | None,
+        routes: Routes,
+        several: bool,
+        complete: bool,
+        taken: pa.Table | None,
+    ) -> Stages:
+        """What is found of the traces that are not done in slices, without what is `taken`."""
         token = self._asked.token
+        without = None if taken is None else taken.column("at").combine_chunks()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            if without is not None:
+                batches = (some.filter(pc.invert(pc.is_in(some.column("at"), without))) for some in batches)
             return trace_kernel.found(batches, several, token, complete)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at"}
@@ -247,6 +273,27 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:
+    """The events whose names those of an earlier trace have, as what is odd, with their `at`.
+
+    Cost: a shuffle of the events that the log names, and of those whose names may be among these.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    every = events.select("at", "trace", "name", "file", "line", rows.id_of(True).alias("id"))
+    alike = every.where("name like '%:%'").select("id").distinct()
+    unnamed = every.where("name is null").join(alike, "id", "left_semi").select(*every.columns)
+    begins = sizes.groupBy(F.col("trace").alias("of")).agg(F.min("first").alias("begin"))
+    named = every.where("name is not null").unionByName(unnamed)
+    placed = named.join(begins, F.col("trace").eqNullSafe(F.col("of")))
+    first = F.min("begin").over(Window.partitionBy("id"))
+    again = placed.withColumn("least", first).where("begin > least")
+    said = F.concat(F.lit("there is an event "), "id", F.lit(" already"))
+    odd = rows.odd_rows(again, "duplicate-event", said, columns=f"at long, {rows.ODD}")
+    return odd.withColumn("lost", F.lit(1).cast("long"))
 
 
 _ONCE = {"line-end": "file", "misnamed-field": "substring_index(fault, ' is no field of an event', 1)"}
