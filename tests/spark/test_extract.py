@@ -204,6 +204,22 @@ def test_of_events_of_one_name_in_several_traces_the_first_counts(
     } == twice
 
 
+def test_copies_of_logs_whose_names_were_counted_are_kept_apart(spark: Any, tmp_path: Path) -> None:
+    copies = [tmp_path / f"{name}.jsonl" for name in "abc"]
+    for copy in copies:
+        lines = [
+            {"process": "p", "seq": at, "kind": "internal", "id": f"c{at}", "counted": ["id"]}
+            for at in (1, 2)
+        ]
+        copy.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = job.extract(spark, [*map(str, copies)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {}
+    here = extract(formats.read(copies)).givens.external.values()
+    assert {(edge["left"], edge["right"]) for edge in table(tmp_path / "out", "edges")} == {
+        (fact.left, fact.right) for fact in here
+    }
+
+
 def test_what_is_told_once_is_so_however_rows_lie_in_pieces(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,7 +178,7 @@ class Piece:
 
     Of a Parquet file these are row groups and rows. `size` is that of what is read, in bytes, `number` its
     place among the pieces of a job, `trace` that of events that name none; `own` is whether each line stands
-    for itself.
+    for itself, `first` the first copied log of the job whose names were counted.
     """
 
     path: str
@@ -188,6 +188,7 @@ class Piece:
     number: int = 0
     trace: str | None = None
     own: bool = False
+    first: str | None = None
     size: int = field(default=0, compare=False)
 
     @classmethod
