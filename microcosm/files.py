@@ -1,7 +1,8 @@
 """The one door to the file system for everything below the command line: read text, write whole.
 
 Reading gives one clear `TextError` for whatever is wrong with a path. Writing goes beside the target
-and is renamed over it, so that an interrupt leaves either the old file or the new one.
+and is renamed over it, so that an interrupt leaves either the old file or the new one; a device or a pipe is
+written to.
 """
 
 from __future__ import annotations
@@ -220,22 +221,27 @@ def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _replacing(path: AnyPath, encoding: str | None = None, newline: str | None = None) -> Iterator[IO[Any]]:
-    target = Path(path)
     try:
         from tempfile import mkstemp
 
-        descriptor, beside = mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        target = Path(path)
+        if target.exists() and not (target.is_file() or target.is_dir()):  # a device, a pipe: it stays one
+            descriptor, beside = os.open(target, os.O_WRONLY), ""
+        else:
+            target = Path(os.path.realpath(path))  # and so does a link
+            descriptor, beside = mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
+        raise TextError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from None
     try:
-        if hasattr(os, "fchmod"):  # Windows has it from Python 3.13 on
+        if beside and hasattr(os, "fchmod"):  # Windows has it from Python 3.13 on
             os.fchmod(descriptor, _mode(target))
         with os.fdopen(descriptor, "w" if encoding else "wb", encoding=encoding, newline=newline) as stream:
             yield stream
-        os.replace(beside, target)
+        if beside:
+            os.replace(beside, target)
     except OSError as error:
         _discard(beside)
-        raise TextError(f"cannot be written: {error.strerror}", file=str(target)) from None
+        raise TextError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from None
     except BaseException:
         _discard(beside)
         raise

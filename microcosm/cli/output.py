@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from microcosm import errors
 
@@ -106,7 +106,6 @@ def as_json(value: object) -> str:
 
 def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
     """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want."""
-    from microcosm import files
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
@@ -114,11 +113,15 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
         texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
         texts = mc_texts(givens)
-    if out is None or out == files.STDIN:
-        sys.stdout.writelines(texts)
-    else:
-        with files.writing(out) as stream:
-            stream.writelines(texts)
+    with opened(out) as stream:
+        stream.writelines(texts)
+
+
+def opened(out: str | None) -> AbstractContextManager[IO[str]]:
+    """What is written to OUT, or to standard output where that is `-` or not said."""
+    from microcosm import files
+
+    return nullcontext(sys.stdout) if out is None or out == files.STDIN else files.writing(out)
 
 
 def complain(*lines: str) -> None:

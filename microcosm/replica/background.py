@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from microcosm.errors import ReplicaError
 from microcosm.files import AnyPath
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
@@ -25,6 +27,20 @@ class Background:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, node: ReplicaNode) -> None:
         self._loop, self._node = loop, node
+        self._turn = threading.Lock()
+        self._waiting: set[Future[Any]] = set()
+        self._ended = False
+
+    def close(self) -> None:
+        """The end: whoever still waits gets what there is, or `ReplicaError`. Called by `running`."""
+        with self._turn:
+            self._ended = True
+
+        async def closed() -> None:
+            self._node.close()
+            await asyncio.gather(*map(asyncio.wrap_future, [*self._waiting]), return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(closed(), self._loop).result()
 
     def do(self, what: Callable[[ReplicaNode], Answer]) -> Answer:
         """What a function of the node returns, or raises. Durable when this returns, as it is there."""
@@ -40,12 +56,21 @@ class Background:
         self._result(self._node.until(holds), timeout)
 
     def _result(self, work: Coroutine[Any, Any, Answer], timeout: float | None = None) -> Answer:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        within = asyncio._get_running_loop() is self._loop
+        with self._turn:
+            if within or self._ended:
+                work.close()
+                why = "use the node itself in its own thread, which would wait for itself"
+                raise ReplicaError(why if within else "the network is closed")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._waiting.add(future)
         try:
             return future.result(timeout)
         except TimeoutError:
             future.cancel()
             raise
+        finally:
+            self._waiting.discard(future)
 
 
 @contextmanager
@@ -56,17 +81,12 @@ def running(store: Store | AnyPath, name: str | None = None, **options: Any) -> 
     thread.start()
     try:
         opening = asyncio.run_coroutine_threadsafe(ReplicaNode.open(store, name, **options), loop)
-        node = opening.result()
+        background = Background(loop, opening.result())
         try:
-            yield Background(loop, node)
+            yield background
         finally:
-            asyncio.run_coroutine_threadsafe(_closed(node), loop).result()
+            background.close()
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-async def _closed(node: ReplicaNode) -> None:
-    node.close()
-    await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from secrets import randbits
 from typing import NamedTuple, Protocol, Self, TypeVar
@@ -24,7 +24,15 @@ from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Add, Evolution
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.ledger.ledger import Ledger
-from microcosm.replica.ledger.records import OWN, Identity, apply, encode_identity, encode_state, load
+from microcosm.replica.ledger.records import (
+    OWN,
+    Identity,
+    ReplicaState,
+    apply,
+    encode_identity,
+    encode_state,
+    load,
+)
 from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
@@ -146,7 +154,8 @@ class Core:
                 self._untidied += len(self._pending)
                 self._pending = []
                 if self._since > max(COMPACT_AFTER, len(self.ledger.held)):
-                    self._compact(last)
+                    with suppress(Exception):  # what is committed is; it is tried again after as many
+                        self._compact(last)
         except BaseException:
             self._failed = self._failed or len(self._pending) > begun
             if self._depth == 1 and self.outbox is not None:
@@ -216,9 +225,19 @@ class Core:
             raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
         self._recognise(getattr(self._store, "instance", None))
 
+    @contextmanager
+    def telling_after(self) -> Iterator[None]:
+        """Who waits for a verdict is told after the block, where what is raised is theirs."""
+        self.subscriptions.held = True
+        try:
+            yield
+        finally:
+            self.subscriptions.held = False
+        self._settle()
+
     def _settle(self) -> None:
         """After a transaction: tell those who wait."""
-        if self.subscriptions.waiting:
+        if self.subscriptions.waiting and not self.subscriptions.held:
             self.subscriptions.settle(self.known)
 
     @property
@@ -279,13 +298,17 @@ class Core:
         return self._put(Add(self._next(), fact, replaces, stand, at))
 
     def _compact(self, last: int) -> None:
-        self._store.compact(last, encode_state(self._state))
         self._since = 0
+        self._store.compact(last, encode_state(self._state))
 
     def _reload(self) -> None:
-        self._state, self._since = load(self._store)
+        """Be as the store is; where it cannot be read, know nothing, lest something is told that it lacks."""
+        self._state = ReplicaState(self._state.identity)
         self._passed = {}
-        self._view = self._fresh()
+        try:
+            self._state, self._since = load(self._store)
+        finally:
+            self._view = self._fresh()
 
     def _fresh(self) -> LedgerView:
         own = self._state.identity
@@ -349,13 +372,18 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self.waiting: list[Subscription] = []
+        self.held = False
+        """Whether nobody is told for now."""
 
     def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
         """Somebody waits."""
         self.waiting.append(Subscription(left, right, tell, accurate))
 
     def settle(self, known: Microcosm) -> None:
-        """Tell those whose pair is decided. Who is told may add others, and change the replica."""
+        """Tell those whose pair is decided. Who is told may add others, and change the replica.
+
+        All of them are told, and then what one of them raised is raised.
+        """
         told, failed = [], set()
         for each in self.waiting:
             try:
@@ -367,8 +395,9 @@ class Subscriptions:
                 told.append((each, verdict))
         done = {id(each) for each, _ in told} | failed
         self.waiting = [each for each in self.waiting if id(each) not in done]
-        for each, verdict in told:
-            each.tell(each.left, each.right, verdict)
+        with ExitStack() as telling:
+            for each, verdict in reversed(told):
+                telling.callback(each.tell, each.left, each.right, verdict)
 
 
 def open_store(path: AnyPath, *, create: bool = False) -> Store:

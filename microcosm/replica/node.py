@@ -63,6 +63,7 @@ class ReplicaNode:
         self._ticking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._closed = False
         self._drift = time.time() - time.monotonic()
 
     @classmethod
@@ -257,11 +258,14 @@ class ReplicaNode:
                 await self.changed()
 
     async def changed(self) -> None:
-        """Return when something has come, gone or been committed since. Raises the fault that stopped it."""
-        self._changed.clear()
-        await self._changed.wait()
+        """Return when something has come, gone or been committed since. Raises `ReplicaError` at its end."""
+        if self.fault is None and not self._closed:
+            self._changed.clear()
+            await self._changed.wait()
         if self.fault is not None:
             raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
+        if self._closed:
+            raise ReplicaError("the network is closed")
 
     async def until(self, holds: Callable[[Replica], object]) -> None:
         """Return when something holds of the replica; it is asked after each change."""
@@ -339,6 +343,7 @@ class ReplicaNode:
         if self.fault is None and not self._stopped.is_set():
             with suppress(Exception):  # what was not durable, nobody was told of
                 self.transport.flush()
+        self._closed = True
         self._carrier.close()
         self.replica.close()
         self._stopped.set()

@@ -134,6 +134,7 @@ class Replica(Admitting):
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.
+        What `tell` raises undoes nothing: whoever made the change gets it; on the network the node stops.
         """
         self.known.online(fit(a), fit(b))
         self.subscriptions.add(a, b, tell, accurate)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -67,6 +68,40 @@ def test_a_place_that_cannot_be_written(run: Run, album: str, out: str) -> None:
     assert ran.refused(4)
     assert "cannot be written" in ran.err
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_pipe_and_a_link_stay_what_they_are(run: Run, album: str) -> None:
+    os.mkfifo("pipe")
+    Path("link.mc").symlink_to("linked.mc")
+    Path("linked.mc").write_text("old", encoding="utf-8")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(Path("pipe").read_text, encoding="utf-8")
+        for out in ("pipe", "link.mc"):
+            assert run("evolve", album, "--add", "a < b", "-o", out).code == 0
+    assert Path("pipe").is_fifo()
+    assert Path("link.mc").is_symlink()
+    assert Path("linked.mc").read_text(encoding="utf-8") == read.result(10)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_microcosm_on_standard_output_is_nothing_else(run: Run, form: tuple[str, ...]) -> None:
+    assert run("simulate", "ks", "--messages", "3", "--trace", "a.jsonl").code == 0
+    found = run("extract", "a.jsonl", "-o", "-", *form)
+    assert (found.code, found.out) == (0, run("extract", "a.jsonl", *form).out)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("order", "a.jsonl", "--explain", "causal", "--svg", "-"),
+        ("assert", "a.ask", "a.mc", "--junit", "-"),
+        ("simulate", "ks", "--trace", "-", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_what_needs_a_file_does_not_go_to_standard_output(run: Run, command: tuple[str, ...]) -> None:
+    assert run(*command).refused(2)
+    assert not Path("-").exists()
 
 
 @pytest.mark.parametrize(

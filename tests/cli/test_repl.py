@@ -266,6 +266,12 @@ def test_a_file_that_changed_is_not_overwritten(session: Session, tmp_path: Path
     assert Microcosm.read(file).online("a", "f") is Relation.BEFORE
 
 
+def test_a_name_that_no_file_can_have(run: Run) -> None:
+    ran = run("repl", stdin=b'a < b\nsave "a\\u0000b"\nload! "a\\u0000b"\na < b?\n')
+    assert (ran.code, "fault of this program" in ran.err) == (4, False)
+    assert "yes: a < b" in ran.out
+
+
 def test_a_file_that_was_touched_or_taken_away_is_saved(session: Session, tmp_path: Path) -> None:
     os.utime(tmp_path / "a.mc")
     assert say(session, "c < e", "save") == ["saved: a.mc"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,12 @@ def test_a_path_without_a_name_is_no_journal(run: Run, path: str) -> None:
         assert (said.code, said.err.count("\n")) == (4, 1)
     assert run("replica", "init", "a", "--name", "a").code == 0
     assert "exists already" in run("replica", "backup", "a", path).err
+
+
+def test_a_pipe_is_no_journal_and_no_file_of_metrics(run: Run) -> None:
+    os.mkfifo("pipe")
+    for command in (("status", "pipe"), ("fsck", "pipe"), ("backup", "pipe", "copy")):
+        ran = run("replica", *command)
+        assert (ran.code, "is not a journal" in ran.err) == (4, True)
+    for metrics in ("pipe", "-"):
+        assert run("replica", "serve", "a.journal", "--keys", "keys", "--metrics", metrics).refused(2)

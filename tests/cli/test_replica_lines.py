@@ -50,6 +50,8 @@ BAD: list[Any] = [
     {"do": "when", "left": 7, "right": "y"},
     {"do": "when"},
     {"do": "query", "left": "x"},
+    {"do": "query", "left": "x", "right": "y", "offline": "no"},
+    {"do": "query", "left": "x", "right": "y", "offline": None},
     {"do": ["local"]},
     {"do": {}},
     {"do": None},
@@ -184,6 +186,7 @@ def test_a_full_disk_is_read_only_until_there_is_room(tmp_path: Path) -> None:
         await a.ask("local", event="y")
         pid = a._process.pid
         unlimited = resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        await a.ask("when", left="x", right="z")
         refused = await a.ask("local", event="z")
         assert "not done" in refused["error"]
         await a.until(lambda: any(each.get("health") == "read-only" for each in a.told))
@@ -196,6 +199,7 @@ def test_a_full_disk_is_read_only_until_there_is_room(tmp_path: Path) -> None:
         await a.until(lambda: any(each.get("health") == "ok" for each in a.told))
         assert "dot" in await a.ask("local", event="z")
         assert (await a.ask("events"))["events"] == ["x", "y", "z"]
+        await a.until(lambda: any(each.get("event") == "decided" for each in a.told))
         assert await a.stop() == 0
 
     asyncio.run(scene())

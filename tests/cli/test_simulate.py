@@ -81,6 +81,12 @@ def test_a_trace_is_written(run: Run, tmp_path: Path) -> None:
     assert run("extract", "a.jsonl", "--json").json["messages"] == 60
 
 
+def test_a_trace_on_standard_output(run: Run) -> None:
+    arguments = ("simulate", "hybrid-sps", "--messages", "9", "--trace")
+    assert run(*arguments, "a.jsonl").code == 0
+    assert run(*arguments, "-").out == Path("a.jsonl").read_text("utf-8")
+
+
 def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
     result = run("simulate", "rst", "--loss", "0.1")
     assert result.refused(2)

@@ -233,6 +233,23 @@ def test_a_background_task_that_fails_is_the_fault_of_the_node(monkeypatch: pyte
     ran(scene())
 
 
+def test_who_is_told_a_verdict_and_fails_is_not_the_fault_of_who_brought_it() -> None:
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+
+            def failing(*_: object) -> None:
+                raise ZeroDivisionError("of the application")
+
+            a.replica.when_decided("x", "y", failing)
+            meet(a, b)
+            b.replica.learn("x < y")
+            await a.stopped()
+            assert isinstance(a.fault, ZeroDivisionError)
+            assert a.suspects == {}
+
+    ran(scene())
+
+
 def test_gone_is_bounded() -> None:
     one = Replica(Memory(), "a", incarnation=1)
     assert one.exchange.receive("evil", encode(Gone((DotRun("evil", 1, 1, LAST_NUMBER + 1),)))) == []

@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,56 @@ def test_in_a_thread() -> None:
         ):
             pass
     assert got == [b"look"]
+
+
+def test_who_waits_in_a_thread_hears_of_the_end() -> None:
+    ends: list[BaseException] = []
+
+    def waits(what: Callable[[], object]) -> threading.Thread:
+        def run() -> None:
+            with pytest.raises(ReplicaError, match="closed") as said:
+                what()
+            ends.append(said.value)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    with running(Memory(), "a", **OPTIONS) as a:
+        with pytest.raises(ReplicaError, match="wait for itself"):
+            a.do(lambda node: a.do(lambda _: None))
+        a.do(lambda node: node.add_member("b", ("127.0.0.1", 9)))
+        a.do(lambda node: setattr(node._carrier.durable, "most_copies", 1))
+        a.send("b", b"first")
+        threads = [waits(lambda: a.wait(lambda replica: False)), waits(lambda: a.send("b", b"no room"))]
+        time.sleep(0.1)
+    for thread in (*threads, waits(lambda: a.do(lambda node: None))):
+        thread.join(20)
+    assert len(ends) == 3
+
+
+def test_who_waits_for_a_node_hears_of_its_end() -> None:
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a:
+            waiting = asyncio.ensure_future(a.until(lambda replica: False))
+            await asyncio.sleep(0)
+        for waits in (waiting, a.changed()):
+            with pytest.raises(ReplicaError, match="closed"):
+                await waits
+
+    ran(scene())
+
+
+@pytest.mark.parametrize("address", [("127.0.0.1", 70000), ("127.0.0.1", -1), ("no\0host", 1)])
+def test_a_place_that_no_member_can_be_at(address: tuple[str, int]) -> None:
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a:
+            with pytest.raises(ReplicaError, match="cannot be at"):
+                a.add_member("b", address)
+            await a.do(lambda replica: replica.local("x"))
+            assert (a.members, a.fault) == ((), None)
+
+    ran(scene())
 
 
 SAMPLE = re.compile(

@@ -11,8 +11,10 @@ from random import Random
 
 import pytest
 
-from microcosm.errors import Contradiction, Malformed, MicrocosmError, Undefined, WrongReplica
+from microcosm.errors import Contradiction, JournalError, Malformed, MicrocosmError, Undefined, WrongReplica
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.replica.core import COMPACT_AFTER
+from microcosm.replica.journal import Journal
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.replica import Replica, level
@@ -173,6 +175,61 @@ def test_subscriptions() -> None:
     assert "decided" in one.events
     one.learn("x < n")
     assert len(told) == 2
+
+
+def test_all_are_told_whatever_one_of_them_raises() -> None:
+    one = replica()
+    told: list[tuple[str, str, Relation]] = []
+
+    def failing(*_: object) -> None:
+        raise ZeroDivisionError
+
+    for tell in (failing, lambda *decided: told.append(decided), failing):
+        one.when_decided("x", "y", tell)
+    with pytest.raises(ZeroDivisionError):
+        one.learn("x < y")
+    assert one.is_given("x < y")
+    assert told == [("x", "y", Relation.BEFORE)]
+    one.learn("y < z")
+
+
+def test_what_could_not_be_written_is_not_known_and_not_told(tmp_path: Path) -> None:
+    one, other = Replica(tmp_path / "a", "a"), replica("b")
+    one.local("e")
+    journal = one.store
+    assert isinstance(journal, Journal)
+    journal._writer._connection.close()
+    for _ in range(2):
+        with pytest.raises(JournalError):
+            one.local("x")
+        assert one.events == ["e"]
+    with pytest.raises(JournalError):  # it cannot note what the other has
+        level(one, other)
+    assert other.events == ["e"]
+    with pytest.raises(JournalError), one.transaction():  # noqa: PT012 (closed in the midst of it)
+        one.local("x")
+        one.close()
+    assert one.events == []
+    again = Replica(tmp_path / "a")
+    again.local("y")
+    level(again, other)
+    assert (other.events, again.divergences) == (["e", "y"], [])
+
+
+def test_what_is_written_has_happened_though_no_snapshot_can_be() -> None:
+    class Small(Memory):
+        """A store with no room for a snapshot."""
+
+        def compact(self, through: int, content: bytes) -> None:
+            raise JournalError("no room", file="a")
+
+    store = Small()
+    one = Replica(store, "a", incarnation=1)
+    for n in range(COMPACT_AFTER + 10):
+        one.local(f"e{n}")
+    assert Replica(store).digest() == one.digest()
+    with pytest.raises(JournalError):
+        one.compact()
 
 
 class Wire:

@@ -60,6 +60,7 @@ def extract(
         process = output.printable(str(options.of_logs().get("process")))
         output.note(f"events that {process} could not know: {found.outside:,}")
     counts = found.counts()
+    out = None if out == files.STDIN else out
     if out is not None:
         output.write_givens(found.givens, out, json=False)
     if output.for_machines():

@@ -104,6 +104,8 @@ def order(
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
     if svg is not None and explain is None:
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
+    if svg == files.STDIN:
+        raise exits.UsageError("--svg names a file: on standard output is the answer")
     standard_input_once(traces)
     how = options.of_logs()
     if stream:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
 
-from microcosm import files
 from microcosm.cli import exits, options, output
 from microcosm.cli.output import counted
 from microcosm.errors import ProtocolError
+from microcosm.files import STDIN
 from microcosm.protocol.catalogue import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def simulate(
     budget: Annotated[
         str | None, Option(metavar="N", help="Of hybrid-dependencies: so many a message, at most.")
     ] = None,
-    trace: Annotated[str | None, Option(metavar="OUT", help="Write all events there, as JSON lines.")] = None,
+    trace: Annotated[
+        str | None, Option(metavar="OUT", help="All events, as JSON lines (- is standard output).")
+    ] = None,
     compare: Annotated[
         bool, Option("--compare", help="Measure all protocols: Table 1 of the literature.")
     ] = False,
@@ -85,6 +87,8 @@ def simulate(
         raise exits.UsageError(f"{said} are: {', '.join(PROTOCOLS)}")
     if plots is not None:
         raise exits.UsageError("--plots goes with --compare")
+    if output.for_machines() and trace == STDIN:
+        raise exits.UsageError("--json and the trace cannot both go to standard output: say --trace OUT")
     size = options.natural("--processes", processes, 2, MOST_PROCESSES)
     if size > QUADRATIC.get(protocol, size):
         raise exits.UsageError(
@@ -105,7 +109,7 @@ def simulate(
     outcome = _run(protocol, setting, trace)
     if output.for_machines():
         output.emit(_fields(protocol, setting, outcome))
-    else:
+    elif trace != STDIN:
         _show(protocol, setting, outcome)
     for violation in outcome.violations[:SHOWN]:
         output.warn(str(violation))
@@ -122,7 +126,7 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
         if trace is None:
             return run(protocol, setting)
         lines = TraceLines()
-        with files.writing(trace) as stream:
+        with output.opened(trace) as stream:
             return run(
                 protocol,
                 setting,

@@ -268,6 +268,13 @@ def number_of(value: object) -> int | None:
     return value
 
 
+def flag_of(value: object) -> bool:
+    """A field that is true or false. Raises `TypeError`."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{json.dumps(value)} is neither true nor false")
+    return value
+
+
 def letter_of(asked: Line) -> tuple[str | tuple[str, ...], bytes]:
     """To whom, and what, `send` is to send. Raises `TypeError`, `KeyError`, `ValueError`."""
     to = asked["to"]

@@ -13,6 +13,7 @@ from microcosm.cli import exits, options, output
 from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.knowledge import opened
 from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.files import STDIN
 from microcosm.replica.admission import Quota
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import NetworkStore
@@ -274,6 +275,8 @@ def serve(
         raise exits.UsageError(f"--log {log}: it is text or json")
     if options.rules() is not None:
         raise exits.UsageError("--rules: a replica that is served goes by the shipped rules")
+    if metrics == STDIN or (metrics and Path(metrics).exists() and not Path(metrics).is_file()):
+        raise exits.UsageError(f"--metrics {metrics}: it names a file, which is replaced each time")
     doors = Doors(socket, None if http is None else endpoint_of(http, listens=True), metrics, log)
     serving = Serving(path, keys, stay, doors)
     forgetting = Forgetting(window=window, size=size)

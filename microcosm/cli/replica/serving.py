@@ -21,6 +21,7 @@ from microcosm.cli.replica.lines import (
     Outlet,
     Untold,
     finite,
+    flag_of,
     letter_of,
     number_of,
     payload_fields,
@@ -306,7 +307,7 @@ class Serving:
 
     def _query(self, asked: Asked) -> Asked:
         left, right = text_of(asked["left"]), text_of(asked["right"])
-        if asked.get("offline"):
+        if flag_of(asked.get("offline", False)):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
         return {"verdict": verdict_of(self._replica.online(left, right))}
 
@@ -316,13 +317,20 @@ class Serving:
 
     def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
         def tell(left: str, right: str, verdict: Relation) -> None:
-            self._whens.pop((left, right), None)
-            line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
-            node.when_durable(lambda error: None if error else self._tell(line))
+            def durable(error: BaseException | None) -> None:
+                if error is None:
+                    self._whens.pop((left, right), None)
+                    self._tell(line)
 
-        node.replica.when_decided(left, right, tell)
-        if node.replica.subscriptions.waiting:
-            self._whens[left, right] = None
+            line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
+            node.when_durable(durable)
+
+        self._whens[left, right] = None
+        try:
+            node.replica.when_decided(left, right, tell)
+        except MicrocosmError:
+            del self._whens[left, right]
+            raise
 
     def _digest(self, asked: Asked) -> Asked:
         return {"digest": self._replica.digest(), "seen": self._replica.seen().count}

@@ -173,6 +173,8 @@ def _target(session: Session, sentence: Sentence) -> str:
         why = "a log" if session.logs else "no file"
         raise TextError(f"expected `save FILE`: {why} was opened", column=len("save") + 2)
     path = named[0].text if named else str(session.path)
+    if "\0" in path:
+        raise TextError("a path has no null character", column=named[0].column)
     if path == STDIN or any(_same(path, log) for log in session.logs):
         what = "standard output" if path == STDIN else "the log that was opened"
         raise TextError(f"expected the name of another file, not {what}", column=named[0].column)

@@ -263,6 +263,10 @@ class Hybrid(Machine):
             self._permitted[sender] = mid
         return self._permit(sender, mid)
 
+    def permits(self, receiver: int) -> int:
+        """Up to which id permits to a receiver are due, whatever was lost of them. Cost: constant."""
+        return min(self._last_sent.get(receiver, 0), self._window.first - 1)
+
     def _predecessors(self, to: tuple[int, ...], mid: int) -> list[int]:
         """The id of the last message to each receiver; from now on it is this one (E10)."""
         pids = [self._last_sent.get(j, 0) for j in to]

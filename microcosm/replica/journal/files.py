@@ -176,6 +176,8 @@ class Files:
             raise JournalError("is a directory, not a journal", file=str(self.database))
         if not self.database.exists():
             raise JournalError("no such journal", file=str(self.database), hint="check the path")
+        if not self.database.is_file():
+            raise JournalError("is not a journal", file=str(self.database))
 
     def must_be_journal(self) -> None:
         """Raise `JournalError` for what is plainly none, before anything is put beside it.

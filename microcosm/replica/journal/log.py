@@ -180,13 +180,16 @@ class Journal:
                 self._group = self._grouping = None
 
     def records(self, after: int = 0) -> Iterator[LogRecord]:
-        """The durable records above `after`, from the snapshot on; see `Store` and `Reader.records`."""
-        self._check_open()
+        """The durable records above `after`, from the snapshot on; see `Store` and `Reader.records`.
+
+        Also where a failure has stopped it: those that were acknowledged.
+        """
+        self._check_process()
         return self._reader.records(after, self.last)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The latest snapshot."""
-        self._check_open()
+        self._check_process()
         return self._reader.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
@@ -220,9 +223,12 @@ class Journal:
         return before
 
     def _check_open(self) -> None:
+        self._check_process()
+        self._writer.check_open()
+
+    def _check_process(self) -> None:
         if self._process != os.getpid():
             raise JournalError("was opened before a fork, by another process", file=str(self._files.database))
-        self._writer.check_open()
 
     def _check(self) -> None:
         """Assert every invariant: what is in memory, in the tables and in the head file is the same."""

@@ -164,8 +164,7 @@ class Carrier:
     def accept(self, message: str, to: tuple[str, ...], payload: bytes) -> None:
         """See `Outbox`: it is handed to the network when the transaction commits."""
         durable = self.durable
-        if self.transport.fault is not None:
-            raise ReplicaError(f"the network stopped: {self.transport.fault}") from self.transport.fault
+        self._usable()
         if not to or self.replica.name in to:
             raise ReplicaError("a message goes to members, and not to the replica itself")
         for name in to:
@@ -198,6 +197,7 @@ class Carrier:
 
     def _join(self, records: Records) -> int:
         """Commit what the replica has to, with its sends: now, or with the flush that ends what goes on."""
+        self._usable()
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
@@ -207,6 +207,10 @@ class Carrier:
         if not self._depth:
             self._flush()
         return 0
+
+    def _usable(self) -> None:
+        if self.transport.fault is not None:
+            raise ReplicaError(f"the network stopped: {self.transport.fault}") from self.transport.fault
 
     def _catch_up(self) -> None:
         """The replica reads its store again: all that it had handed over is there on return.
@@ -294,13 +298,13 @@ class Carrier:
         if self.replica.quotas is not None:
             self.replica.quotas.now = now
         answers: list[bytes] = []
-        try:
-            with self._held():
+        with self._held(), self.replica.telling_after():
+            try:
                 answers = exchange.receive(name, message)
-        except (JournalError, OSError, MemoryError):  # not the fault of who speaks
-            raise
-        except Exception as error:
-            self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
+            except (JournalError, OSError, MemoryError):  # not the fault of who speaks
+                raise
+            except Exception as error:
+                self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
         for told, heed in ((exchange.blamed, False), (exchange.doubted, True)):
             while told:
                 self.suspects.blame(*told.popleft(), now, heed=heed)

@@ -279,6 +279,7 @@ class Endpoint:
                 limits = self.limits
                 congestion = Congestion(limits.least_wait, limits.longest_wait)
                 peer = Peer(member, now, limits.mtu, congestion, limits.under_way)
+                peer.newest = self.durable.process.machine.permits(number)
                 self._peers[number] = self._tagged[tag(member.name)] = peer
                 self.durable.repeat(number)
 

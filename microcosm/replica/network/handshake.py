@@ -210,7 +210,7 @@ def opened(
         cipher = derived(key, peer.member.name, header.incarnation, header.salt)
     content = unsealed(cipher, header, packet, peer.member.name, to)
     if content is None:
-        peer.unreadable += 1
+        peer.unreadable += header.kind == GREETING  # else it is for an earlier start of this process
         return NOT_GENUINE
     if session is not None and current and not session.window.fresh(header.counter):
         return REPLAYED

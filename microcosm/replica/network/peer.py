@@ -127,8 +127,8 @@ class Peer:
         self._timers: list[tuple[float, int]] = []
         self._ack = 0
         self._permits: set[int] = set()
-        self._newest = 0
-        """The greatest permit so far."""
+        self.newest = 0
+        """The greatest permit so far, also of earlier starts."""
         self._answered: set[tuple[type, int]] = set()
         self._confirm: dict[Fence, None] = {}
 
@@ -156,8 +156,8 @@ class Peer:
                 return
             self._answered.add(answer)
             if isinstance(packet, Permit):
-                self._newest = max(self._newest, packet.mid)
-                self._permits |= {packet.mid, self._newest}
+                self.newest = max(self.newest, packet.mid)
+                self._permits |= {packet.mid, self.newest}
             else:
                 self._ack = max(self._ack, packet.mid)
 

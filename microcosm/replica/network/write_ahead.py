@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgpack import packb, unpackb
 
-from microcosm.errors import ReplicaError
+from microcosm.errors import JournalError, ReplicaError
 from microcosm.protocol.machine import Send
 from microcosm.replica.network.process import Input, Process
 from microcosm.replica.store import LogRecord, Store
@@ -218,7 +218,8 @@ class WriteBatch:
         if self.writes():
             last = store.commit(self.records)
             if self.snapshot is not None:
-                store.compact(last, self.snapshot)
+                with suppress(JournalError):  # what is committed is
+                    store.compact(last, self.snapshot)
 
     def tell(self, error: BaseException | None) -> None:
         """Tell those who wait."""

@@ -63,8 +63,12 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
 
 @dataclass(slots=True)
 class _Sent:
-    """What processes have sent, by sender and content; and how far their events are known."""
+    """What processes have sent, by sender and content; and how far their events are known.
 
+    The execution at hand, which may go on in another file: `trace`.
+    """
+
+    trace: str | None = None
     at: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     seen: dict[str, set[int]] = field(default_factory=dict)
     whole: dict[str, int] = field(default_factory=dict)
@@ -97,6 +101,11 @@ class _Sent:
         entry = _seen(event, sender), self.waited, event, content
         heappush(self.waiting.setdefault(sender, []), entry)
 
+    def begin(self, trace: str | None) -> Iterator[TraceEvent]:
+        """What follows is an execution of its own: the receptions that are still waiting."""
+        yield from self.rest()
+        self.trace, self.at, self.seen, self.whole = trace, {}, {}, {}
+
     def rest(self) -> Iterator[TraceEvent]:
         """The receptions that are still waiting."""
         left = [(*entry, sender) for sender, waiting in self.waiting.items() for entry in waiting]
@@ -117,29 +126,29 @@ class _Sent:
 
 
 def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    sent = _Sent()
-    trace: str | None = None
+    sent = options.shared(f"{NAME} lines", _Sent)
+    begun = False
     for number, text in stream.filled():
         boundary = between_executions(number, text)
         if boundary is not None:
-            yield from sent.rest()
-            sent, trace = _Sent(), options.begin(boundary.name)
+            yield from sent.begin(options.begin(boundary.name))
+            begun = False
             continue
         try:
             record = json_object(text)
             if not {"event", "node", "pkt"} & record.keys():  # the parameters of a run
-                if sent.seen:
-                    yield from sent.rest()
-                    sent, trace = _Sent(), options.begin()
+                yield from sent.begin(options.begin() if begun else sent.trace)
+                begun = False
                 continue
             event, sender, content = _event(record, file, number)
         except BadLine as fault:
             report.add("bad-line", why_bad(fault, stream.cut_off), file=file, line=number, lost=1, lines=1)
             continue
+        begun = True
         options.begun = options.begun or 1
         process, own = event.process, event.own
-        event.trace = trace
-        event.seq = options.positions[trace, process].add_or_append(own)
+        event.trace = sent.trace
+        event.seq = options.positions[sent.trace, process].add_or_append(own)
         if event.kind == "send":
             sent.send(process, content, own)
             event.message = f"{process}:{own}"
@@ -150,7 +159,6 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
         yield from sent.saw(process, own)
         if event.kind == "receive":
             yield from sent.saw(sender, 0)
-    yield from sent.rest()
 
 
 def _seen(event: TraceEvent, sender: str) -> int:

@@ -319,9 +319,7 @@ class _Windows:
                     return found
             if self._anchored:
                 return None
-        found = self._pattern.search(text, offset)
-        while found and found.end() == found.start():
-            found = self._pattern.search(text, found.end() + 1)
+        found = next((one for one in self._pattern.finditer(text, offset) if one.end() > one.start()), None)
         if found is None or found.start() >= starts[limit]:
             return None
         self._anchored = False

@@ -55,6 +55,7 @@ def test_a_recording_is_of_no_use_after_a_restart(three: Pair) -> None:
     assert three.ends["b"]._peers[1].session is None
     three.settle()
     assert three.refuses("b", old) in (reasons.NOT_GENUINE, reasons.REPLAYED)
+    assert three.ends["b"]._peers[1].unreadable == 0  # its key is the right one
     three.ends["a"] = three.open("a", 1)
     three.settle()
     assert three.refuses("b", old) == reasons.NO_SESSION

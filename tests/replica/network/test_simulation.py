@@ -8,6 +8,7 @@ import pytest
 
 from microcosm.replica.network.process import Fence
 from tests.replica.network.causal import History, faults
+from tests.replica.network.pair import Pair
 from tests.replica.network.virtual import Node, World
 
 
@@ -233,3 +234,31 @@ def test_the_judge_sees_what_is_wrong() -> None:
     }
     for reason, history in wrong.items():
         assert reason in " ".join(faults([a, b, history])), reason
+
+
+def test_permits_that_were_lost_with_an_earlier_start_come_at_once() -> None:
+    """Many messages to b lack their permits, all of them lost; a starts again, and b asks for the oldest."""
+    three = Pair()
+    three.settle()
+
+    def settled(rounds: int, cut: set[tuple[str, str]]) -> None:
+        for _ in range(rounds):
+            three.now += 0.3
+            for name, end in three.ends.items():
+                end.poll(three.now)
+                for to, packet in three.out(name):
+                    if (name, to) not in cut:
+                        three.into(to, packet)
+
+    for _ in range(40):
+        three.ends["a"].send(["c"], b"x")
+        three.ends["a"].send(["b"], b"y")
+    missing = three.ends["b"].durable.process.machine.missing
+    settled(12, {("a", "c"), ("c", "a")})
+    assert len([*missing()]) == 40
+    settled(30, {("a", "b")})
+    assert three.ends["a"].durable.process.machine.unacked == 0
+    three.out("a")
+    three.ends["a"] = three.open("a", 1)
+    three.settle()
+    assert not [*missing()]

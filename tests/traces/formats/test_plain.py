@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from pathlib import Path
 from random import Random
 
@@ -307,6 +308,27 @@ def test_times_that_go_back_are_told_and_order_nothing(tmp_path: Path) -> None:
     events, report = read(tmp_path, f"{lines[1]}\n{lines[0]}\n")
     assert [event.id for event in events] == ["x[1]:1", "x[1]:2"]
     assert told(report) == [("clock-inversion", 2)]
+
+
+def test_times_without_a_zone_are_not_those_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no 02:30 in Berlin on that day; the log was written elsewhere."""
+    text = "2024-03-31 02:30:00 a\n2024-03-31 03:00:00 b\n"
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert not read(tmp_path, text, pattern=r"(?<time>\S+ \S+) (?<event>.*)")[1].counts
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_time_that_is_a_number_beyond_all_others_is_an_attribute(tmp_path: Path) -> None:
+    line = '{"event": "x", "level": "info", "timestamp": %s}\n'
+    events, report = read(tmp_path, line % 1 + line % 10**400 + line % 2)
+    assert [event.attributes["time"] for event in events] == [1, 10**400, 2]
+    assert not report.counts
 
 
 def test_a_year_or_a_day_begins_again(tmp_path: Path) -> None:

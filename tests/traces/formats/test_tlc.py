@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from itertools import permutations
+from pathlib import Path
 
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
+from microcosm.traces.report import Report
 from tests.traces.logs import read_text, told
 
 
@@ -52,6 +54,24 @@ def test_a_message_read_again_is_the_same_message() -> None:
 def test_a_message_to_oneself() -> None:
     text = line(">", 0, [1], "x", (0, 0)) + line("<", 0, [2], "x", (0, 0))
     assert [event.message for event in read_text(text, "tlc")[0]] == ["0:1", "0:1"]
+
+
+def test_messages_are_found_over_files(tmp_path: Path) -> None:
+    """Whatever was sent since: what a reception is called does not hang on the file that it stands in."""
+    lines = [*LINES[:3], line("<", 1, [3, 1], "pl"), line(">", 0, [4, 0], "trm"), line("<", 1, [4, 2], "pl")]
+    found = {}
+    for number, files in enumerate(
+        ([lines], [lines[:4], lines[4:]], [lines[3::2], lines[:3], lines[4:5]], [lines, lines[3:]])
+    ):
+        paths = [tmp_path / f"{number}.{at}.ndjson" for at in range(len(files))]
+        for path, content in zip(paths, files, strict=True):
+            path.write_text("".join(content), encoding="utf-8")
+        report = Report()
+        events = extract(formats.read(paths, format="tlc", report=report), report=report).givens.events
+        assert events is not None
+        assert report.counts.pop("duplicate-event", 0) == 3 * (number == 3)
+        found[number] = {(event.name, event.kind, event.message) for event in events}, report.counts
+    assert all(one == found[0] for one in found.values())
 
 
 def test_lines_that_are_no_events_are_reported() -> None:

@@ -107,6 +107,10 @@ def test_records_that_are_no_events_are_reported() -> None:
 def test_a_pattern_that_can_match_nothing_finds_records_all_the_same() -> None:
     found = items(r"((?<host>\w+) (?<clock>{.*}))?", 'x\n\np {"p": 1}\n')
     assert [(type(item), item.line) for item in found] == [(Left, 1), (Left, 2), (Record, 3), (Left, 4)]
+    found = items(r"(?<host>(?=(?<clock>{.*}))?)", 'p {"p": 1}')  # it matches nothing anywhere
+    assert [type(item) for item in found] == [Left]
+    found = items(r"((?<host>p) (?<clock>{.*}))?", 'in a line p {"p": 1}\n\nx')
+    assert [(type(item), item.line) for item in found] == [(Record, 1), (Left, 2), (Left, 3)]
 
 
 LINES = st.lists(st.sampled_from(["b {}", "a", "", "junk", "+"]), min_size=30, max_size=60)

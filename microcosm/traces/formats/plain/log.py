@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 
 from microcosm.errors import TraceError
@@ -203,7 +203,7 @@ def instant(time: object) -> tuple[str, float] | None:
     >>> instant("2024-01-02T03:04:05Z"), instant("Jan  2 00:00:01"), instant("00:01:00,5"), instant("now")
     (('date', 1704164645.0), ('year', 86401.0), ('day', 60.5), None)
     """
-    if type(time) is int or type(time) is float:
+    if type(time) is float or (type(time) is int and abs(time) < 2**1000):
         return "number", float(time)
     if type(time) is not str:
         return None
@@ -220,8 +220,8 @@ def instant(time: object) -> tuple[str, float] | None:
         return "year", (month * 31 + day - 1) * _DAY + hours * 3600 + minutes * 60 + float(found[5])
     try:
         date = datetime.fromisoformat(text.replace("/", "-"))
-        return ("date" if date.tzinfo else "local date"), date.timestamp()
-    except (ValueError, OverflowError, OSError):
+        return ("date" if date.tzinfo else "local date"), date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+    except ValueError:
         return None
 
 
