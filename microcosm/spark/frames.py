@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.relation import Relation
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
@@ -256,7 +256,9 @@ def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[p
     def digested(row: Row) -> Row:
         digest, consistent, fault = None, None, None
         try:
-            digest, consistent = microcosms.judged(read_givens(row["document"] or ""), rules)
+            if row["document"] is None:
+                raise TextError("`document` is null")
+            digest, consistent = microcosms.judged(read_givens(row["document"]), rules)
         except MicrocosmError as error:
             fault = said(error)
         return {"id": row["id"], "digest": digest, "consistent": consistent, "fault": fault}

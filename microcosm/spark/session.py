@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from site import getsitepackages
+from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -134,7 +136,7 @@ def _saying_what_is_full() -> Iterator[None]:
         yield
     except Exception as error:
         said = next((each for each in _FULL if each in str(error)), None)
-        if said is None or isinstance(error, OSError | MicrocosmError):
+        if said is None or isinstance(error, MicrocosmError) or getattr(error, "filename", None):
             raise
         hint = "what is staged lies in the folder of --out, what Spark needs besides in spark.local.dir"
         raise NoSpark(f"{said} ({hint}). The same command goes on where it stopped.") from error
@@ -213,7 +215,7 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
         builder = builder.config(name, value)
     log = Path(tempfile.gettempdir()) / f"microcosm-spark-{os.getpid()}.log"
     try:
-        with _standard_error_in(log):
+        with _standard_error_in(log), interrupts() as interrupted:  # else Java could be left behind
             started = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise NoSpark(f"Spark did not start on {master}: {_first_line(error)} (see {log})") from error
@@ -223,6 +225,9 @@ def _start(master: str, options: Mapping[str, str]) -> SparkSession:
         raise NoSpark(f"Spark did not start on {master} (see {log})") from error
     with suppress(OSError):
         log.unlink()  # Java goes on writing to it; nobody reads it
+    if interrupted.is_set():
+        started.stop()
+        raise KeyboardInterrupt
     return started
 
 
@@ -247,6 +252,30 @@ def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
     except (PySparkException, OSError, RuntimeError, ValueError) as error:
         raise NoSpark(f"Spark did not answer on {server}: {_first_line(error)}") from error
     return started
+
+
+@contextmanager
+def interrupts() -> Iterator[Event]:
+    """What Ctrl-C sets: an exception would come in the midst of a call to Java, which tells of it.
+
+    Where it is asked for again it is one.
+    """
+    interrupted = Event()
+
+    def note(*_: object) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+
+    if current_thread() is not main_thread():
+        yield interrupted
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # else Spark has put its own in the place
+            signal.signal(signal.SIGINT, before)
 
 
 def _hush() -> None:

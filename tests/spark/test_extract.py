@@ -173,6 +173,76 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
         job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
 
 
+@pytest.mark.parametrize("room", [1, 1 << 40])
+@pytest.mark.parametrize("largest", [1, 2_000_000])
+def test_of_events_of_one_name_in_several_traces_the_first_counts(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int, room: int
+) -> None:
+    monkeypatch.setattr(routes, "LARGEST", largest)
+    monkeypatch.setattr(job, "worker_memory", lambda _: room)  # of one byte: traces are done in slices
+    events = [
+        TraceEvent("p", 1, trace="z", name="x"),
+        TraceEvent("p", 2, trace="z", name="a/q:2"),
+        TraceEvent("p", 1, trace="a", name="y"),
+        TraceEvent("p", 2, trace="a", name="x"),
+        TraceEvent("p", 3, trace="a", name="y'"),
+        *(TraceEvent("q", at, trace="a") for at in (1, 2, 3)),
+        *(TraceEvent("q", at, name="x" if at == 2 else None) for at in (1, 2, 3)),
+    ]
+    log, report = tmp_path / "log.jsonl", Report()
+    log.write_text("".join(map(line_of, events)), encoding="utf-8")
+    here = extract(formats.read([log]), report=report)
+    found = job.extract(spark, [str(log)], str(tmp_path / "out"))
+    assert found.summary["reported"] == report.counts == {"duplicate-event": 3, "seq-gap": 3}
+    assert found.summary["events"] == len(events) - 3 == len(table(tmp_path / "out", "events"))
+    assert {(edge["left"], edge["right"]) for edge in table(tmp_path / "out", "edges")} == {
+        (fact.left, fact.right) for fact in here.givens.external.values()
+    }
+    twice = {(each.message, each.line) for each in report.findings if each.kind == "duplicate-event"}
+    assert {
+        (row["fault"], row["line"]) for row in table(tmp_path / "out", "reported") if row["lost"]
+    } == twice
+
+
+def test_copies_of_logs_whose_names_were_counted_are_kept_apart(spark: Any, tmp_path: Path) -> None:
+    copies = [tmp_path / f"{name}.jsonl" for name in "abc"]
+    for copy in copies:
+        lines = [
+            {"process": "p", "seq": at, "kind": "internal", "id": f"c{at}", "counted": ["id"]}
+            for at in (1, 2)
+        ]
+        copy.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = job.extract(spark, [*map(str, copies)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {}
+    here = extract(formats.read(copies)).givens.external.values()
+    assert {(edge["left"], edge["right"]) for edge in table(tmp_path / "out", "edges")} == {
+        (fact.left, fact.right) for fact in here
+    }
+
+
+def test_what_is_told_once_is_so_however_rows_lie_in_pieces(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LARGEST", 500)
+    monkeypatch.setattr("microcosm.spark.io.reading._LINES", 100)
+    logs = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for log in logs:
+        lines = [
+            f'{{"process": "{log.stem}", "seq": {at}, "kind": "internal", "{name}": 1}}'
+            for at, name in enumerate(["lable", "mesage"] * 20, 1)
+        ]
+        log.write_text("\r\n\n".join(lines).replace("\r\n\n", "\r", 3), encoding="utf-8", newline="")
+    report = Report()
+    assert len([*formats.read(logs, report=report)]) == 80
+    found = job.extract(spark, [*map(str, logs)], str(tmp_path / "out"))
+    assert found.summary["reported"] == {"line-end": 2, "misnamed-field": 2} == report.counts
+    told = {
+        (row["reported"], row["fault"], row["file"], row["line"])
+        for row in table(tmp_path / "out", "reported")
+    }
+    assert told == {(each.kind, each.message, each.file, each.line) for each in report.findings}
+
+
 @pytest.mark.parametrize("largest", [1, 2_000_000])
 @pytest.mark.parametrize("said", ["label", "attributes"])
 def test_a_process_begins_again_where_it_says_something_else(

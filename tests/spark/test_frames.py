@@ -90,7 +90,8 @@ def test_a_place_may_be_told_in_part_and_in_other_types(
 
 
 def test_analogous_documents_are_of_one_class(spark: Any) -> None:
-    texts = {"a": "x < y\ny < z", "b": "y < z\nx < z\nx < y", "c": "x < y\nx || y", "d": "x <", "e": "x < z"}
+    texts: dict[str, str | None] = {"a": "x < y\ny < z", "b": "y < z\nx < z\nx < y", "c": "x < y\nx || y"}
+    texts |= {"d": "x <", "e": "x < z", "f": None}
     found = {
         row["id"]: row
         for row in collected(
@@ -100,6 +101,7 @@ def test_analogous_documents_are_of_one_class(spark: Any) -> None:
     assert [found[name]["class"] for name in "abce"] == ["a", "a", None, "e"]
     assert found["a"]["digest"] == found["b"]["digest"] is not None
     assert found["d"]["fault"].startswith("1:")
+    assert (found["f"]["class"], found["f"]["fault"]) == (None, "`document` is null")
     assert not any(found[name]["fault"] for name in "abce")
 
 

@@ -35,6 +35,13 @@ def test_a_result_replaces_the_one_before(tmp_path: Path) -> None:
     assert json.loads((tmp_path / MANIFEST).read_text())["summary"] == {"number": 2}
 
 
+def test_an_empty_text_is_no_folder() -> None:
+    with pytest.raises(TextError, match="is no path"):
+        Output("", {}, TABLES)
+    with pytest.raises(TextError, match="is no path"):
+        expand([""])
+
+
 @pytest.mark.parametrize("place", ["events/mine.txt", "edges/part-0001.parquet", "events/deep/er.csv"])
 def test_what_no_job_has_put_there_stays(tmp_path: Path, place: str) -> None:
     mine = tmp_path / place

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
+from errno import ENOSPC
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -146,3 +149,30 @@ def test_a_disk_that_is_full_is_no_fault_of_the_program(
         assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 4
     assert "No space left on device" in capsys.readouterr().err
     assert main(["spark", "extract", str(log), "--out", str(tmp_path / "out")]) == 0
+
+
+def test_a_disk_that_is_full_where_this_process_writes_is_not_standard_output() -> None:
+    said = r"No space left on device \(what is staged"
+    with pytest.raises(NoSpark, match=said), session._saying_what_is_full():
+        raise OSError(ENOSPC, os.strerror(ENOSPC))  # of a file that is open: it has no name
+    with pytest.raises(OSError, match="here"), session._saying_what_is_full():
+        raise OSError(ENOSPC, os.strerror(ENOSPC), "here")
+
+
+@pytest.mark.spark
+def test_an_interrupt_while_java_starts_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    done: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def begin(_: object) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("started")  # an exception before would leave a Java that nobody knows
+        return SimpleNamespace(stop=lambda: done.append("stopped"))
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", begin)
+    with pytest.raises(KeyboardInterrupt):
+        session._start("local[2]", {})
+    assert done == ["started", "stopped"]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -37,6 +37,23 @@ def line(seq: int) -> str:
     return json.dumps({"process": "p", "seq": seq, "kind": "internal"})
 
 
+@pytest.mark.parametrize("block", range(1, 90, 4))
+def test_lone_returns_end_lines_wherever_blocks_of_a_stream_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(source, "_BLOCK", block)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(
+        "".join(line(at) + "\r\r\n\r"[at % 3 : at % 3 + 2] for at in range(1, 10)).encode() + b"\n"
+    )
+    stream = reader(log)
+    first = stream.latestOffset(stream.initialOffset())
+    with log.open("a") as more:
+        more.write(line(10) + "\n")
+    found = read(stream, first, stream.latestOffset(first))
+    assert [row["line"] for row in found] == [event.line for event in formats.read([log]) if event.seq == 10]
+
+
 def test_a_stream_takes_what_is_appended_line_by_line_whole(tmp_path: Path) -> None:
     log = tmp_path / "p.jsonl"
     stream = reader(tmp_path)

@@ -19,6 +19,7 @@ from microcosm.cli.app import main
 from microcosm.errors import MicrocosmError
 from microcosm.spark import frames
 from microcosm.spark.extract import job as batch
+from microcosm.spark.session import interrupts
 from microcosm.spark.stream import job
 from microcosm.spark.stream.job import Asked
 from microcosm.traces.event import TraceEvent
@@ -183,7 +184,7 @@ def test_an_interrupt_ends_a_stream_between_two_calls(tmp_path: Path) -> None:
 
     query = SimpleNamespace(awaitTermination=await_termination)
     before = signal.getsignal(signal.SIGINT)
-    with job._interrupts() as interrupted:
+    with interrupts() as interrupted:
         job._wait(query, tmp_path, interrupted)
     assert calls == ["not cut short"]
     assert signal.getsignal(signal.SIGINT) is before

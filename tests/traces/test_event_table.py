@@ -14,6 +14,7 @@ from microcosm.kernel.check import check
 from microcosm.traces import reading
 from microcosm.traces.extract import microcosm_of_logs
 from microcosm.traces.formats import jsonl, parquet
+from microcosm.traces.report import Report
 from tests.traces.samples import SAMPLES
 
 
@@ -124,6 +125,15 @@ def copied(path: Path, to: Path) -> Path:
         with to.open("w", encoding="utf-8") as stream:
             jsonl.write(reading.read([path]), stream)
     return to
+
+
+def test_a_copy_that_stands_there_twice_does_so_where_it_was_read(tmp_path: Path) -> None:
+    line = {"process": "p", "seq": 1, "kind": "internal"}
+    log, report = tmp_path / "log.jsonl", Report()
+    lines = [line, {**line, "origin": ["a.log", 7]}]
+    log.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+    assert len([*reading.read([log], report=report)]) == 1
+    assert [(each.file, each.line) for each in report.findings] == [("a.log", 7)]
 
 
 def test_what_is_no_origin_is_an_attribute(tmp_path: Path) -> None:

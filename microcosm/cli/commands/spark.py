@@ -240,7 +240,7 @@ def _seen_by_all(master: str, paths: list[str]) -> list[str]:
     """Paths as the workers of a master see them: elsewhere than here they have folders of their own."""
     if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
         return paths
-    return [path if "://" in path else os.path.abspath(path) for path in paths]
+    return [os.path.abspath(path) if path and "://" not in path else path for path in paths]
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
@@ -98,13 +100,21 @@ class _Job:
         output, folder = self._output, self._output.staged("read")
         routes = routed(read, folder, self._asked.slices, worker_memory(self._output.spark))
         several, sliced = routes.traces > 1, routes.sliced
-        reported, faults, missing = told([folder / "odd"])
+        odd = folder / "odd"
+        reported, faults, missing = told([odd])
+        if any(reported.get(kind, 0) > 1 for kind in _ONCE):  # each piece says it
+            odd = output.stage("odd", lambda: once(read["odd"]))
+            reported, faults, missing = told([odd])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not routes.traces and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
         if self._asked.max_bad is not None:
             self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
+        taken = self._taken(read) if several else None
+        if taken is not None:
+            for trace in sliced.keys() & {*taken.column("trace").unique().to_pylist()}:
+                routes.give_up(trace, ["names that events of other traces have"])
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
         def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
@@ -123,11 +133,13 @@ class _Job:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing)
+        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing, taken)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
+        if taken is not None:
+            sources["reported"].append(self._stage("twice", output.read("taken"), rows.ODD))
         for number, (trace, giant) in enumerate(giants):
-            odd = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
-            sources["reported"].append(self._stage(f"odd-{number}", _of(trace, odd), rows.ODD))
+            of_it = output.spark.read.schema(rows.ODD).parquet(*map(str, giant.odd))
+            sources["reported"].append(self._stage(f"odd-{number}", _of(trace, of_it), rows.ODD))
             sources["frontiers"].append(output.put(f"frontiers-{number}", giant.frontiers))
         foreign = self._filled(found, "foreign")
         if foreign:
@@ -143,6 +155,7 @@ class _Job:
         renamed = self._filled(found, "renamed")
         if repeated or renamed:
             lost = [*(tables["lost"] for tables in found.values()), *(giant.lost for _, giant in giants)]
+            lost += [output.read("taken").select("at")] if taken is not None else []
             kept = read["events"].join(_all(lost), "at", "left_anti")
             for table in renamed:
                 kept = _renamed(kept, table)
@@ -150,7 +163,7 @@ class _Job:
             summary: dict[str, Any] = {"events": staging.rows(output.stage("events", lambda: named))}
         else:
             summary = {"events": self._events(several)}
-        sources["reported"].insert(0, folder / "odd")
+        sources["reported"].insert(0, odd)
         counts = {table: output.gather(table, some) for table, some in sources.items()}
         summary |= counts | {"reported": reported, "whole": routes.whole}
         output.commit(summary)
@@ -188,11 +201,28 @@ class _Job:
         work = inputs.work(tasks, partial(reading.read, reading=how))
         return self._output.tables("read", reading.TABLES, *work)
 
-    def _find(self, marked: DataFrame | None, routes: Routes, several: bool, complete: bool) -> Stages:
-        """What is found of the traces that are not done in slices."""
+    def _taken(self, read: Staged) -> pa.Table | None:
+        """`at` and trace of the events whose names those of other traces have; None where there are none."""
+        if "name" not in self._output.filled("read", "events"):
+            return None
+        folder = self._output.stage("taken", lambda: taken(read["events"], read["sizes"]))
+        return pq.read_table(folder, columns=["at", "trace"]) if staging.rows(folder) else None
+
+    def _find(
+        self,
+        marked: DataFrame | None,
+        routes: Routes,
+        several: bool,
+        complete: bool,
+        taken: pa.Table | None,
+    ) -> Stages:
+        """What is found of the traces that are not done in slices, without what is `taken`."""
         token = self._asked.token
+        without = None if taken is None else taken.column("at").combine_chunks()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+            if without is not None:
+                batches = (some.filter(pc.invert(pc.is_in(some.column("at"), without))) for some in batches)
             return trace_kernel.found(batches, several, token, complete)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at"}
@@ -243,6 +273,42 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     """The table `events`: `id` is the name by which edges know an event."""
     trace, _, *columns = rows.arrow_names(NAMED)
     return events.select(trace, id_of(several).alias("id"), *columns)
+
+
+def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:
+    """The events whose names those of an earlier trace have, as what is odd, with their `at`.
+
+    Cost: a shuffle of the events that the log names, and of those whose names may be among these.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    every = events.select("at", "trace", "name", "file", "line", rows.id_of(True).alias("id"))
+    alike = every.where("name like '%:%'").select("id").distinct()
+    unnamed = every.where("name is null").join(alike, "id", "left_semi").select(*every.columns)
+    begins = sizes.groupBy(F.col("trace").alias("of")).agg(F.min("first").alias("begin"))
+    named = every.where("name is not null").unionByName(unnamed)
+    placed = named.join(begins, F.col("trace").eqNullSafe(F.col("of")))
+    first = F.min("begin").over(Window.partitionBy("id"))
+    again = placed.withColumn("least", first).where("begin > least")
+    said = F.concat(F.lit("there is an event "), "id", F.lit(" already"))
+    odd = rows.odd_rows(again, "duplicate-event", said, columns=f"at long, {rows.ODD}")
+    return odd.withColumn("lost", F.lit(1).cast("long"))
+
+
+_ONCE = {"line-end": "file", "misnamed-field": "substring_index(fault, ' is no field of an event', 1)"}
+"""What is told once of all with one value of something, however many pieces of the log say it."""
+
+
+def once(odd: DataFrame) -> DataFrame:
+    """What is odd, and once what is to be told `_ONCE`: at the first place, as files are named."""
+    from pyspark.sql import functions as F
+
+    said = F.coalesce(F.col("reported").isin(*_ONCE) & F.col("fault").isNotNull(), F.lit(False))
+    first = F.min_by(F.struct(*odd.columns), F.struct("file", "line")).alias("first")
+    of = [F.when(F.col("reported") == kind, F.expr(what)) for kind, what in _ONCE.items()]
+    told_once = odd.where(said).groupBy("reported", F.coalesce(*of)).agg(first).select("first.*")
+    return odd.where(~said).unionByName(told_once)
 
 
 _CIRCLE = "left string, right string"

@@ -178,7 +178,7 @@ class Piece:
 
     Of a Parquet file these are row groups and rows. `size` is that of what is read, in bytes, `number` its
     place among the pieces of a job, `trace` that of events that name none; `own` is whether each line stands
-    for itself.
+    for itself, `first` the first copied log of the job whose names were counted.
     """
 
     path: str
@@ -188,6 +188,7 @@ class Piece:
     number: int = 0
     trace: str | None = None
     own: bool = False
+    first: str | None = None
     size: int = field(default=0, compare=False)
 
     @classmethod
@@ -214,15 +215,15 @@ class Piece:
 
 
 def local_path(name: str) -> Path:
-    """The path of a file or folder, which may be written as a URI. Raises `TextError` for object stores.
+    """The path of a file or folder, which may be written as a URI. Raises `TextError` for others, and "".
 
     >>> local_path("file:///data/a%20b"), local_path("logs/")
     (PosixPath('/data/a b'), PosixPath('logs'))
     """
     if name.startswith("file:/"):
         return Path(unquote(urlsplit(name).path))
-    if "://" in name:
-        raise TextError("is no path", file=name, hint="Name a folder that this and all workers see.")
+    if "://" in name or not name:
+        raise TextError("is no path", file=name or "''", hint="Name a folder that this and all workers see.")
     return Path(name)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ from microcosm.spark.io.inputs import (
 )
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, TraceEvent
-from microcosm.traces.formats.jsonl import event_stated
+from microcosm.traces.formats.jsonl import COPIES, event_stated
 from microcosm.traces.formats.parquet import NO_TEXT, record_of, records
 from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
@@ -95,27 +96,47 @@ _LINES = 1 << 18
 
 def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> Iterator[list[Piece]]:
     """The files of some inputs in pieces, each for a task."""
-    own = {path for path in paths if is_own(path, reading)}
+    own: set[Path] = set()
+    first = None
+    for path in paths:
+        if (head := _own_head(path, reading)) is not None:
+            own.add(path)
+            first = str(path) if first is None and _counts_names(head) else first
     named = names_of_traces(inputs, paths, own)
     for path in paths:
         lines = path in own and path.suffix != PARQUET and has_cuts(path)
         cuts = pieces.cut(path, lines)
-        yield [replace(piece, trace=named.get(str(path)), own=path in own) for piece in cuts]
+        yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
 
 def is_own(path: Path, reading: Reading) -> bool:
     """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
+    return _own_head(path, reading) is not None
+
+
+def _own_head(path: Path, reading: Reading) -> str | None:
+    """How a file begins that is in an own format; None for another."""
     if path.suffix == PARQUET:
-        return True
+        return ""
     if reading.pattern is not None or reading.format not in (None, OWN):
-        return False
+        return None
     try:
         with open_lines(path, Report()) as stream:
             head = stream.head
         own = formats.detect(head, str(path)).NAME == OWN
-        return own and not any(map(_leaves_out, head.split("\n")))
+        return head if own and not any(map(_leaves_out, head.split("\n"))) else None
     except (TextError, OSError):
-        return False  # the task that reads it says so
+        return None  # the task that reads it says so
+
+
+def _counts_names(head: str) -> bool:
+    """Whether a line says that the name of its event was counted, as one of a copied log may."""
+    for line in head.split("\n"):
+        with suppress(BadLine):
+            said = json_object(line).get("counted") if '"counted"' in line else None
+            if isinstance(said, list) and "id" in said:
+                return True
+    return False
 
 
 def _leaves_out(line: str) -> bool:
@@ -301,7 +322,7 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
     else:
         with piece.stream() as stream:
             lines = Lines(stream, piece.path, report, before=piece.line)
-            yield from formats.format_of(OWN).read(lines, piece.path, report, _EachAlone())
+            yield from formats.format_of(OWN).read(lines, piece.path, report, _EachAlone(piece.first))
 
 
 class _Free(Positions):
@@ -331,8 +352,9 @@ class _Stated(LeftOut):
 class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: str | None) -> None:
         super().__init__(positions=defaultdict(_Free))
+        self.state[COPIES] = [] if first is None else [first]
         self.state[SHARED] = _Stated(self)
         self.state[LIVES] = EachByItsLife(Report())
 

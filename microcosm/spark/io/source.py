@@ -295,14 +295,18 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
 
     A last line without an end is whole if it is an object: what is yet to come would spoil it.
     """
-    stop, lines, at = start, 0, start
+    stop, lines, at, alone = start, 0, start, 0
     with path.open("rb") as stream:
         stream.seek(start)
         while block := stream.read(_BLOCK):
+            while block.endswith(b"\r") and (half := stream.read(1)):  # perhaps of one line end
+                block += half
             end = block.rfind(b"\n") + 1
             if end:
                 stop = at + end
-                lines += block.count(b"\n") + pieces.lone_returns(block[:end])
+                lines += block.count(b"\n") + alone + pieces.lone_returns(block[:end])
+                alone = 0
+            alone += pieces.lone_returns(block[end:])
             at += len(block)
         if stop < at <= stop + LINE_LIMIT:
             stream.seek(stop)

@@ -252,7 +252,8 @@ def stage(name: str, folder: Path, every: float = EVERY, long: float = LONG) -> 
         teller.join()
     seconds = time.monotonic() - begin
     if seconds >= long:
-        _log.info("%s: %s rows, %.1f s", name, f"{rows(folder):,}", seconds)
+        count = rows(folder)
+        _log.info("%s: %s row%s, %.1f s", name, f"{count:,}", "s" * (count != 1), seconds)
 
 
 def written(folder: Path) -> int:

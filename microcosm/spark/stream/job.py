@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from microcosm import files
@@ -27,7 +26,7 @@ from microcosm.spark.io.events import told as irregularities
 from microcosm.spark.io.folders import SCHEMA, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
-from microcosm.spark.session import NoSpark, require_streams
+from microcosm.spark.session import NoSpark, interrupts, require_streams
 from microcosm.spark.stream.kernel import StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
 
@@ -131,7 +130,7 @@ def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, aske
 
 def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> None:
     """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
-    with _interrupts() as interrupted:
+    with interrupts() as interrupted:
         query = _start(spark, rows, out, checkpoint, asked)
         try:
             _write_owner(out, query.id)
@@ -143,20 +142,6 @@ def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, aske
             with suppress(Exception):
                 query.stop()
             unsaid.setLevel(before)
-
-
-@contextmanager
-def _interrupts() -> Iterator[Event]:
-    """What Ctrl-C sets: an exception would come in the midst of a call to Java, which tells of it."""
-    interrupted = Event()
-    if current_thread() is not main_thread():
-        yield interrupted
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> Any:

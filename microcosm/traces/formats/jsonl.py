@@ -153,7 +153,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             taken.lowest, taken.stands = event.seq, event
         if not taken.add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
-            report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
+            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
             continue
         if event.message is not None and left_out.remembers:
             left_out.remember(event)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, time
 from decimal import Decimal
 from functools import partial
@@ -113,7 +114,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     yield event
                 else:
                     message = f"{event.process} has an event {event.seq} already"
-                    report.add("duplicate-event", message, file=file, line=number, lost=1, lines=1)
+                    file_, line = event.file, event.line
+                    report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
 
@@ -216,7 +218,7 @@ def _as_json(column: str, value: object) -> object:
         case dict():
             return {name: _as_json("", each) for name, each in value.items() if each is not None}
         case list() if column in ("clock", "attributes"):  # the entries of a map
-            decoded = json.loads if column == "attributes" else partial(_as_json, "seq")
+            decoded = _of_text if column == "attributes" else partial(_as_json, "seq")
             return {entry[0]: decoded(entry[1]) for entry in value}
         case list():
             return [_as_json("", each) for each in value]
@@ -225,6 +227,17 @@ def _as_json(column: str, value: object) -> object:
         case str() | int() | None:
             return value
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _of_text(value: object) -> object:
+    """What the JSON says that a value of `attributes` is; any other value, and any other text, is itself.
+
+    >>> [_of_text(value) for value in ('"a"', "a", "1", 2, None)]
+    ['a', 'a', 1, 2, None]
+    """
+    with suppress(ValueError):
+        return json.loads(value) if isinstance(value, str) else _as_json("", value)
+    return value
 
 
 def _arrow() -> Any:

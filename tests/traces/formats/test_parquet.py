@@ -90,6 +90,19 @@ def test_rows_that_are_no_events_are_reported() -> None:
     assert report.lost == 3
 
 
+def test_attributes_may_be_plain_texts_and_numbers() -> None:
+    for values, expected in ((["info", '"a"', None], ["info", "a", None]), ([1, 2, None], [1, 2, None])):
+        kind = pyarrow.map_(pyarrow.string(), pyarrow.array(values).type)
+        more = pyarrow.array([[*zip("abc", values, strict=True)]], kind)
+        found, report = read_text(
+            table(process=["p"], seq=[1], kind=["internal"], attributes=more), "parquet"
+        )
+        assert ([event.attributes for event in found], told(report)) == (
+            [dict(zip("abc", expected, strict=True))],
+            [],
+        )
+
+
 def test_what_is_damaged_is_an_error() -> None:
     with pytest.raises(TextError, match="<test>: has no column seq, kind"):
         read_text(table(process=["p"]), "parquet")
