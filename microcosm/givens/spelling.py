@@ -66,6 +66,7 @@ def checked(fact: Correspondence) -> Correspondence:
     >>> checked(Correspondence("a", "||", "b"))  # type: ignore[arg-type]
     Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
     """
-    expect_text(fact.left, fact.right)
+    if type(fact.left) is not str or type(fact.right) is not str:
+        expect_text(fact.left, fact.right)
     relation = read_relation(fact.relation)
     return fact if relation is fact.relation else replace(fact, relation=relation)

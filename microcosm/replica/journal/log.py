@@ -184,12 +184,12 @@ class Journal:
 
         Also where a failure has stopped it: those that were acknowledged.
         """
-        self._check_process()
+        self._check_open(for_writing=False)
         return self._reader.records(after, self.last)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The latest snapshot."""
-        self._check_process()
+        self._check_open(for_writing=False)
         return self._reader.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
@@ -222,13 +222,11 @@ class Journal:
         self._writer.append(records)
         return before
 
-    def _check_open(self) -> None:
-        self._check_process()
-        self._writer.check_open()
-
-    def _check_process(self) -> None:
+    def _check_open(self, *, for_writing: bool = True) -> None:
         if self._process != os.getpid():
             raise JournalError("was opened before a fork, by another process", file=str(self._files.database))
+        if for_writing:
+            self._writer.check_open()
 
     def _check(self) -> None:
         """Assert every invariant: what is in memory, in the tables and in the head file is the same."""
