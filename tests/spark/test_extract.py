@@ -173,8 +173,7 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
         job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
 
 
-@pytest.mark.parametrize("room", [1, 1 << 40])
-@pytest.mark.parametrize("largest", [1, 2_000_000])
+@pytest.mark.parametrize(("largest", "room"), [(1, 1 << 40), (2_000_000, 1)])
 def test_of_events_of_one_name_in_several_traces_the_first_counts(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int, room: int
 ) -> None:
@@ -243,8 +242,7 @@ def test_what_is_told_once_is_so_however_rows_lie_in_pieces(
     assert told == {(each.kind, each.message, each.file, each.line) for each in report.findings}
 
 
-@pytest.mark.parametrize("largest", [1, 2_000_000])
-@pytest.mark.parametrize("said", ["label", "attributes"])
+@pytest.mark.parametrize(("said", "largest"), [("label", 1), ("attributes", 2_000_000)])
 def test_a_process_begins_again_where_it_says_something_else(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, largest: int
 ) -> None:
