@@ -131,7 +131,7 @@ def test_who_waits_in_a_thread_hears_of_the_end() -> None:
         a.do(lambda node: setattr(node._carrier.durable, "most_copies", 1))
         a.send("b", b"first")
         threads = [waits(lambda: a.wait(lambda replica: False)), waits(lambda: a.send("b", b"no room"))]
-        time.sleep(0.1)
+        time.sleep(0.1)  # most likely both wait by now; else they are told the end when they begin
     for thread in (*threads, waits(lambda: a.do(lambda node: None))):
         thread.join(20)
     assert len(ends) == 3

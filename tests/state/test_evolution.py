@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import networkx
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -203,6 +204,5 @@ def test_what_no_file_could_name_is_no_event(name: str) -> None:
         with pytest.raises(Undefined, match="a name cannot"):
             change()
     assert known == Microcosm.parse(known.to_text())
-    networkx = pytest.importorskip("networkx")
     with pytest.raises(Undefined, match="a name cannot"):
         Microcosm.from_networkx(networkx.DiGraph([("a", name)]))
