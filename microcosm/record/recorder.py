@@ -20,7 +20,6 @@ from collections.abc import Collection
 from contextvars import Context
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
-from threading import Thread
 from time import time_ns
 from typing import Any, NoReturn
 
@@ -259,17 +258,17 @@ class Recorder:
             else:
                 strand.learn(None)
 
-    def starting(self, thread: Thread) -> None:
-        """For `strands`: the current chain starts a thread."""
+    def starting(self, owner: Any) -> None:
+        """For `strands`: the current chain starts a thread or task."""
         if self._strands is not None:
             with self._lines.lock:
-                self._strands.starting(thread)
+                self._strands.starting(owner)
 
-    def joined(self, owner: Any, by: Any = None) -> None:
-        """For `strands`: a thread or task is over, and who calls (or `by`) has waited for it."""
+    def joined(self, owner: Any) -> None:
+        """For `strands`: a thread or task is over, and who calls has waited for it."""
         if self._strands is not None:
             with self._lines.lock:
-                self._strands.joined(owner, by)
+                self._strands.joined(owner)
 
     def ended(self, owner: Any) -> tuple[Point, ...]:
         """For `strands`: what is before the end of a task."""
@@ -302,8 +301,8 @@ class Recorder:
 
 def _after(strand: Strand) -> str:
     """The links of an event to those of other chains that it comes after."""
-    names, links = zip(*strand.after, strict=True)
-    strand.after = []
+    after, strand.after = strand.after.values(), {}
+    names, links = [f"{each.strand.named}:{each.seq}" for each in after], [each.link for each in after]
     return f',"after":{encode(names)},"links":{encode(links)}'
 
 
