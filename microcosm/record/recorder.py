@@ -74,8 +74,8 @@ class Recorder:
         self._clocks = clocks
         self._strand: Strand | None = None
         self._strands: Strands | None = None
-        self._forked: Point | None = None
-        """After which event of the parent a child begins."""
+        self._forked: tuple[Point, ...] = ()
+        """After which events of the parent a child begins."""
         self._end = weakref.finalize(self, _close, self._lines)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
@@ -244,7 +244,8 @@ class Recorder:
             self._strands = Strands(name, life, self._clocks)
             strand = self._strands.current()
         if self._forked:
-            strand.come_after(self._forked, "fork")
+            for each in self._forked:
+                strand.come_after(each, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
                 pools.Finalize(None, self._end, exitpriority=100)
 
@@ -291,8 +292,8 @@ class Recorder:
 
     def _after_fork_in_child(self) -> None:
         strand = self._current()
-        if strand is not None and strand.seq:
-            self._forked = strand.point()
+        if strand is not None:
+            self._forked = strand.known()
         self._strand = self._strands = None
         self._resume, self._feeding = False, None
         self._names.forget()

@@ -71,6 +71,10 @@ class Strand:
         """Its last event."""
         return Point(self, self.seq, None if self.clock is None else dict(self.clock))
 
+    def known(self) -> tuple[Point, ...]:
+        """What its next event comes after."""
+        return (*self.after.values(), *([self.point()] if self.seq else ()))
+
     def come_after(self, point: Point, link: str) -> None:
         """Let the next event come after one of another chain, if that is not known already."""
         strand = point.strand
@@ -182,9 +186,7 @@ class Strands:
         """What is before the end of a thread or task: its last event, and what it waited for since; of one
         that had none, what it was started after."""
         strand = self._of.get(owner)
-        if strand is not None:
-            return (*strand.after.values(), *([strand.point()] if strand.seq else ()))
-        return self._started.get(owner, ())
+        return self._started.get(owner, ()) if strand is None else strand.known()
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """Who calls, or the task `by` of a context, has waited for an event; whom it starts then knows it."""
@@ -305,7 +307,7 @@ def _follow_waits(kind: Any, made: Any) -> None:
 
 
 def _waited(future: Any) -> None:
-    """Who calls has waited for a future, and for what it gathers, if these are over and that is no callback."""
+    """Who calls, unless it is a callback, has waited for a future and what it gathers, if they are over."""
     task, looping = _current_task()
     waited = [] if looping and task is None else [future]
     for each in waited:

@@ -217,6 +217,24 @@ def test_a_child_of_a_fork_from_a_task_is_after_the_task(clocks: bool, tmp_path:
     assert found == {"a b": "<", "b c": None, "a c": "<"}
 
 
+def test_a_child_of_a_fork_from_a_thread_without_events_is_after_what_started_it(tmp_path: Path) -> None:
+    import os
+
+    def fork() -> None:
+        child = os.fork()
+        if not child:
+            recorder.event("b")
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as recorder:
+        recorder.event("a")
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+    assert verdicts(tmp_path / "log.jsonl", "a b") == {"a b": "<"}
+
+
 @pytest.fixture
 def recorder(tmp_path: Path) -> Any:
     with Recorder("p", tmp_path / "log.jsonl", tasks=True) as made:
