@@ -138,8 +138,8 @@ app.on(['a', 'b'], () => {
 function drawTable() {
     const box = find('table');
     if (!app.state.table || box.querySelector('table')) return;
-    if (model.n > TABLED) {
-        box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
+    if (!model.n || model.n > TABLED) {
+        box.replaceChildren(el('p', {class: 'dim', text: `A table is of 1 to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }
     const events = Array.from(causal()).sort((i, j) => model.rows[model.lane(i)] - model.rows[model.lane(j)] || inOrderOf(i, j));
