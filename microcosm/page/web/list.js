@@ -139,7 +139,7 @@ function drawTable() {
     const box = find('table');
     if (!app.state.table || box.querySelector('table')) return;
     if (!model.n || model.n > TABLED) {
-        box.replaceChildren(el('p', {class: 'dim', text: `A table is of 1 to ${TABLED} events; this page has ${numbered(model.n)}.`}));
+        box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }
     const events = Array.from(causal()).sort((i, j) => model.rows[model.lane(i)] - model.rows[model.lane(j)] || inOrderOf(i, j));
