@@ -105,10 +105,7 @@ def as_json(value: object) -> str:
 
 
 def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
-    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want.
-
-    These have it on standard output in any case.
-    """
+    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want."""
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
@@ -118,8 +115,6 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
         texts = mc_texts(givens)
     with opened(out) as stream:
         stream.writelines(texts)
-    if json is None and _machine and stream is not sys.stdout:
-        sys.stdout.writelines(texts)
 
 
 def opened(out: str | None) -> AbstractContextManager[IO[str]]:
