@@ -338,7 +338,7 @@ class Answer:
 
 def said(*lines: str, outcome: int = exits.HOLDS, ends: bool = False, **fields: object) -> Answer:
     """A short answer; its fields are `fields`, or `said` with its lines."""
-    return Answer(lines, lambda: fields or {"said": list(lines)}, outcome, ends)
+    return Answer(map(output.printable, lines), lambda: fields or {"said": list(lines)}, outcome, ends)
 
 
 def packed(names: Iterable[str], columns: int) -> Iterator[str]:
