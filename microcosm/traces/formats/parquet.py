@@ -18,6 +18,7 @@ from datetime import date, time
 from decimal import Decimal
 from functools import partial
 from itertools import islice
+from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError, installing
@@ -210,16 +211,18 @@ _JSON = {str, int, bool}
 
 def _as_json(column: str, value: object) -> object:
     """A value of a column as JSON has it."""
-    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and value == int(value):
-        return int(value)
+    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and isfinite(value):
+        return int(value) if value == int(value) else value
     match value:
         case float() | Decimal():
             return value if isinstance(value, float) else int(value) if value == int(value) else str(value)
         case dict():
             return {name: _as_json("", each) for name, each in value.items() if each is not None}
-        case list() if column in ("clock", "attributes"):  # the entries of a map
-            decoded = _of_text if column == "attributes" else partial(_as_json, "seq")
-            return {entry[0]: decoded(entry[1]) for entry in value}
+        case list() if value and isinstance(value[0], tuple):  # the entries of a map
+            decoded = _of_text if column == "attributes" else partial(_as_json, "seq" * (column == "clock"))
+            return {k if type(k) is str else str(_as_json("", k)): decoded(each) for k, each in value}
+        case [] if column in ("clock", "attributes"):
+            return {}
         case list():
             return [_as_json("", each) for each in value]
         case bytes():
