@@ -12,6 +12,7 @@ ones, so that nothing follows from it that did not, and `written` has both ends 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, time
@@ -98,6 +99,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if missing:
             raise TextError(f"has no column {', '.join(missing)}", file=file)
         number = 0
+        copy = copy_in(table.schema_arrow, stream.file)
         for batch in table.iter_batches(batch_size=_BATCH):
             for row in records(batch):
                 number += 1
@@ -109,7 +111,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
                 if type(event.name) is Counted:
-                    event = of_copy(event, stream.file, options)
+                    event = of_copy(event, copy, options)
                 event = in_execution(event, options, report)
                 if options.positions[event.trace, event.process].add(event.seq):
                     yield event
@@ -119,6 +121,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
+
+
+def copy_in(columns: pyarrow.Schema, file: str) -> str:
+    """What tells a copy of a log from others: the file, as `write` makes it, else the folder of the table."""
+    return file if b"microcosm.schema" in (columns.metadata or {}) else os.path.dirname(file)
 
 
 def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | None]:
