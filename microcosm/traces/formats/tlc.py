@@ -137,7 +137,7 @@ def _seen(event: TraceEvent, sender: str) -> int:
 def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent, str, str]:
     """An event, the sender of its message, and the content of that with its receiver. Raises `BadLine`."""
     what, node, packet = record.get("event"), record.get("node"), record.get("pkt")
-    if type(what) is not str or type(node) not in (int, str) or type(packet) is not dict:
+    if type(what) is not str or type(node) not in (int, str) or node == "" or type(packet) is not dict:
         raise BadLine("not an event: `event`, `node` and `pkt` are expected")
     clock = as_clock(packet.get("vc"))
     if clock is None or str(node) not in clock:
