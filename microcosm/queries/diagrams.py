@@ -356,9 +356,9 @@ def _told(drawing: Drawing, event: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of DOT, in which a line end is written `\\n`."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    """A string of DOT, in which a line end is written `\\n`, and `&` begins an entity."""
+    lines = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n"))
+    return '"' + "\\n".join(lines).replace("&", "&amp;") + '"'
 
 
 def _entities(text: str) -> str:
