@@ -22,6 +22,7 @@ from typing import Any
 from microcosm.compare.verdict_rows import fingerprint
 from microcosm.errors import DISTRIBUTION, MicrocosmError, TextError, printable
 from microcosm.files import STDIN, AnyPath, display_name, expanded, write_text
+from microcosm.givens.spelling import expect_text, pair_of
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, Replicas, TooLarge, replicas
@@ -218,12 +219,14 @@ def _contents(
 ) -> tuple[PageModel, dict[str, Any], list[Column]]:
     if (many := max(len(known), len(known.events_table or ()))) > EVENTS and limited:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
+    if title is not None:
+        expect_text(title)
     model = PageModel(known._engine, known.givens, report)
     knowledge = Knowledge(model)
     if not (model.closed or knowledge.tabled):
         said = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
         raise TooLarge(f"{said}, and here are {len(model):,}")
-    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in pairs]
+    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in map(pair_of, pairs)]
     head = head_of(model, title=printable(title or known.name or _named(files) or "microcosm"))
     head["from"] = [*map(display_name, files)]
     head["pairs"] = knowledge.asked(asked)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import closes_givens, initial
-from microcosm.errors import UnknownEvent, readable
+from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -24,6 +24,7 @@ from microcosm.givens.spelling import expect_text, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations
@@ -317,11 +318,14 @@ class Worlds:
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
         """The relations of two distinct events, named in the givens or not. See `Possibility`.
 
-        Cost: a question of the engine where its order decides; else without `<>` linear in the past and
-        future of the two; with `<>` a bit test and the price of three worlds where earlier answers decide,
-        else a search, exponential at worst. `stop` is asked now and then whether to give up.
+        Raises `Undefined` where the two are one. Cost: a question of the engine where its order decides; else
+        without `<>` linear in the past and future of the two; with `<>` a bit test and the price of three
+        worlds where earlier answers decide, else a search, exponential at worst. `stop` is asked now and then
+        whether to give up.
         """
         expect_text(a, b)
+        if a == b:
+            raise Undefined(f"an event stands in no relation to itself: {a}")
         engine = self._engine
         if engine is None:
             found, names = self._searched(a, b, stop)
@@ -360,12 +364,19 @@ class Worlds:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises `MissingLibrary` without python-sat. Cost: that of the solver, exponential at worst.
+        Raises `Undefined` for another relation than `<`, `>` and `||`, `UnknownEvent`, and `MissingLibrary`
+        without python-sat. Cost: that of the solver, exponential at worst.
         """
+        expect_text(a, b)
+        sought = read_relation(relation)
+        if a == b or sought not in MEMBERS:
+            raise Undefined(
+                f"a world gives two distinct events <, > or ||: {a} {sought} {b} is none of these"
+            )
         for event in (a, b):
             if event not in self._position:
                 raise UnknownEvent((event,))
-        return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
+        return self._possibilities.certificate(self._position[a], sought, self._position[b])
 
     def fits(self, stop: Stop | None = None) -> bool:
         """Whether some world fits, which is looked for and checked. Raises `worlds.possible.Undecided`.
