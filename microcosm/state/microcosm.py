@@ -547,8 +547,9 @@ class Microcosm:
 
         Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
         propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
-        propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
-        `Undefined` for an event that nothing names. Cost: as `without_events`.
+        propagation ordered it by way of the event; what takes assumptions; what a known ordering refutes by a
+        message of it; `?` against silence. Raises `Undefined` for an event that nothing names. Cost: as
+        `without_events`.
         """
         if event not in self:
             expect_text(event)
