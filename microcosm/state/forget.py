@@ -4,8 +4,8 @@ Initial judgements about the others are kept exactly, and so is each `a !< b` th
 it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
 event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
 so may what only a search by cases sees, or what a known ordering of messages refutes by a message of it. Of a
-message that was received twice, or sent by two events, nothing more is known when one of the two is forgotten,
-nor of a log that is stated to be complete and does not tell all of its order.
+message that was received twice, or sent by two events, nothing more is known when one of the two is
+forgotten, nor of a log that is stated to be complete and does not tell all of its order.
 
 All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
 judged of the others is compared with what is judged without the event; and where no givens would keep that as
