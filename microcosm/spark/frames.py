@@ -35,6 +35,7 @@ from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract as extraction
+from microcosm.traces.formats.parquet import NO_TEXT, records
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
@@ -123,9 +124,9 @@ def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    digested = documents.select(F.col("id").cast("string"), F.col("document").cast("string")).mapInArrow(
-        partial(_digests, rules), DIGESTS
-    )
+    name, text = (F.col(each).cast("string") for each in ("id", "document"))  # of any bytes, to Spark
+    named = documents.select(F.make_valid_utf8(name).alias("id"), text.cast("binary").alias("document"))
+    digested = named.mapInArrow(partial(_digests, rules), DIGESTS)
     least = F.min("id").over(Window.partitionBy("digest"))
     return digested.select(
         "id", F.when(F.col("digest").isNotNull(), least).alias("class"), "digest", "consistent", "fault"
@@ -192,29 +193,37 @@ def _events_of(frame: DataFrame) -> DataFrame:
     """The events that the rows of a DataFrame state, as rows of `_READ`; and what of them is odd."""
     from pyspark.sql import functions as F
 
-    placed = [name for name in _PLACE if name in frame.columns]
-    typed = frame.withColumns({name: F.col(name).try_cast(_PLACE[name]) for name in placed})
-    return map_in_arrow(typed, partial(_stated, placed), _READ)
+    names = frame.columns
+    if len({*names}) < len(names):
+        raise TextError("has two columns of one name", file=_FRAME)
+    # By number, for a name may have a dot in it; and one by one, for Spark Connect refuses to replace none.
+    plain = frame.toDF(*(f"c{at}" for at in range(len(names))))
+    for name in _PLACE.keys() & names:
+        column = f"c{names.index(name)}"
+        plain = plain.withColumn(column, F.col(column).try_cast(_PLACE[name]))
+    return map_in_arrow(plain, partial(_stated, names), _READ)
 
 
-def _stated(placed: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _stated(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
     schema = rows.arrow_schema(_READ)
     context = TaskContext.get()
     begin = (context.partitionId() if context is not None else 0) * _ROWS
     before = 0
-    for batch in batches:
+    placed = [name for name in _PLACE if name in names]
+    for numbered in batches:
+        batch = numbered.rename_columns(names)
         bad: list[Any] = []
         report = noting(bad)
-        places = batch.select(placed).to_pylist() if placed else None
+        places = [*records(batch.select(placed))] if placed else None
         without = batch.drop_columns(placed)
         events = [*stated(without, _FRAME, before, report)]
         made = [{**rows.row_of(event), "at": begin + event.line} for event in events]
         made += report_rows(report, bad)
         for row in made:
             at = row["line"]
-            place = places[at - 1 - before] if places is not None and at is not None else {}
+            place = (places[at - 1 - before] if places is not None and at is not None else None) or {}
             row["file"], row["line"] = place.get("file"), place.get("line")
         before += batch.num_rows
         yield pa.RecordBatch.from_pylist(made, schema=schema)
@@ -258,9 +267,11 @@ def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[p
         try:
             if row["document"] is None:
                 raise TextError("`document` is null")
-            digest, consistent = microcosms.judged(read_givens(row["document"]), rules)
+            digest, consistent = microcosms.judged(read_givens(row["document"].decode()), rules)
         except MicrocosmError as error:
             fault = said(error)
+        except UnicodeDecodeError:
+            fault = NO_TEXT
         return {"id": row["id"], "digest": digest, "consistent": consistent, "fault": fault}
 
     return batches_of((digested(row) for batch in batches for row in batch.to_pylist()), DIGESTS)

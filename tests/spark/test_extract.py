@@ -23,8 +23,9 @@ from microcosm.spark.io.events import max_bad
 from microcosm.spark.io.folders import SCHEMA
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.extract import extract
+from microcosm.traces.formats import parquet
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.spark.conftest import table
@@ -203,20 +204,32 @@ def test_of_events_of_one_name_in_several_traces_the_first_counts(
     } == twice
 
 
-def test_copies_of_logs_whose_names_were_counted_are_kept_apart(spark: Any, tmp_path: Path) -> None:
-    copies = [tmp_path / f"{name}.jsonl" for name in "abc"]
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_copies_of_logs_whose_names_were_counted_are_kept_apart(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """And not the parts of a table, where that is read again."""
+    copies = [tmp_path / f"{name}.{ending}" for name in "abc"]
+    events = [TraceEvent("p", at, name=Counted(f"c{at}")) for at in (1, 2)]
     for copy in copies:
-        lines = [
-            {"process": "p", "seq": at, "kind": "internal", "id": f"c{at}", "counted": ["id"]}
-            for at in (1, 2)
-        ]
-        copy.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        with copy.open("wb") as stream:
+            if ending == "parquet":
+                parquet.write(events, stream)
+            else:
+                stream.writelines(line_of(event).encode() for event in events)
+    for size in ("LARGEST", "STAGED"):  # each file is for a task
+        monkeypatch.setattr(pieces, size, 1)
     found = job.extract(spark, [*map(str, copies)], str(tmp_path / "out"))
     assert found.summary["reported"] == {}
     here = extract(formats.read(copies)).givens.external.values()
-    assert {(edge["left"], edge["right"]) for edge in table(tmp_path / "out", "edges")} == {
-        (fact.left, fact.right) for fact in here
-    }
+    edges = {(edge["left"], edge["right"]) for edge in table(tmp_path / "out", "edges")}
+    assert edges == {(fact.left, fact.right) for fact in here}
+    again = [*(tmp_path / "out" / "events").glob("*.parquet")]
+    assert len(again) > 1
+    here = extract(formats.read(again)).givens.external.values()
+    assert edges == {(fact.left, fact.right) for fact in here}
+    job.extract(spark, [str(tmp_path / "out")], str(tmp_path / "more"))
+    assert edges == {(edge["left"], edge["right"]) for edge in table(tmp_path / "more", "edges")}
 
 
 def test_what_is_told_once_is_so_however_rows_lie_in_pieces(

@@ -89,6 +89,23 @@ def test_a_place_may_be_told_in_part_and_in_other_types(
     assert (again["file"], again["line"]) == expected
 
 
+def test_columns_may_have_any_names_but_one_twice(spark: Any) -> None:
+    """A dot in one is no path, and bytes that are no text of UTF-8 cost no more than they say."""
+    frame = spark.range(1).selectExpr("'p' process", "1 seq", "'internal' kind", "2 `a.b`", "array(3) `c.d`")
+    found = frames.extract(frame.selectExpr("*", "cast(X'ff' as string) file", "4 line"))
+    [event] = collected(found.events)
+    assert (event["attributes"], event["file"]) == ('{"a.b": 2, "c.d": [3]}', None)
+    with pytest.raises(TextError, match="two columns of one name"):
+        frames.extract(frame.selectExpr("*", "5 seq"))
+
+
+def test_a_document_that_is_no_text_costs_no_other(spark: Any) -> None:
+    first = spark.range(1).selectExpr("cast(X'ff' as string) id", "X'ff' document")
+    second = spark.range(1).selectExpr("'b' id", "cast('größe < y' as binary) document")
+    found = [(row["id"], row["class"], row["fault"]) for row in collected(frames.bisim(first.union(second)))]
+    assert found == [("b", "b", None), ("\ufffd", None, "has bytes that are no UTF-8")]
+
+
 def test_analogous_documents_are_of_one_class(spark: Any) -> None:
     texts: dict[str, str | None] = {"a": "x < y\ny < z", "b": "y < z\nx < z\nx < y", "c": "x < y\nx || y"}
     texts |= {"d": "x <", "e": "x < z", "f": None}

@@ -41,9 +41,9 @@ from microcosm.spark.io.inputs import (
     partition_of,
 )
 from microcosm.traces import reading as formats
-from microcosm.traces.event import KINDS, TraceEvent
-from microcosm.traces.formats.jsonl import COPIES, event_stated
-from microcosm.traces.formats.parquet import NO_TEXT, record_of, records
+from microcosm.traces.event import KINDS, Counted, TraceEvent
+from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
+from microcosm.traces.formats.parquet import NO_TEXT, copy_in, record_of, records
 from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
@@ -101,7 +101,10 @@ def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> I
     for path in paths:
         if (head := _own_head(path, reading)) is not None:
             own.add(path)
-            first = str(path) if first is None and _counts_names(head) else first
+            if first is None and path.suffix == PARQUET:
+                first = _copy_in(path)
+            elif first is None and _counts_names(head):
+                first = str(path)
     named = names_of_traces(inputs, paths, own)
     for path in paths:
         lines = path in own and path.suffix != PARQUET and has_cuts(path)
@@ -127,6 +130,16 @@ def _own_head(path: Path, reading: Reading) -> str | None:
         return head if own and not any(map(_leaves_out, head.split("\n"))) else None
     except (TextError, OSError):
         return None  # the task that reads it says so
+
+
+def _copy_in(path: Path) -> str | None:
+    """The copy that a Parquet file is of, or in, if its first rows say that names of events were counted."""
+    with suppress(pa.ArrowException, OSError), pq.ParquetFile(path) as table:
+        if "counted" in table.schema_arrow.names:
+            head = next(table.iter_batches(16, columns=["counted"]), None)
+            if head is not None and any("id" in (said or ()) for said in head.column(0).to_pylist()):
+                return copy_in(table.schema_arrow, str(path))
+    return None
 
 
 def _counts_names(head: str) -> bool:
@@ -215,13 +228,19 @@ def _by_columns(piece: Piece) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
     bad: list[Irregularity] = []
     report = noting(bad)
+    options = _EachAlone(piece.first)
+
+    def row(event: TraceEvent, columns: pa.Schema) -> Row:
+        counted = type(event.name) is Counted
+        copied = of_copy(event, copy_in(columns, piece.path), options) if counted else event
+        return row_of(copied, piece.trace)
+
     try:
         for before, batch in parquet_batches(piece, _BATCH):
             try:
                 yield _as_event(batch, piece, before)
             except (TextError, pa.ArrowException):
-                events = stated(batch, piece.path, before, report)
-                yield (row_of(event, piece.trace) for event in events)
+                yield (row(event, batch.schema) for event in stated(batch, piece.path, before, report))
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
     yield report_rows(report, bad)

@@ -1,16 +1,16 @@
 """Traces in text as a data source: `spark.read.format("microcosm")` and `spark.readStream` of a folder.
 
 What is odd about a file, up to its not being readable at all, is a row with `reported`; no file and no line
-ends a job. Conditions on `trace` are pushed down: Spark is not handed rows of other traces, and row groups
-of Parquet without those asked for are not read. A stream takes new files, and of files in the own format what
-is appended; others must be put in place whole.
+ends a job. No conditions are taken from Spark: what it has told a source in Python of one question it keeps
+for all others about the same DataFrame (4.3.0), and these would lack rows. A stream takes new files, and of
+files in the own format what is appended; others must be put in place whole.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.io import inputs as pieces
@@ -30,6 +28,7 @@ from microcosm.spark.io.events import EVENT, REPORTED, arrow_schema
 from microcosm.spark.io.reading import Reading
 from microcosm.traces import reading as formats
 from microcosm.traces.text.lines import LINE_LIMIT
+from microcosm.traces.text.records import compiled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,9 +38,6 @@ if TYPE_CHECKING or find_spec("pyspark") is not None:
         DataSource,
         DataSourceReader,
         DataSourceStreamReader,
-        EqualTo,
-        Filter,
-        In,
         InputPartition,
     )
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -55,7 +51,6 @@ ARRIVED = "arrived timestamp"
 """A column of streams that may be asked for: when the batch was planned that a row came with."""
 
 _OPTIONS = ("format", "pattern", "path")
-_PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 _BLOCK = 8 << 20
 _WHOLE = -1
 """In the place of lines read: a file that is read at once."""
@@ -66,8 +61,7 @@ _APART = 10
 
 
 def register(spark: SparkSession) -> None:
-    """Let the session read `format("microcosm")`, and hand conditions to sources in Python."""
-    spark.conf.set(_PUSH_DOWN, "true")
+    """Let the session read `format("microcosm")`."""
     spark.dataSource.register(TraceSource)
 
 
@@ -116,15 +110,17 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
         raise ValueError(f"no option {unknown[0]!r}; options: format, pattern and the path")
     if "path" not in options:
         raise ValueError("what should be read? Give load() a file or a folder")
-    form = options.get("format")
+    form, pattern = options.get("format"), options.get("pattern")
     if form is not None:
         formats.format_of(form)
+    if pattern is not None:
+        compiled(pattern, "pattern")
     known = arrow_schema(COLUMNS).names
     columns = tuple(field.name for field in schema.fields)
     wrong = [name for name in columns if name not in (*known, "arrived")]
     if wrong:
         raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
-    return Asked(options["path"], Reading(form, options.get("pattern")), columns)
+    return Asked(options["path"], Reading(form, pattern), columns)
 
 
 class _Part(InputPartition):
@@ -137,31 +133,18 @@ class _Part(InputPartition):
 
 
 class TraceReader(DataSourceReader):
-    """Reads the files that are there when the job is planned; of the `traces`, where Spark asks for some."""
+    """Reads the files that are there when the job is planned."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._traces: frozenset[object] | None = None
-
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        """Take what tells which traces are asked for; the rest is Spark's."""
-        for each in filters:
-            if isinstance(each, EqualTo | In) and each.attribute == ("trace",):
-                some = frozenset(each.value if isinstance(each, In) else (each.value,))
-                self._traces = some if self._traces is None else self._traces & some
-            else:
-                yield each
 
     def partitions(self) -> list[_Part]:
         planned = reading.planned([self._asked.path], self._asked.files(), self._asked.how)
-        every = chain.from_iterable(planned)
-        if self._traces is None:
-            return [*map(_Part, every)]
-        return [_Part(piece) for piece in every if _may_have(piece, self._traces)]
+        return [*map(_Part, chain.from_iterable(planned))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition, self._traces)
+        return _batches(self._asked, partition)
 
 
 class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -237,7 +220,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition, None)
+        return _batches(self._asked, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is to be done: files are not deleted."""
@@ -317,37 +300,17 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
     return stop, lines
 
 
-def _batches(asked: Asked, part: _Part, traces: frozenset[object] | None) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, of some traces (None: of all, and what is odd)."""
+def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
+    """The rows of a part."""
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
     schema = pa.schema([full[name] for name in asked.columns])
     arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
-    wanted = pa.array([each for each in traces or () if isinstance(each, str)], pa.string())
-    for name, found in reading.read(part.piece, asked.how):
-        if name == "sizes" or (name == "odd" and traces is not None):
+    for name, batch in reading.read(part.piece, asked.how):
+        if name == "sizes":
             continue
-        batch = found if traces is None else found.filter(pc.is_in(found.column("trace"), wanted))
         there = dict(zip(batch.schema.names, batch.columns, strict=True))
         there["arrived"] = pa.repeat(arrived, batch.num_rows)
         made = [there.get(each.name, pa.nulls(batch.num_rows, each.type)) for each in schema]
         if batch.num_rows:
             yield pa.RecordBatch.from_arrays(made, schema=schema)
-
-
-def _may_have(piece: pieces.Piece, traces: Set[object]) -> bool:
-    """Whether rows of some traces may be in a piece, by what Parquet says of its row groups."""
-    if Path(piece.path).suffix != pieces.PARQUET or piece.stop is None:
-        return True
-    try:
-        described = pq.read_metadata(piece.path)
-        at = described.schema.to_arrow_schema().names.index("trace")
-        groups = [described.row_group(group).column(at) for group in range(piece.start, piece.stop)]
-    except (pa.ArrowException, OSError, ValueError):  # which reading it says
-        return True
-    if any(group.path_in_schema != "trace" or not group.is_stats_set for group in groups):
-        return True
-    ends = [group.statistics for group in groups]
-    if not all(end.has_min_max and isinstance(end.min, str) and end.null_count == 0 for end in ends):
-        return True  # a row without a trace may be of one that its folder names
-    return any(end.min <= trace <= end.max for end in ends for trace in traces if isinstance(trace, str))

@@ -12,12 +12,14 @@ ones, so that nothing follows from it that did not, and `written` has both ends 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, time
 from decimal import Decimal
 from functools import partial
 from itertools import islice
+from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError, installing
@@ -97,6 +99,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if missing:
             raise TextError(f"has no column {', '.join(missing)}", file=file)
         number = 0
+        copy = copy_in(table.schema_arrow, stream.file)
         for batch in table.iter_batches(batch_size=_BATCH):
             for row in records(batch):
                 number += 1
@@ -108,7 +111,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
                 if type(event.name) is Counted:
-                    event = of_copy(event, stream.file, options)
+                    event = of_copy(event, copy, options)
                 event = in_execution(event, options, report)
                 if options.positions[event.trace, event.process].add(event.seq):
                     yield event
@@ -118,6 +121,11 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
+
+
+def copy_in(columns: pyarrow.Schema, file: str) -> str:
+    """What tells a copy of a log from others: the file, as `write` makes it, else the folder of the table."""
+    return file if b"microcosm.schema" in (columns.metadata or {}) else os.path.dirname(file)
 
 
 def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | None]:
@@ -210,16 +218,18 @@ _JSON = {str, int, bool}
 
 def _as_json(column: str, value: object) -> object:
     """A value of a column as JSON has it."""
-    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and value == int(value):
-        return int(value)
+    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and isfinite(value):
+        return int(value) if value == int(value) else value
     match value:
         case float() | Decimal():
             return value if isinstance(value, float) else int(value) if value == int(value) else str(value)
         case dict():
             return {name: _as_json("", each) for name, each in value.items() if each is not None}
-        case list() if column in ("clock", "attributes"):  # the entries of a map
-            decoded = _of_text if column == "attributes" else partial(_as_json, "seq")
-            return {entry[0]: decoded(entry[1]) for entry in value}
+        case list() if value and isinstance(value[0], tuple):  # the entries of a map
+            decoded = _of_text if column == "attributes" else partial(_as_json, "seq" * (column == "clock"))
+            return {k if type(k) is str else str(_as_json("", k)): decoded(each) for k, each in value}
+        case [] if column in ("clock", "attributes"):
+            return {}
         case list():
             return [_as_json("", each) for each in value]
         case bytes():

@@ -103,6 +103,30 @@ def test_attributes_may_be_plain_texts_and_numbers() -> None:
         )
 
 
+def test_a_column_of_maps_is_an_attribute_that_is_an_object() -> None:
+    inner = pyarrow.map_(pyarrow.int64(), pyarrow.string())
+    maps = pyarrow.array([[("a", [(1, "x")]), ("b", None)], []], pyarrow.map_(pyarrow.string(), inner))
+    [first, second] = read_text(
+        table(process=["p", "p"], seq=[1, 2], kind=["internal"] * 2, tags=maps), "parquet"
+    )[0]
+    assert first.attributes == {"tags": {"a": {"1": "x"}, "b": None}}
+    assert second.attributes == {"tags": []}
+
+
+def test_what_is_wrong_with_a_number_or_a_clock_is_said_in_words_of_the_format() -> None:
+    clocks = pyarrow.array([None, None, None, [1]], pyarrow.list_(pyarrow.int64()))
+    seqs = [1.0, float("nan"), float("inf"), 2.0]
+    found, report = read_text(
+        table(process=["p"] * 4, seq=seqs, kind=["internal"] * 4, clock=clocks), "parquet"
+    )
+    assert [event.seq for event in found] == [1]
+    assert [each.message.split(" must be ")[0] for each in report.findings] == [
+        "row 2: `seq`",
+        "row 3: `seq`",
+        "row 4: `clock`",
+    ]
+
+
 def test_what_is_damaged_is_an_error() -> None:
     with pytest.raises(TextError, match="<test>: has no column seq, kind"):
         read_text(table(process=["p"]), "parquet")
