@@ -11,6 +11,7 @@ import pytest
 from microcosm import Correspondence, Microcosm, MicrocosmError, Relation, bisimilar, verify
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.spelling import SPELLINGS, read_relation
+from microcosm.state.timeline import Timeline
 from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
@@ -172,6 +173,12 @@ WRONG: dict[str, Callable[[Microcosm, Any], object]] = {
     "explain_evolution": lambda known, said: known.explain_evolution("a", "b", said),
     "merge": lambda known, said: known.merge(said),
     "bisimilar": bisimilar,
+    "Timeline": lambda _, said: Timeline(said),
+    "Timeline.add": lambda known, said: Timeline(known).add(said),
+    "Timeline.update": lambda known, said: Timeline(known).update(said),
+    "Timeline.remove": lambda known, said: Timeline(known).remove(said),
+    "Timeline.append": lambda known, said: Timeline(known).append([said]),
+    "Timeline.forget": lambda known, said: Timeline(known).forget(said),
     "verify": lambda known, said: verify(said, known.why("unshare", "view") or {}),
     "verify, rules": lambda known, said: verify(known, {}, rules=said),
     "depth": lambda known, said: known.offline("unshare", "like", depth=said),
