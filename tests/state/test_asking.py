@@ -12,6 +12,7 @@ from microcosm import Correspondence, Microcosm, MicrocosmError, Relation, bisim
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.spelling import SPELLINGS, read_relation
 from microcosm.state.timeline import Timeline
+from microcosm.testing import assert_that
 from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
@@ -167,6 +168,7 @@ WRONG: dict[str, Callable[[Microcosm, Any], object]] = {
     "find, limit": lambda known, said: known.find('name ~ "a"', limit=said),
     "assert_": lambda known, said: known.assert_(said),  # noqa: PT009
     "shown": lambda known, said: known.assert_(QUESTION, shown=said),  # noqa: PT009
+    "assert_that": assert_that,
     "settle": lambda known, said: [*known.settle(said)],
     "online_many": lambda known, said: [*known.online_many([said])],
     "page, pairs": lambda known, said: known.page("page.html", pairs=[said]),
