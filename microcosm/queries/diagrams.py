@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from microcosm.errors import printable, readable
+from microcosm.errors import printable
 from microcosm.queries.drawing import CLOCKS, MESSAGE, STATED, STEP, Drawing, lane_order
 from microcosm.queries.sheet import RED, Point, Sheet, width
+from microcosm.text.quoted import readable
 
 MARGIN = 16
 ROW = 74

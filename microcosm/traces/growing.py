@@ -16,7 +16,6 @@ from hashlib import sha256
 from io import BytesIO
 from typing import BinaryIO
 
-from microcosm.files import display_name
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.traces.columns import LogColumns, Opening, read_columns
 from microcosm.traces.report import Extraction, Report
@@ -90,7 +89,7 @@ class GrowingLog:
             if content:
                 if not _goes_on(content):
                     return None
-                for text in Lines(BytesIO(content), display_name(self.path), unseen).texts():
+                for text in Lines(BytesIO(content), self.path, unseen).texts():
                     if not columns.take(text):
                         return None
             settled = not unseen.counts and columns.settle() and not columns.late
@@ -126,4 +125,4 @@ def _goes_on(content: bytes) -> bool:
 
 
 def _opening(path: str, content: bytes) -> Opening:
-    return lambda report: nullcontext(Lines(BytesIO(content), display_name(path), report))
+    return lambda report: nullcontext(Lines(BytesIO(content), path, report))
