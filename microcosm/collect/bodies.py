@@ -16,13 +16,14 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from json.encoder import encode_basestring_ascii as quoted
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 
 from microcosm.errors import MicrocosmError, installing
 from microcosm.givens.exact import json_text
+from microcosm.traces.formats.spans.tracing import SCOPES
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
@@ -239,7 +240,7 @@ def _count(request: object) -> tuple[int, int]:
         raise ValueError("an object with `resourceSpans` is expected")
     count = rejected = 0
     for resource in _objects(request, "resourceSpans"):
-        for scope in _objects(resource, "scopeSpans"):
+        for scope in chain.from_iterable(_objects(resource, name) for name in SCOPES):
             spans = [*_objects(scope, "spans")]
             known = [span for span in spans if _are_ids(span.get("traceId"), span.get("spanId"))]
             for span in known:

@@ -20,7 +20,6 @@ from collections.abc import Collection
 from contextvars import Context
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
-from threading import Thread
 from time import time_ns
 from typing import Any, NoReturn
 
@@ -75,8 +74,8 @@ class Recorder:
         self._clocks = clocks
         self._strand: Strand | None = None
         self._strands: Strands | None = None
-        self._forked: Point | None = None
-        """After which event of the parent a child begins."""
+        self._forked: tuple[Point, ...] = ()
+        """After which events of the parent a child begins."""
         self._end = weakref.finalize(self, _close, self._lines)
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
@@ -245,7 +244,8 @@ class Recorder:
             self._strands = Strands(name, life, self._clocks)
             strand = self._strands.current()
         if self._forked:
-            strand.come_after(self._forked, "fork")
+            for each in self._forked:
+                strand.come_after(each, "fork")
             if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
                 pools.Finalize(None, self._end, exitpriority=100)
 
@@ -259,17 +259,17 @@ class Recorder:
             else:
                 strand.learn(None)
 
-    def starting(self, thread: Thread) -> None:
-        """For `strands`: the current chain starts a thread."""
+    def starting(self, owner: Any) -> None:
+        """For `strands`: the current chain starts a thread or task."""
         if self._strands is not None:
             with self._lines.lock:
-                self._strands.starting(thread)
+                self._strands.starting(owner)
 
-    def joined(self, owner: Any, by: Any = None) -> None:
-        """For `strands`: a thread or task is over, and who calls (or `by`) has waited for it."""
+    def joined(self, owner: Any) -> None:
+        """For `strands`: a thread or task is over, and who calls has waited for it."""
         if self._strands is not None:
             with self._lines.lock:
-                self._strands.joined(owner, by)
+                self._strands.joined(owner)
 
     def ended(self, owner: Any) -> tuple[Point, ...]:
         """For `strands`: what is before the end of a task."""
@@ -292,8 +292,8 @@ class Recorder:
 
     def _after_fork_in_child(self) -> None:
         strand = self._current()
-        if strand is not None and strand.seq:
-            self._forked = strand.point()
+        if strand is not None:
+            self._forked = strand.known()
         self._strand = self._strands = None
         self._resume, self._feeding = False, None
         self._names.forget()
@@ -302,8 +302,8 @@ class Recorder:
 
 def _after(strand: Strand) -> str:
     """The links of an event to those of other chains that it comes after."""
-    names, links = zip(*strand.after, strict=True)
-    strand.after = []
+    after, strand.after = strand.after.values(), {}
+    names, links = [f"{each.strand.named}:{each.seq}" for each in after], [each.link for each in after]
     return f',"after":{encode(names)},"links":{encode(links)}'
 
 

@@ -1,9 +1,10 @@
 """Chains of events: that of a process, or one for each thread and asyncio task of it.
 
 Where threads and tasks are chains of their own, what is known of their order is that one was started by
-another, after some event of it, and that one waited for the end of another. Who one is, and after what one
-was started, is told by context variables, which a new task and `asyncio.to_thread` take along; the rest by
-`Thread.start` and `Thread.join`, and by tasks that know who awaits them (`asyncio.gather` too).
+another, after some event of it, and that one waited for the end of another. That is told by `Thread.start`
+and `Thread.join`, by tasks that know who made and who awaits them, and by what `asyncio.gather` returns.
+Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context variable. Tasks that
+do not take part in it: several may share a context.
 
 What a thread of a pool did is before what comes of it where its result is read. A pool (`ThreadPoolExecutor`,
 `asyncio.to_thread`, `run_in_executor`) makes a future done in the thread that worked, and there its last
@@ -20,7 +21,7 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, ContextVar
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -40,6 +41,8 @@ class Point(NamedTuple):
     seq: int
     clock: Clock | None
     """What was known there, where clocks are recorded."""
+    link: str = "start"
+    """Why one comes after it."""
 
 
 class Strand:
@@ -55,11 +58,10 @@ class Strand:
         self.named = f"{process}~{life}"
         """Its name beside other lives."""
         self.shown = shown(process)
-        self.after: list[tuple[str, str]] = []
-        """What the next event comes after besides the last one, and what these links are called."""
-        self.pending: list[Point] = []
-        """The same, for who waits for this chain before it has another event."""
-        self.heard: WeakKeyDictionary[Strand, int] = WeakKeyDictionary()
+        self.after: dict[Strand, Point] = {}
+        """What the next event comes after besides the last one."""
+        self.heard: WeakKeyDictionary[Strand, tuple[int, int]] = WeakKeyDictionary()
+        """Of other chains, which of their events it came after last, and after which one of its own."""
 
     def event(self) -> str:
         """What other chains call its last event."""
@@ -69,15 +71,18 @@ class Strand:
         """Its last event."""
         return Point(self, self.seq, None if self.clock is None else dict(self.clock))
 
+    def known(self) -> tuple[Point, ...]:
+        """What its next event comes after."""
+        return (*self.after.values(), *([self.point()] if self.seq else ()))
+
     def come_after(self, point: Point, link: str) -> None:
         """Let the next event come after one of another chain, if that is not known already."""
-        strand, seq, clock = point
-        if strand is self or seq <= self.heard.get(strand, 0):
+        strand = point.strand
+        if strand is self or point.seq <= self.heard.get(strand, _NEVER)[0]:
             return
-        self.heard[strand] = seq
-        self.after.append((f"{strand.named}:{seq}", link))
-        self.pending.append(point)
-        self.learn(clock)
+        self.heard[strand] = point.seq, self.seq
+        add(self.after, point._replace(link=link))
+        self.learn(point.clock)
 
     def learn(self, clock: Clock | None) -> None:
         """Know what is known there; where that is not recorded it is no more known what is known here."""
@@ -90,6 +95,22 @@ class Strand:
 
 
 NOBODY: dict[Strand, Point] = {}
+_NEVER = 0, 0
+
+
+def add(points: dict[Strand, Point], point: Point) -> None:
+    """Add an event to those that are known of other chains; it stands for those that are before it.
+
+    These are of its own chain, or known to it by its last event: not only from what it waited for since.
+    """
+    strand, heard = point.strand, point.strand.heard
+    if points and point.seq == strand.seq:
+        for each in [*(points if len(points) < len(heard) else heard)]:
+            seq, at = heard.get(each, _NEVER)
+            if at < strand.seq and each in points and points[each].seq <= seq:
+                del points[each]
+    if strand not in points or points[strand].seq < point.seq:
+        points[strand] = point
 
 
 class Strands:
@@ -115,7 +136,7 @@ class Strands:
         """The chain of who calls, which comes after all that is known to be over for it."""
         task, looping = _current_task()
         strand = self.of(task or threading.current_thread())
-        for told in self._told.get().values():
+        for told in self._context(task).values():
             strand.come_after(told, "start")
         if not looping and self._ran:
             for ran in self._ran.pop(threading.current_thread(), ()):
@@ -130,7 +151,8 @@ class Strands:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
             its = owner if isinstance(owner, threading.Thread) else threading.current_thread()
-            for started in self._started.get(its, ()) if its is owner or not self._told.get() else ():
+            known = owner if owner in self._started or self._told.get() else its
+            for started in self._started.get(known, ()):
                 strand.come_after(started, "start")
             if its is not owner:
                 ran = self._ran.setdefault(its, [])
@@ -141,30 +163,30 @@ class Strands:
 
     def recorded(self, strand: Strand) -> None:
         """Let whoever is started from now on be after the last event of this chain."""
-        strand.pending.clear()
         self._told.set({strand: strand.point()})
 
-    def starting(self, thread: threading.Thread) -> None:
-        """The current chain starts a thread."""
-        strand = self._of.get(_current_task()[0] or threading.current_thread())
-        told = tuple(each for each in self._told.get().values() if each.strand is not strand)
-        self._started[thread] = (*told, strand.point()) if strand is not None and strand.seq else told
+    def _context(self, task: Any) -> dict[Strand, Point]:
+        """What the context tells of who calls, be it a task; nothing of one whose start is known."""
+        return NOBODY if task is not None and task in self._started else self._told.get()
 
-    def joined(self, owner: Any, by: Any = None) -> None:
-        """A thread or task is over, and who calls (or `by`) has waited for it."""
-        for point in self.ended(owner):
-            self.waited_for(point, by, _context_of(by))
+    def starting(self, owner: Any) -> None:
+        """The current chain starts a thread or task."""
+        task, looping = _current_task()
+        here = task or threading.current_thread()
+        callback = looping and task is None
+        self._started[owner] = (*self._context(task).values(), *(() if callback else self.ended(here)))
+
+    def joined(self, owner: Any) -> None:
+        """A thread or task is over, and who calls has waited for it, and for the tasks that a thread ran."""
+        ran = [each.point() for each in self._ran.get(owner, ()) if each.seq]
+        for point in (*self.ended(owner), *ran):
+            self.waited_for(point)
 
     def ended(self, owner: Any) -> tuple[Point, ...]:
         """What is before the end of a thread or task: its last event, and what it waited for since; of one
         that had none, what it was started after."""
         strand = self._of.get(owner)
-        if strand is not None:
-            return (*strand.pending, *([strand.point()] if strand.seq else ()))
-        if (context := getattr(owner, "runs_in", None)) is not None:
-            told: dict[Strand, Point] = context.get(self._told, NOBODY)
-            return tuple(told.values())
-        return self._started.get(owner, ())
+        return self._started.get(owner, ()) if strand is None else strand.known()
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """Who calls, or the task `by` of a context, has waited for an event; whom it starts then knows it."""
@@ -177,18 +199,9 @@ class Strands:
                 context.run(self._tell, point)
 
     def _tell(self, point: Point) -> None:
-        """Let whoever is started from now on be after an event, too, which stands for those before it.
-
-        These are of its own chain, or known to it by its last event: not only from what it waited for since.
-        """
-        strand, told = point.strand, {**self._told.get()}
-        if told and point.seq == strand.seq:
-            since, heard = {each.strand for each in strand.pending}, strand.heard
-            for each in [*(told if len(told) < len(heard) else heard)]:
-                if each in told and each not in since and told[each].seq <= heard.get(each, 0):
-                    del told[each]
-        told.pop(strand, None)
-        told[strand] = point
+        """Let whoever is started from now on be after an event, too."""
+        told = {**self._told.get()}
+        add(told, point)
         self._told.set(told)
 
     def _name(self, owner: Any) -> str:
@@ -204,8 +217,8 @@ class Follower(Protocol):
     """Who wants to know of starts and ends: a recorder, which has `Strands` once it has an event."""
 
     def here(self) -> Point | None: ...
-    def starting(self, thread: threading.Thread) -> None: ...
-    def joined(self, owner: Any, by: Any = None) -> None: ...
+    def starting(self, owner: Any) -> None: ...
+    def joined(self, owner: Any) -> None: ...
     def ended(self, owner: Any) -> tuple[Point, ...]: ...
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None: ...
 
@@ -261,40 +274,47 @@ def _kind_of_task() -> Any:
         from asyncio import Task
 
         class FollowedTask(Task):  # type: ignore[type-arg]
-            """A task that knows who awaits it, or reads its result."""
+            """A task that knows who made and who awaits it, or reads its result."""
 
-            def __init__(self, *arguments: Any, context: Context | None = None, **more: Any) -> None:
-                self.by = _current_task()[0]
-                self.runs_in = copy_context() if context is None else context
-                super().__init__(*arguments, context=self.runs_in, **more)
-
-            def __await__(self) -> Any:
-                try:
-                    return (yield from super().__await__())
-                finally:
-                    self._over()
-
-            def result(self) -> Any:
-                self._over()
-                return super().result()
-
-            def _over(self) -> None:
-                if not self.done():
-                    return
-                task, looping = _current_task()
-                if looping and task is None:  # a callback, such as that of a gathering
-                    waits_for = getattr(self.by, "_fut_waiter", None)
-                    if self not in (getattr(waits_for, "_children", None) or ()):
-                        return
-                    task = self.by
+            def __init__(self, *arguments: Any, **more: Any) -> None:
                 for each in [*_followers]:
-                    each.joined(self, task)
+                    each.starting(self)
+                super().__init__(*arguments, **more)
 
+        _follow_waits(FollowedTask, Task)
         _task = FollowedTask
     return _task
 
 
 _task: Any = None
+
+
+def _follow_waits(kind: Any, made: Any) -> None:
+    """Let futures of a kind, made of another, tell who awaits them, or reads their result."""
+    wait, result = made.__await__, made.result
+
+    def awaited(future: Any) -> Any:
+        try:
+            return (yield from wait(future))
+        finally:
+            _waited(future)
+
+    def read(future: Any) -> Any:
+        _waited(future)
+        return result(future)
+
+    kind.__await__, kind.result = awaited, read
+
+
+def _waited(future: Any) -> None:
+    """Who calls, unless it is a callback, has waited for a future and what it gathers, if they are over."""
+    task, looping = _current_task()
+    waited = [] if looping and task is None else [future]
+    for each in waited:
+        if each.done():
+            waited += getattr(each, "_children", ())
+            for follower in [*_followers]:
+                follower.joined(each)
 
 
 def _current_task() -> tuple[Any, bool]:
@@ -303,12 +323,6 @@ def _current_task() -> tuple[Any, bool]:
     if loaded is None or loaded._get_running_loop() is None:
         return None, False
     return sys.modules["asyncio"].current_task(), True
-
-
-def _context_of(task: Any) -> Context | None:
-    """The context of a task that waits for something."""
-    calls = getattr(getattr(task, "_fut_waiter", None), "_callbacks", None) or ()
-    return next((context for call, context in calls if getattr(call, "__self__", None) is task), None)
 
 
 def _name_of_task(task: Any) -> str:
@@ -355,8 +369,10 @@ def _follow_futures() -> None:
 
 
 def _follow_loops() -> None:
-    from asyncio import BaseEventLoop
+    from asyncio import BaseEventLoop, Future
 
+    gathers: Any = sys.modules["asyncio.tasks"]
+    _follow_waits(gathers._GatheringFuture, Future)
     hand_over = BaseEventLoop.call_soon_threadsafe
 
     def call_soon_threadsafe(loop: BaseEventLoop, callback: Any, *arguments: Any, context: Any = None) -> Any:

@@ -407,7 +407,9 @@ class Admitting(Authored):
             if self.quotas is None or self.quotas.admits(dot.replica, len(content), *held):
                 found[number] = evolution
         new = segment.first <= segment.last and state.chains.of(Dot(*segment.stream, segment.first)) is None
-        if found or new or not same:
+        bare = 0 < segment.last < segment.first
+        early = bare and Dot(*segment.stream, segment.last) not in state.ledger.seen
+        if found or new or not (same or early):  # a head of what is not there comes again, or is nobody's
             state.take_signed(segment, found)
             kept = [n for n, each in found.items() if type(each) is NewerEvolution]
             some = {number: contents[number] for number in found if number not in kept}

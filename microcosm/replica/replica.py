@@ -292,10 +292,12 @@ def level(one: Replica, other: Replica) -> Traffic:
     before = [each.seen().copy() for each in (one, other)]
     same = False
     idle = 0
+    asks, asked = other, one
     while not same:
         told = one.seen().count + other.seen().count
         ends = [each.seen().last(each.stream) for each in (one, other)]
-        waiting = deque((other, one, message) for message in one.exchange.begin(other.name))
+        asks, asked = asked, asks  # in turn: what waits in vain is dropped by who asks
+        waiting = deque((asked, asks, message) for message in asks.exchange.begin(asked.name))
         while waiting:
             to, sender, message = waiting.popleft()
             traffic.messages += 1

@@ -133,6 +133,14 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     assert "1 without a trace id" in found.said
 
 
+def test_older_documents_have_spans_too() -> None:
+    spans = [{**IDS, "traceId": "AB" * 16}, {**IDS, "spanId": 7}]
+    body = json.dumps({"resourceSpans": [{"instrumentationLibrarySpans": [{"spans": spans}]}]}).encode()
+    found = spans_of(body, JSON)
+    assert (found.kept, found.rejected) == (1, 1)
+    assert b"ab" * 16 in found.line
+
+
 def test_ids_are_written_alike() -> None:
     links = [{"traceId": "AB" * 16, "spanId": "CD" * 8}]
     span = {"traceId": "Ab" * 16, "spanId": "1D" * 8, "parentSpanId": "CD" * 8, "links": links, "name": "AB"}

@@ -265,6 +265,18 @@ def held_throughout(tab: Opened) -> None:
             held_to_itself(tab)
 
 
+def test_signs_beside_one_event_rest_on_what_is_known_of_that_one(bare: Opened) -> None:
+    """Not on what is unknown to each of the others: a page of thousands stood still for minutes."""
+    text = "\n".join(f"a{chain} < b{chain} < c{chain}\na{chain} < c{chain + 1}" for chain in range(20))
+    known = Microcosm.parse(text)
+    shown(bare, known)
+    names = bare.run("() => Array.from({length: model.n}, (_, i) => model.name(i))")
+    signs = bare.run("a => Array.from({length: model.n}, (_, i) => i === a ? '' : regions(a).sign(i))", 7)
+    for name, sign in zip(names, signs, strict=True):
+        assert sign == ("" if name == names[7] else str(known.online(name, names[7]))), name
+    assert bare.run("() => model.memo.unknown.size") == 1
+
+
 def test_the_page_as_it_is_passes_what_mutants_do_not(bare: Opened) -> None:
     held_throughout(bare)
 

@@ -77,6 +77,8 @@ def test_keys_choose_walk_find_and_show(page_of: Any) -> None:
     assert tab.get_attribute("html", "data-theme") == "light"
     press(page, "Escape")
     assert state(page)["b"] is None
+    press(page, "x")
+    assert (state(page)["a"], state(page)["b"]) == (before["b"], None), "there is no B without an A"
     press(page, "Escape")
     assert state(page)["a"] is None
     assert not state(page)["cut"]

@@ -418,6 +418,19 @@ def test_a_journal_that_was_put_back_gets_what_it_lost_from_those_who_have_it() 
     assert b.twice == []
 
 
+def test_a_head_of_what_was_lost_by_all_stops_nobody() -> None:
+    """A member heard of a head late, and never of what it stands for; then the journal was put back."""
+    one, other = signing("one"), signing("other")
+    old = clone(one)
+    one.local("lost"), one.local("lost too")
+    other.exchange.receive("one", encode(one.newest_heads()))
+    for event in ("first", "second", "third"):
+        old.local(event)
+    level(old, other)
+    assert old.digest() == other.digest()
+    assert {"first", "second", "third"} <= {*other.events}
+
+
 def test_what_others_brought_back_is_said_again_where_it_is_cut() -> None:
     """A journal that was put back has said what is brought back under its dot; and then that is cut."""
     a, b, c = map(signing, "abc")

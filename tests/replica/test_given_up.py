@@ -55,6 +55,16 @@ def told(replica: Replica, to: Replica, first: int, end: int) -> None:
         list(to.accept(replica.name, decode(encode(supply))))  # type: ignore[arg-type]
 
 
+def test_who_waits_for_what_nobody_has_comes_to_an_end_with_the_others() -> None:
+    one, b, c = map(signing, ("a", "b", "c"))
+    for n in range(10):
+        one.local(f"one {n}")
+    given_up(c, "a")
+    told(one, c, 6, 8)
+    level(b, c)
+    assert b.digest() == c.digest()
+
+
 @pytest.mark.parametrize("from_b", [True, False])
 def test_parts_of_two_copies_that_nothing_links_are_not_one_chain(from_b: bool) -> None:
     """Neither overlaps the other, so there is no proof; with the author what does not follow goes."""

@@ -138,7 +138,7 @@ app.on(['a', 'b'], () => {
 function drawTable() {
     const box = find('table');
     if (!app.state.table || box.querySelector('table')) return;
-    if (model.n > TABLED) {
+    if (!model.n || model.n > TABLED) {
         box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }

@@ -203,7 +203,8 @@ function cone(a) { return { past: past(a), future: future(a) }; }
 function regions(a) {
   return remembered('regions', a, () => {
     const counts = { '<': 0, '>': 0, '||': 0, '<>': 0, '?': 0, silent: 0, unsaid: 0 };
-    const sign = (/** @type {number} */ i) => verdict(i, a);
+    // What is remembered of a serves all; under other rules a pair may be said in two ways.
+    const sign = (/** @type {number} */ i) => model.head.shortcuts ? turned(verdict(a, i)) : verdict(i, a);
     const alike = !model.columns.table && !model.columns.beside && model.head.shortcuts && !givenOf(a) && !model.head.pairs.length && !model.run;
     if (!alike) {
       for (let i = 0; i < model.n; i++) if (i !== a) counts[sign(i)]++;

@@ -34,10 +34,12 @@ from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Elements, marks_in, units
 from microcosm.traces.text.lines import Lines
 
+SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
+"""Under which names the spans of a resource stand, in newer documents and in older ones."""
+
 _OTLP_KEYS = frozenset(("resourceSpans",))
-_SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
 _NO_SPANS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
-_INNER = (frozenset(_SCOPES), frozenset(("spans",)))
+_INNER = (frozenset(SCOPES), frozenset(("spans",)))
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
 
@@ -74,12 +76,12 @@ def otlp_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[str, 
     """The spans of each scope as objects, and the service that they are of; what holds none is reported."""
     for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId"):
         resource = unit.value
-        scopes = [scope for name in _SCOPES for scope in _objects(resource.get(name))]
+        scopes = [scope for name in SCOPES for scope in _objects(resource.get(name))]
         if others := [name for name in _NO_SPANS if name in resource]:
             message = f"`{others[0]}` holds no spans, and is left out"
             lost = marks_in(resource, "observedTimeUnixNano") or marks_in(resource, "severityText")
             report.add("unparsed-text", message, file=file, line=unit.line, lost=lost, lines=1)
-        elif not scopes and not any(name in resource for name in _SCOPES):
+        elif not scopes and not any(name in resource for name in SCOPES):
             message = "not the spans of a resource: `scopeSpans` is missing"
             lost = 2 * max(1, marks_in(resource, "spanId"))
             report.add("bad-line", message, file=file, line=unit.line, lost=lost)
