@@ -71,9 +71,9 @@ def read_text(path: AnyPath) -> str:
 
 
 def display_name(path: AnyPath) -> str:
-    """The name of a path in messages."""
+    """The name of a path in messages; bytes of it that are no UTF-8 are escaped, for it is written, too."""
     name = os.fspath(path)
-    return "<stdin>" if name == STDIN else name
+    return "<stdin>" if name == STDIN else name.encode("utf-8", "backslashreplace").decode()
 
 
 def is_json_name(path: AnyPath) -> bool:

@@ -266,7 +266,9 @@ def _run(arguments: list[str]) -> int:
 def _run_command(command: Any, arguments: list[str]) -> int:
     try:
         code = command.main(arguments, prog_name=NAME, standalone_mode=False)
-    except SystemExit as stop:  # shell completion has answered
+    except SystemExit as stop:  # shell completion has answered, or typer found nobody to read its help
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
         code = stop.code
     except COMPLAINT as error:
         return _usage(error)

@@ -290,7 +290,7 @@ def _lines_of(file: str, room: int) -> list[str]:
 
 def _named(files: Sequence[str]) -> str:
     """What a page of some files is called: a single one by its own name, without where it is."""
-    return Path(files[0]).name if len(files) == 1 else ", ".join(map(display_name, files))
+    return ", ".join(map(display_name, files if len(files) > 1 else [Path(files[0]).name]))
 
 
 def _number(model: PageModel, known: Microcosm, name: str) -> int:

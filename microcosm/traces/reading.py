@@ -24,7 +24,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
-from microcosm.files import distinct
+from microcosm.files import display_name, distinct
 from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
@@ -280,7 +280,7 @@ def parts_of_logs(
     `alone[i]` are the events of file i read by itself; `together` reads some files as one log, for the names
     that a reader gives to messages hold within one reading. Cost: a reading of what may belong together.
     """
-    number = {file: at for at, file in enumerate(files)}
+    number = {display_name(file): at for at, file in enumerate(files)}
     beside: list[list[int]] = [[] for _ in files]
     for run in _runs(alone):
         if len(run) > 1:

@@ -192,6 +192,21 @@ def test_a_closed_pipe_is_left_quietly(tmp_path: Path) -> None:
         assert process.wait() == exits.PIPE_CLOSED
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes are closed otherwise there")
+@pytest.mark.parametrize("line", ["--help", "--version", "online --help", "rules show Un-1"])
+def test_a_pipe_that_nobody_reads_is_left_as_one_that_is_closed(
+    run: Run, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli.app import main
+
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert main(line.split()) == exits.PIPE_CLOSED
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_a_full_disk_is_said_once(
     album: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -337,3 +338,35 @@ def test_an_array_of_events_is_told_how_it_is_read(run: Run, tmp_path: Path, bet
         ran = run(*command)
         assert (ran.code, "Traceback" in ran.err) == (4, False)
         assert "jq -c '.[]'" in ran.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "table ONE other.mc", "check ONE", "bisim ONE other.mc", "diff ONE other.mc", "repl ONE",
+        "order ONE other.mc", "order ONE --stream", "extract other.mc -o ONE", "draw other.mc -o ONE",
+        "trace other.mc --to ONE.jsonl",
+    ],
+)  # fmt: skip
+def test_no_name_of_a_file_reaches_a_terminal_with_what_it_would_obey(run: Run, line: str) -> None:
+    Path("other.mc").write_text("b < c\n", encoding="utf-8")
+    Path("\x1b[31mone.jsonl").write_text('{"process": "p", "label": "x"}\n', encoding="utf-8")
+    ran = run(*line.replace("ONE", "\x1b[31mone.jsonl").split())
+    assert "\\x1b[31mone.jsonl" in ran.out
+    assert "\x1b" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("to", ["o.mc", "o.json"])
+@pytest.mark.parametrize("options", [(), ("--pattern", "(?<event>.*)")])
+def test_a_log_whose_name_is_no_utf_8_is_written_and_read_again(
+    run: Run, to: str, options: tuple[str, ...]
+) -> None:
+    name = os.fsdecode(b"l\xff.log")
+    Path(name).write_text('{"process": "p", "label": "x"}\n{"process": "p", "label": "y"}\n', "utf-8")
+    assert run("extract", name, *options, "-o", to).code == 0
+    assert run("check", to).code == 0
+    assert run("trace", name, *options, "--to", "again.jsonl").code == 0
+    assert run("trace", to, "--to", "again.jsonl").code == 0
+    assert run("extract", "again.jsonl").code == 0
+    assert run("page", name, *options, "-o", "o.html").code == 0
+    assert run("order", name, "again.jsonl").code == 0

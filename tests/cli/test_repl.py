@@ -419,3 +419,26 @@ def test_a_session_and_the_command_agree_on_what_worlds_do_not_know(run: Run, te
     assert said.code == 1
     told = run("repl", "m.mc", "--json", stdin=b"check\n").json
     assert (told["consistent"], told["conflict"]) == (False, None)
+
+
+@pytest.mark.parametrize("options", [(), ("--edit",)])
+def test_what_was_typed_is_told_without_what_a_terminal_would_obey(
+    run: Run, options: tuple[str, ...]
+) -> None:
+    Path("log.jsonl").write_text('{"process": "p", "label": "x"}\n', encoding="utf-8")
+    told = ["\x1b[31m", "\u2028"]
+    lines = [
+        f'{before}"{odd}" || b{after}'
+        for odd in told
+        for before, after in (("", ""), ("suppose ", ""), ("update ", ""), ("remove ", ""), ("", "?"))
+    ]
+    lines += [
+        "diff",
+        "undo 2",
+        "redo 2",
+        "diff",
+        *(f'save "{odd}.mc"\nload "{odd}.mc"' for odd in told),
+        "quit",
+    ]
+    ran = run("repl", "log.jsonl", *options, stdin="\n".join(lines).encode())
+    assert not any(odd in ran.out + ran.err for odd in told)

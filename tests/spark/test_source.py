@@ -229,3 +229,41 @@ def test_a_condition_is_of_its_question_alone(spark: Any, tmp_path: Path) -> Non
             repr(row) for row in every if row.trace in wanted and (row.seq or 0) > low
         )
         assert frame.count() == len(every)
+
+
+def test_row_groups_without_the_trace_that_is_asked_for_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(source.pieces, "LARGEST", 1)
+    names = ["a"] * 3 + ["b", "c", "c", None, "d", "d"]
+    rows_ = [{"trace": name, "process": "p", "seq": 1, "kind": "internal"} for name in names]
+    pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "rows.parquet", row_group_size=3)
+    found = {}
+    for name in "abcdx":
+        reader = source.TraceReader(source.Asked(str(tmp_path), source.Reading(), ("trace", "line"), name))
+        parts = reader.partitions()
+        lines = [row["line"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        found[name] = ([part.piece.start for part in parts], lines)
+    assert found == {  # the last group has a row without a trace, which a folder might name
+        "a": ([0, 2], [1, 2, 3]),
+        "b": ([1, 2], [4]),
+        "c": ([1, 2], [5, 6]),
+        "d": ([2], [8, 9]),
+        "x": ([2], []),
+    }
+
+
+@pytest.mark.spark
+def test_of_one_trace_there_are_its_rows_and_what_is_odd(spark: Any, tmp_path: Path) -> None:
+    event = '{"process": "%s", "seq": 1, "kind": "internal", "trace": "%s"}'
+    lines = [event % ("p", "a"), "odd", event % ("q", "b")]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    source.register(spark)
+    read = spark.read.format("microcosm").option("trace", "b").load(str(tmp_path))
+    rows_ = read.select("process", "trace", "reported").collect()
+    assert sorted(map(str, rows_)) == sorted(
+        ["Row(process='q', trace='b', reported=None)", "Row(process=None, trace=None, reported='bad-line')"]
+    )

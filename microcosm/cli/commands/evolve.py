@@ -181,7 +181,7 @@ def bisim(
         named = events_field(right, *pair) | events_field(left, *pair)
         return {"bisimilar": found.holds, "witness": witness and _witness_fields(witness), **named}
 
-    lines = _told(witness, (one, other), backward, words_of(left, right))
+    lines = _told(witness, _shown(one, other), backward, words_of(left, right))
     return output.answer(fields, lines, exits.holding(found.holds))
 
 
@@ -209,13 +209,17 @@ def diff(
 
     left, right = _load(one, other, strict)
     found = difference(left, right)
-    lines = _compared(found, (one, other), None if every else MOST_TOLD, words_of(left, right))
+    lines = _compared(found, _shown(one, other), None if every else MOST_TOLD, words_of(left, right))
     return output.answer(found.to_json, lines, exits.holding(found.same))
 
 
 def _load(one: str, other: str, strict: bool) -> tuple[Microcosm, Microcosm]:
     reading.standard_input_once([one, other])
     return reading.load([one], strict=strict), reading.load([other], strict=strict)
+
+
+def _shown(one: str, other: str) -> tuple[str, str]:
+    return output.printable(one), output.printable(other)
 
 
 def _witness_fields(witness: Difference) -> dict[str, object]:

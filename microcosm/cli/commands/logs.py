@@ -70,7 +70,7 @@ def extract(
         output.write_givens(found.givens, None)
         output.note(found.summary())
     else:
-        output.say(f"{out}: {found.summary()}")
+        output.say(f"{output.printable(out)}: {found.summary()}")
     return exits.HOLDS
 
 
@@ -102,9 +102,8 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    return output.answer(
-        {"events": count, "reported": dict(report.counts)}, f"{to}: {counted(count, 'event')}"
-    )
+    said = f"{output.printable(to)}: {counted(count, 'event')}"
+    return output.answer({"events": count, "reported": dict(report.counts)}, said)
 
 
 @app.command("events")

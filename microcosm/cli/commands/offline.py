@@ -277,7 +277,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
         consistent = fits and proof is None
     except Stopped:
         nothing = {"consistent": None, "derivation": None, "conflict": None}
-        return output.answer(nothing, f"{file}: {UNDECIDED}", exits.UNDECIDED)
+        return output.answer(nothing, f"{output.printable(file)}: {UNDECIDED}", exits.UNDECIDED)
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
 
@@ -291,7 +291,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             yield output.printable(f"{file}: {shown}")
             yield from exits.side_lines(shown, sys.stdout, givens)
             return
-        yield f"{file}: {FITS if consistent else unfit}"
+        yield f"{output.printable(file)}: {FITS if consistent else unfit}"
         yield from conflict_lines(found or ())
         if proof is not None:
             yield ""

@@ -146,7 +146,8 @@ def order(
             answers.update(dict.fromkeys(log.files, answer))
             continue
         if len(traces) > 1:
-            output.say(f"{', '.join(log.files)}{', one log' if len(log.files) > 1 else ''}:")
+            called = output.printable(", ".join(log.files))
+            output.say(f"{called}{', one log' if len(log.files) > 1 else ''}:")
         if explain is None:
             show(computation, verdicts, rows, why_vacuous)
         else:

@@ -271,8 +271,8 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
                 first, second = watch.violated[Ordering(ordering)]
                 found = {"ordering": ordering, "pair": [first, second], "event": event.id}
                 said = f"{ordering} is violated by {first} and {second} (at {event.id})"
-                where = f"{event.file}:{event.line}"
-                output.answer({"file": file, "line": event.line, **found}, f"{where}: {said}")
+                line = output.printable(f"{event.file}:{event.line}: {said}")
+                output.answer({"file": file, "line": event.line, **found}, line)
             sys.stdout.flush()
         told_rest(report)
         kept = [one.value for one in Ordering if one not in watch.violated]
@@ -281,7 +281,8 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
         if watch.forgotten:
             told += f", {output.counted(watch.forgotten, 'message')} forgotten in transit (--transit)"
         fields: Fields = {"file": file, "kept": kept, **counts, "reported": dict(report.counts)}
-        output.answer(fields, f"{file}: kept {', '.join(kept) if kept else 'none of the six'} ({told})")
+        said = f"kept {', '.join(kept) if kept else 'none of the six'} ({told})"
+        output.answer(fields, f"{output.printable(file)}: {said}")
     return exits.HOLDS
 
 

@@ -310,7 +310,8 @@ def draw(
     if out is not None and out != files.STDIN:
         files.write_text(out, text)
         more = f", {drawing.more:,} more" if drawing.more else ""
-        output.answer({"path": out, **counts}, f"{out}: {output.counted(counts['events'], 'event')}{more}")
+        said = f"{output.printable(out)}: {output.counted(counts['events'], 'event')}{more}"
+        output.answer({"path": out, **counts}, said)
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:

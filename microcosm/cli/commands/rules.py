@@ -65,7 +65,8 @@ def show(
     book = rulebook()
     found = book.named(name)
     if not found:
-        near = get_close_matches(name, [rule.name for rule in book.rules])
+        names = {rule.name.casefold(): rule.name for rule in book.rules}
+        near = [names[one] for one in get_close_matches(name.casefold(), names)]
         meant = f"did you mean {' or '.join(near)}?" if near else "`microcosm rules list` has all names."
         raise exits.UsageError(f"there is no rule {name}; {meant}")
     for rule in found:

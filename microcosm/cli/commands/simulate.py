@@ -332,10 +332,10 @@ def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Sur
     ]
     messages = counted(scope.messages, "message")
     yield f"{protocol}: {scope.processes} processes, {messages} ({', '.join(network)})"
-    states = f"{explored.states:,} states"
+    states = counted(explored.states, "state")
     count = getattr(explored, "workloads", None)
     if count is not None:
-        states += f" of {count:,} workloads"
+        states += f" of {counted(count, 'workload')}"
     if explored.fault is not None:
         yield f"{explored.fault}; the shortest scenario, after {states}:"
         yield ""

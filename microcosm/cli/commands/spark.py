@@ -281,4 +281,6 @@ def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:
         for name, value in summary.items()
         if isinstance(value, int)
     )
-    return output.answer({**summary, "stages": dict(found.stages)}, f"{out}: {counts}", code)
+    return output.answer(
+        {**summary, "stages": dict(found.stages)}, f"{output.printable(out)}: {counts}", code
+    )

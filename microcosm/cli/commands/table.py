@@ -89,7 +89,7 @@ def table(
             code = exits.failure(error, "microcosm table")
             continue
         if len(sources) > 1 and not output.for_machines():
-            output.say(*([""] if number else []), f"{file}:")
+            output.say(*([""] if number else []), f"{output.printable(file)}:")
         if mode == "possible":
             code = max(code, _possible(file, known, every, options.stop_after(limit)))
         elif mode == "offline":

@@ -44,7 +44,7 @@ def suppose(session: Session, sentence: Sentence) -> Answer:
         facts = None
     if not session.story.add(marked if isinstance(facts, Correspondences) else text, SUPPOSED + text):
         return said(f"given already: {text}")
-    return Answer([f"supposed: {text} (`undo` takes it back)"], lambda: {"supposed": text})
+    return said(f"supposed: {text} (`undo` takes it back)", supposed=text)
 
 
 def changing(answer: Callable[[Session, Sentence], Answer]) -> Callable[[Session, Sentence], Answer]:
@@ -57,7 +57,7 @@ def changing(answer: Callable[[Session, Sentence], Answer]) -> Callable[[Session
         ask = f"ask `{about}?`, " if about and session.asks(about) else ""
         supposing = f"`suppose {about or 'A < B'}` until `undo`"
         message = f"read-only, for a log was opened: {ask}{supposing}, or open it with --edit"
-        return Answer([f"not changed: {message}"], lambda: {"error": message}, exits.REFUTED)
+        return said(f"not changed: {message}", outcome=exits.REFUTED, error=message)
 
     return refused
 
@@ -130,7 +130,7 @@ def _travelled(travel: Callable[[], str | None], sentence: Sentence, word: str) 
 
 
 def _changed(word: str, text: str) -> Answer:
-    return Answer([f"{word}: {text.strip()}"], lambda: {word: text.strip()})
+    return Answer([output.printable(f"{word}: {text.strip()}")], lambda: {word: text.strip()})
 
 
 UNSAVED = "there are unsaved changes (`diff` shows them)"
@@ -141,7 +141,7 @@ def save(session: Session, sentence: Sentence) -> Answer:
     path = _target(session, sentence)
     refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
     if refused is not None:
-        return Answer([f"not saved: {refused}"], lambda: {"error": refused}, exits.REFUTED)
+        return said(f"not saved: {refused}", outcome=exits.REFUTED, error=refused)
     output.write_givens(session.story.givens, path, json=False)
     session.kept(path, digest_now(path))
     return said(f"saved: {path}", saved=path)
@@ -152,7 +152,7 @@ def load(session: Session, sentence: Sentence) -> Answer:
     path = sentence.of("FILE")[0].text
     if not session.is_saved and not sentence.has("FORCE"):
         refused = f"{UNSAVED}: `save`, or `load! {path}` to lose them"
-        return Answer([f"not loaded: {refused}"], lambda: {"error": refused}, exits.REFUTED)
+        return said(f"not loaded: {refused}", outcome=exits.REFUTED, error=refused)
     found = opened([path], session.how)
     session.begin(found)
     return said(found.told, loaded=path)
@@ -163,7 +163,7 @@ def leave(session: Session, sentence: Sentence) -> Answer:
     if session.is_saved or sentence.has("FORCE"):
         return said(ends=True)
     refused = f"{UNSAVED}: `save`, or `quit!` to lose them"
-    return Answer([refused], lambda: {"error": refused}, exits.REFUTED)
+    return said(refused, outcome=exits.REFUTED, error=refused)
 
 
 def _target(session: Session, sentence: Sentence) -> str:

@@ -76,7 +76,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
     events, stated = output.counted(len(known), "event"), output.counted(_stated(givens), "statement")
-    told = f"{source.name}: {events}, {stated}"
+    told = f"{output.printable(source.name)}: {events}, {stated}"
     path = None if files.STDIN in source.paths else source.paths[0]
     return Opened(known, path, None if path is None else digest_of(source.content), told)
 
@@ -104,7 +104,7 @@ def _log(source: Source, how: How) -> Opened:
 def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, report: Report) -> Opened:
     """The microcosm of a log, opened, with what was found there."""
     reading.note_gaps(found, report)
-    name = ", ".join(map(files.display_name, paths))
+    name = output.printable(", ".join(map(files.display_name, paths)))
     return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
 
 
@@ -338,7 +338,7 @@ class Answer:
 
 def said(*lines: str, outcome: int = exits.HOLDS, ends: bool = False, **fields: object) -> Answer:
     """A short answer; its fields are `fields`, or `said` with its lines."""
-    return Answer(lines, lambda: fields or {"said": list(lines)}, outcome, ends)
+    return Answer(map(output.printable, lines), lambda: fields or {"said": list(lines)}, outcome, ends)
 
 
 def packed(names: Iterable[str], columns: int) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Traces in text as a data source: `spark.read.format("microcosm")` and `spark.readStream` of a folder.
 
 What is odd about a file, up to its not being readable at all, is a row with `reported`; no file and no line
-ends a job. No conditions are taken from Spark: what it has told a source in Python of one question it keeps
-for all others about the same DataFrame (4.3.0), and these would lack rows. A stream takes new files, and of
+ends a job. One trace is asked for by the option `trace`: row groups of Parquet without it are not read. No
+conditions are taken from Spark: what it has told a source in Python of one question it keeps for all others
+about the same DataFrame (4.3.0), and these would lack rows. A stream takes new files, and of
 files in the own format what is appended; others must be put in place whole.
 """
 
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.io import inputs as pieces
@@ -50,7 +53,7 @@ COLUMNS = f"{EVENT}, {REPORTED}"
 ARRIVED = "arrived timestamp"
 """A column of streams that may be asked for: when the batch was planned that a row came with."""
 
-_OPTIONS = ("format", "pattern", "path")
+_OPTIONS = ("format", "pattern", "trace", "path")
 _BLOCK = 8 << 20
 _WHOLE = -1
 """In the place of lines read: a file that is read at once."""
@@ -66,7 +69,8 @@ def register(spark: SparkSession) -> None:
 
 
 class TraceSource(DataSource):
-    """Traces of the formats of `microcosm.traces`; options `format` and `pattern` as in `extract`.
+    """Traces of the formats of `microcosm.traces`; options `format`, `pattern` as in `extract`, and `trace`,
+    the name of the only one that is asked for.
 
     The path is a file or a folder. Events that name no trace are, in a folder, of one named after the
     file, as in `extract`; a file is one partition or more. The columns are `COLUMNS`, of which a schema may
@@ -89,11 +93,12 @@ class TraceSource(DataSource):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is read: a path, how, and the columns of it."""
+    """What is read: a path, how, the columns of it, and of which trace (None: of all)."""
 
     path: str
     how: Reading
     columns: tuple[str, ...]
+    trace: str | None = None
 
     def files(self) -> list[Path]:
         """The files that are there now. Raises `TextError`."""
@@ -107,7 +112,7 @@ class Asked:
 def _asked(options: Mapping[str, str], schema: Any) -> Asked:
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
-        raise ValueError(f"no option {unknown[0]!r}; options: format, pattern and the path")
+        raise ValueError(f"no option {unknown[0]!r}; options: format, pattern, trace and the path")
     if "path" not in options:
         raise ValueError("what should be read? Give load() a file or a folder")
     form, pattern = options.get("format"), options.get("pattern")
@@ -120,7 +125,7 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
     wrong = [name for name in columns if name not in (*known, "arrived")]
     if wrong:
         raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
-    return Asked(options["path"], Reading(form, pattern), columns)
+    return Asked(options["path"], Reading(form, pattern), columns, options.get("trace"))
 
 
 class _Part(InputPartition):
@@ -140,7 +145,7 @@ class TraceReader(DataSourceReader):
 
     def partitions(self) -> list[_Part]:
         planned = reading.planned([self._asked.path], self._asked.files(), self._asked.how)
-        return [*map(_Part, chain.from_iterable(planned))]
+        return [_Part(piece) for piece in chain.from_iterable(planned) if _may_have(piece, self._asked.trace)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
@@ -301,16 +306,37 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
 
 
 def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
-    """The rows of a part."""
+    """The rows of a part: of the trace that is asked for, and what is odd, which may be of it."""
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
     schema = pa.schema([full[name] for name in asked.columns])
     arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
-    for name, batch in reading.read(part.piece, asked.how):
+    for name, found in reading.read(part.piece, asked.how):
         if name == "sizes":
             continue
+        batch = found
+        if name != "odd" and asked.trace is not None:
+            batch = found.filter(pc.equal(found.column("trace"), asked.trace))
         there = dict(zip(batch.schema.names, batch.columns, strict=True))
         there["arrived"] = pa.repeat(arrived, batch.num_rows)
         made = [there.get(each.name, pa.nulls(batch.num_rows, each.type)) for each in schema]
         if batch.num_rows:
             yield pa.RecordBatch.from_arrays(made, schema=schema)
+
+
+def _may_have(piece: pieces.Piece, trace: str | None) -> bool:
+    """Whether rows of a trace may be in a piece, by what Parquet says of its row groups."""
+    if trace is None or Path(piece.path).suffix != pieces.PARQUET or piece.stop is None:
+        return True
+    try:
+        described = pq.read_metadata(piece.path)
+        at = described.schema.to_arrow_schema().names.index("trace")
+        groups = [described.row_group(group).column(at) for group in range(piece.start, piece.stop)]
+    except (pa.ArrowException, OSError, ValueError):  # which reading it says
+        return True
+    if any(group.path_in_schema != "trace" or not group.is_stats_set for group in groups):
+        return True
+    ends = [group.statistics for group in groups]
+    if not all(end.has_min_max and isinstance(end.min, str) and end.null_count == 0 for end in ends):
+        return True  # a row without a trace may be of one that its folder names
+    return any(end.min <= trace <= end.max for end in ends)

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isfinite
 
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import of_float
@@ -99,6 +100,8 @@ class _Reader:
         files.append(file)
         self._has_stamps = len(files) == 1
         self._trace: str | None = None
+        self._clock = ""
+        """What tells when something is, of all lines: of one that does not have it that is not known."""
         self._now = _History()
 
     def events(self, stream: Lines) -> Iterator[TraceEvent]:
@@ -188,13 +191,20 @@ class _Reader:
     def _stamp(self, begun: _Line | None, ended: _Line | None) -> Stamp | None:
         if not self._has_stamps:
             return None
-        if begun is not None and ended is not None and _when(ended) < _when(begun):
+        first, last = self._when(begun, -_FOREVER), self._when(ended, _FOREVER)
+        if begun is not None and ended is not None and last < first:
             said = f"{begun.process}: {begun.what} ends before it begins, by its times"
             self._report.add("clock-inversion", said, file=self._file, line=ended.line)
             return None
-        first = -_FOREVER if begun is None else _when(begun)
-        last = _FOREVER if ended is None else _when(ended)
         return of_float(first), of_float(last)
+
+    def _when(self, said: _Line | None, unknown: int) -> int:
+        if said is not None and not self._clock:
+            self._clock = (
+                "line" if said.index is said.time is None else "index" if said.time is None else "time"
+            )
+        known = None if said is None else getattr(said, self._clock)
+        return unknown if known is None else int(known)
 
     def _is_told_again(self, said: _Line) -> bool:
         if said.time is None and said.index is None:
@@ -227,10 +237,6 @@ class _Reader:
         for said in self._now.open.values():
             yield self._event(said, None)
         self._now.open = {}
-
-
-def _when(said: _Line) -> int:
-    return said.time if said.time is not None else said.index if said.index is not None else said.line
 
 
 def _passed(text: str, at: int) -> int:
@@ -327,7 +333,7 @@ def value_at(text: str, at: int) -> tuple[object, int]:
                 raise BadLine(f"not EDN: brackets that do not match (column {at})")
             kind, members = opened.pop()
             value = _map(members) if kind == "{" else members
-        elif token[0] == "#":
+        elif token[0] == "#" != token[1:2]:
             continue  # a tag: what it stands before is enough
         else:
             value = _atom(token, found[1])
@@ -354,8 +360,10 @@ def _atom(token: str, text: str | None) -> object:
     if re.fullmatch(r"[+-]?\d{1,40}N?", token):
         return int(token.rstrip("N"))
     if re.fullmatch(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?", token):
-        return float(token.rstrip("M"))
-    return token
+        value = float(token.rstrip("M"))
+        if isfinite(value) and len(token) < (17 if token.endswith("M") else 25):
+            return value
+    return token  # as it is written, also a number that no float may hold
 
 
 def shown(value: object) -> str:
@@ -385,7 +393,7 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
     clients: dict[str, dict[str, tuple[int, int, dict[str, object], int]]] = {}
     for unit in units(stream, frozenset(), file, report):
         call, back = unit.value.get("Call"), unit.value.get("Return")
-        if type(call) is not int or type(back) is not int or not -_FOREVER <= call <= back <= _FOREVER:
+        if type(call) is not int or type(back) is not int or not -_FOREVER <= call <= min(back, _FOREVER):
             said = "not an operation: `Call` and `Return`, no earlier, are expected"
             report.add("bad-line", said, file=file, line=unit.line, lost=1)
             continue
@@ -394,7 +402,7 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
             said = "the same operation stands there already"
             report.add("duplicate-event", said, file=file, line=unit.line, lost=1)
         else:
-            own[same] = call, back, unit.value, unit.line
+            own[same] = call, min(back, _FOREVER), unit.value, unit.line
     for client, known in clients.items():
         operations = sorted(known.values(), key=lambda one: (one[0], one[1], one[3]))
         pairs = pairwise(operations)

@@ -223,7 +223,7 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
         raise unreadable(name, error) from None
     with binary:
         end = _end_of_whole_lines(binary) if _only_whole.get() else None
-        yield Lines(binary if end is None else BytesIO(binary.read(end)), name, report)
+        yield Lines(binary if end is None else BytesIO(binary.read(end)), display_name(name), report)
 
 
 _only_whole = ContextVar("_only_whole", default=False)

@@ -76,6 +76,18 @@ def test_without_times_the_lines_are_the_real_time() -> None:
     assert formats.detect(LOG, "jepsen.log").NAME == "jepsen"
 
 
+def test_what_lacks_the_clock_of_its_history_happened_at_any_time() -> None:
+    """Positions, times and lines are three clocks: by two of them the read was over before the write."""
+    odd = JEPSEN.replace(":time 1500, ", "").replace(":time 2500", ":time 0.5")
+    events, report = read_text(odd, "jepsen")
+    stamps = {event.id: event.stamp for event in events}
+    assert stamps["0:1"] == (1000, 2000)
+    assert stamps["1:1"] == (-FOREVER, FOREVER)
+    assert not report.counts
+    logged = "INFO  jepsen.util - 2\t:invoke\t:read\tnil\n"
+    assert read_text(JEPSEN + logged, "jepsen")[0][-1].stamp == (-FOREVER, FOREVER)
+
+
 def test_what_crashed_may_take_effect_after_what_follows() -> None:
     text = LOG + "INFO  jepsen.util - 3\t:invoke\t:read\tnil\n"
     assert [e.id for e in read_text(text, "jepsen")[0]][-1] == "3 (2):1"
@@ -121,6 +133,8 @@ def test_a_history_that_is_there_twice_is_read_once() -> None:
         ("{:a 1}", {":a": 1}),
         ('#jepsen.history.Op{:f :r, :v #{1 2}, "k" \\x}', {":f": ":r", ":v": [1, 2], "k": "\\x"}),
         ("[1 #_ [2 3] -4N 1.5M nil true ; more\n :k]", [1, -4, 1.5, None, True, ":k"]),
+        ("[##NaN ##-Inf 1e999 12345678901234567.5M]", ["##NaN", "##-Inf", "1e999", "12345678901234567.5M"]),
+        ("9" * 41, "9" * 41),
         ("[" * 5000 + "]" * 5000, None),
     ],
 )
@@ -163,6 +177,12 @@ def test_operations_of_porcupine(text: str) -> None:
         ("0:2", '{"Op": 0} → {"Value": 5}', (40, 50)),
         ("1:1", '{"Op": 0} → {"Value": 5}', (15, 30)),
     ]
+    assert not report.counts
+
+
+def test_an_operation_that_returns_when_no_clock_can_is_one_without_end() -> None:
+    [event], report = read_text(json.dumps([{**PORCUPINE[0], "Return": 2**63 - 1}]), "porcupine")
+    assert event.stamp == (10, FOREVER)
     assert not report.counts
 
 
