@@ -32,15 +32,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def readable(text: str) -> str:
-    """`text` for HTML and XML: escaped, without what these cannot have or a reader would not see."""
-    from html import escape
-
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
-
-
 class MicrocosmError(Exception):
-    """Base of all errors raised on purpose by this package."""
+    """Base of all errors raised on purpose by this package; a copy says and has what the error does."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.__class__.__new__, (self.__class__, *self.args), self.__dict__
 
 
 class TextError(MicrocosmError):

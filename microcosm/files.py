@@ -230,8 +230,9 @@ def _replacing(path: AnyPath, encoding: str | None = None, newline: str | None =
         else:
             target = Path(os.path.realpath(path))  # and so does a link
             descriptor, beside = mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise TextError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TextError(f"cannot be written: {reason}", file=os.fspath(path)) from None
     try:
         if beside and hasattr(os, "fchmod"):  # Windows has it from Python 3.13 on
             os.fchmod(descriptor, _mode(target))

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -62,15 +62,12 @@ def assert_that(
     with `vacuous` one whose patterns match nothing. Raises `TextError` as the readers do.
     """
     __tracebackhide__ = True
-    from microcosm.questions.reader import read_questions
-
-    known = opened(log)
-    if isinstance(questions, PathLike) or questions.endswith(ENDING):
+    known, read = opened(log), cast(Any, questions)
+    if isinstance(questions, PathLike) or (isinstance(questions, str) and questions.endswith(ENDING)):
         from microcosm import files
+        from microcosm.questions.reader import read_questions
 
         read = read_questions(files.read_text(questions), files.display_name(questions))
-    else:
-        read = read_questions(questions)
     answers = known.assert_(read, exact=exact, settle=True)  # noqa: PT009
     failed = [
         answer

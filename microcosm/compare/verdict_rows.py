@@ -29,6 +29,7 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import expect
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, transposed
@@ -287,6 +288,7 @@ def differing(left: VerdictRows, right: VerdictRows) -> Iterator[tuple[str, str]
 
 def compared(one: Microcosm, other: Microcosm) -> tuple[VerdictRows, VerdictRows]:
     """The verdicts of both on the events of either, in one order."""
+    expect(Microcosm, "microcosm", one, other)
     engines = one._engine, other._engine
     if seeds_own(one.rules) and seeds_own(other.rules):
         names = sorted({name for engine in engines for name in related_names(engine)})

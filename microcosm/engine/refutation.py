@@ -23,6 +23,7 @@ from microcosm.engine.steps import Env, Steps
 from microcosm.engine.strata import Assumption, assumptions
 from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
+from microcosm.givens.spelling import expect
 from microcosm.logic.derivation import Conclusion, Derivation
 from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judged, Judgement, NoneWith, Not
 from microcosm.logic.rulebook import RuleBook
@@ -292,6 +293,7 @@ class Refutation:
 
         Cost: at depth k, up to (3n²)^k propagations and more, repeated while something is refuted.
         """
+        expect(int, "depth of assumptions", depth)
         changed = depth > 0
         while changed and self.hypothesis.clash is None:
             changed = False

@@ -77,14 +77,9 @@ class Steps:
     def assignments(
         self, memo: Memo, lowered: Body, whole: Body, env: Env, into: Env | None = None
     ) -> Iterator[Env]:
-        """Every way to bind the intermediate events of `whole` such that `lowered` holds."""
-        variables = [
-            v
-            for v in dict.fromkeys(
-                [*(o.variable for o in whole.ones), *(v for p in whole.pairs for v in (p.left, p.right))]
-            )
-            if v not in env
-        ]
+        """Every way to bind the events of `whole` that are not yet bound such that `lowered` holds."""
+        spoken = (*(o.variable for o in whole.ones), *(v for p in whole.pairs for v in (p.left, p.right)))
+        variables = [v for v in dict.fromkeys((LEFT, RIGHT, *spoken)) if v not in env]
         if not variables:
             if self.join(memo, lowered, tuple(sorted(env)), None).solve(env, 0):
                 yield env

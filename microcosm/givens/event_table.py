@@ -45,6 +45,9 @@ class EventRow(NamedTuple):
     file: str = ""
     line: int = 0
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return EventRow, (*self._replace(attributes=dict(self.attributes)),)
+
     @property
     def place(self) -> str | None:
         """`file:line`; None where it is not known.

@@ -42,7 +42,7 @@ def read_relation(said: Relation | str | None) -> Relation:
         if found is not None:
             return found
     known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
-    raise Undefined(f"{said!r} is no relation: it is one of {known}, or SILENT")
+    raise Undefined(f"{shown(said)} is no relation: it is one of {known}, or SILENT")
 
 
 def expect_text(*said: object) -> None:
@@ -53,9 +53,37 @@ def expect_text(*said: object) -> None:
     ...
     microcosm.errors.Undefined: 1 is no text: an event is named, and spoken of, by text
     """
+    expect(str, "text: an event is named, and spoken of, by text", *said)
+
+
+def expect(kind: type, wanted: str, *said: object) -> None:
+    """Raise `Undefined` for what is not of a kind, `wanted` being what it is no ….
+
+    >>> expect(Relation, "relation", Relation.BEFORE, 10**9999)
+    Traceback (most recent call last):
+    ...
+    microcosm.errors.Undefined: what has the type int is no relation
+    """
     for each in said:
-        if not isinstance(each, str):
-            raise Undefined(f"{repr(each)} is no text: an event is named, and spoken of, by text")
+        if not isinstance(each, kind):
+            raise Undefined(f"{shown(each)} is no {wanted}")
+
+
+def shown(said: object) -> str:
+    """What was handed over, shortened; by its type where it cannot be shown."""
+    try:
+        return repr(said)
+    except Exception:  # a number has too many digits, or the code of others fails
+        return f"what has the type {type(said).__name__}"
+
+
+def pair_of(said: tuple[str, str]) -> tuple[str, str]:
+    """The two that are to be a pair of events. Raises `Undefined` for what is none."""
+    try:
+        a, b = said
+    except (TypeError, ValueError):
+        raise Undefined(f"{shown(said)} is no pair of events") from None
+    return a, b
 
 
 def checked(fact: Correspondence) -> Correspondence:
@@ -66,6 +94,8 @@ def checked(fact: Correspondence) -> Correspondence:
     >>> checked(Correspondence("a", "||", "b"))  # type: ignore[arg-type]
     Correspondence(left='a', relation=Relation.CONCURRENT, right='b', source=None)
     """
+    if type(fact) is not Correspondence:
+        expect(Correspondence, "correspondence", fact)
     if type(fact.left) is not str or type(fact.right) is not str:
         expect_text(fact.left, fact.right)
     relation = read_relation(fact.relation)

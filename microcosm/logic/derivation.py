@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
-from microcosm.errors import Undefined, readable
+from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
-from microcosm.givens.spelling import read_relation
+from microcosm.givens.spelling import read_relation, shown
 from microcosm.logic.printer import PLAIN, Look
 from microcosm.logic.rule import ABSENT, ASSUME, Judgement
 from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 
 
 def read_judgement(said: Judgement | str) -> Judgement:
@@ -38,7 +39,7 @@ def read_judgement(said: Judgement | str) -> Judgement:
         return said
     found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
     if found is None:
-        raise Undefined(f"{said!r} is no judgement: it is one of {', '.join(_NAMES)}")
+        raise Undefined(f"{shown(said)} is no judgement: it is one of {', '.join(_NAMES)}")
     return found
 
 

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from microcosm.compare.verdict_rows import fingerprint
-from microcosm.errors import DISTRIBUTION, MicrocosmError, TextError
+from microcosm.errors import DISTRIBUTION, MicrocosmError, TextError, printable
 from microcosm.files import STDIN, AnyPath, display_name, expanded, write_text
+from microcosm.givens.spelling import expect_text, pair_of
 from microcosm.logic.derivation import proof_object
 from microcosm.page.columns import PageModel
 from microcosm.page.knowledge import LEFT, PROVED, TABLED, Knowledge, Replicas, TooLarge, replicas
@@ -218,14 +219,16 @@ def _contents(
 ) -> tuple[PageModel, dict[str, Any], list[Column]]:
     if (many := max(len(known), len(known.events_table or ()))) > EVENTS and limited:
         raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
+    if title is not None:
+        expect_text(title)
     model = PageModel(known._engine, known.givens, report)
     knowledge = Knowledge(model)
     if not (model.closed or knowledge.tabled):
         said = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
         raise TooLarge(f"{said}, and here are {len(model):,}")
-    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in pairs]
-    head = head_of(model, title=title or known.name or _named(files) or "microcosm")
-    head["from"] = list(files)
+    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in map(pair_of, pairs)]
+    head = head_of(model, title=printable(title or known.name or _named(files) or "microcosm"))
+    head["from"] = [*map(display_name, files)]
     head["pairs"] = knowledge.asked(asked)
     columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
     head["unsaid"] = knowledge.unsaid(columns)
@@ -264,7 +267,7 @@ def log_columns(model: PageModel, files: Sequence[str]) -> Iterator[Column]:
     for file in expanded(files):
         text = _lines_of(file, room)
         if text:
-            log.append([file, text])
+            log.append([display_name(file), text])
             room -= len(text)
     if log:
         yield Column("log", "json", len(log), json.dumps(log, separators=(",", ":")).encode())
@@ -290,7 +293,7 @@ def _lines_of(file: str, room: int) -> list[str]:
 
 def _named(files: Sequence[str]) -> str:
     """What a page of some files is called: a single one by its own name, without where it is."""
-    return ", ".join(map(display_name, [Path(files[0]).name] if len(files) == 1 else files))
+    return Path(display_name(files[0])).name if len(files) == 1 else ", ".join(map(display_name, files))
 
 
 def _number(model: PageModel, known: Microcosm, name: str) -> int:

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 from microcosm import tuning
 from microcosm.engine.engine import VERDICTS, Engine
 from microcosm.engine.lowering import online
-from microcosm.errors import MissingLibrary, Undefined, readable
+from microcosm.errors import MissingLibrary, Undefined
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.givens.spelling import expect_text
+from microcosm.givens.spelling import expect_text, pair_of
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
 from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 
 if TYPE_CHECKING:
     import pandas
@@ -65,8 +66,8 @@ class Batch:
             try:
                 left = [position.get(a, 0) for a, _ in chunk]
                 right = [position.get(b, 0) for _, b in chunk]
-            except TypeError:  # what cannot be hashed is no text
-                expect_text(*chain.from_iterable(chunk))
+            except (TypeError, ValueError):  # what cannot be hashed is no text
+                expect_text(*chain.from_iterable(map(pair_of, chunk)))
                 raise
             codes = _listed(self._ordered(left, right))
             for (a, b), x, y, code in zip(chunk, left, right, codes, strict=True):

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from microcosm.errors import printable, readable
+from microcosm.errors import printable
 from microcosm.queries.drawing import CLOCKS, MESSAGE, STATED, STEP, Drawing, lane_order
 from microcosm.queries.sheet import RED, Point, Sheet, width
+from microcosm.text.quoted import readable
 
 MARGIN = 16
 ROW = 74
@@ -356,9 +357,9 @@ def _told(drawing: Drawing, event: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of DOT, in which a line end is written `\\n`."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    """A string of DOT, in which a line end is written `\\n`, and `&` begins an entity."""
+    lines = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n"))
+    return '"' + "\\n".join(lines).replace("&", "&amp;") + '"'
 
 
 def _entities(text: str) -> str:

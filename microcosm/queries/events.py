@@ -13,7 +13,7 @@ from typing import Protocol
 
 from microcosm import tuning
 from microcosm.errors import NotOneEvent
-from microcosm.files import natural
+from microcosm.files import display_name, natural
 from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.givens import Givens
 from microcosm.givens.spelling import expect_text
@@ -171,6 +171,7 @@ def caption(name: str, table: EventTable | None) -> str:
 
 def _lines_of(file: str, table: EventTable) -> Iterator[EventRow]:
     """The events of a file, which may be named by the end of its path. Cost: linear."""
+    file = display_name(file)
     ending = f"/{file}"
     same = {each for each in {*table.files} if each == file or each.endswith(ending)}
     if file in same:

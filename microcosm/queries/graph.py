@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import initial, online
@@ -20,12 +20,12 @@ from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.givens.spelling import SPELLINGS, read_relation
+from microcosm.givens.spelling import SPELLINGS, expect, read_relation
 from microcosm.order.bits import bits, from_positions, lowest
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.order import Closure
 from microcosm.order.rows import Rows
-from microcosm.text.statement import unfit
+from microcosm.text.statement import expect_named
 
 if TYPE_CHECKING:
     import networkx
@@ -147,14 +147,16 @@ def hasse(engine: Engine, givens: Givens) -> networkx.DiGraph[str]:
 
 def from_networkx(graph: networkx.Graph[str]) -> Givens:
     """What a directed graph says, see `Microcosm.from_networkx`. Raises `Undefined`. Cost: linear."""
+    import networkx
+
+    expect(networkx.Graph, "graph", graph)
     givens = Givens(name=graph.name or None)
+    if givens.name is not None:
+        expect_named(givens.name)
     following: dict[str, str] = {}
     for a, b, key, attributes in _edges(graph):
         source = attributes.get("source")
-        if not isinstance(a, str) or not isinstance(b, str):
-            raise Undefined(f"events are named by text, and a node is {a if not isinstance(a, str) else b!r}")
-        if (fault := unfit(a) or unfit(b)) is not None:
-            raise Undefined(fault)
+        expect_named(a, b, *([source] if isinstance(source, str) and source else []))
         relation = SPELLINGS.get(str(key), Relation.BEFORE)
         if relation is Relation.BEFORE and attributes.get(INTERNAL):
             if a in following or a == b:
@@ -169,16 +171,18 @@ def from_networkx(graph: networkx.Graph[str]) -> Givens:
     givens.internal = _chain(following)
     tokens: dict[str, list[str]] = {}
     for event, attributes in graph.nodes(data=True):
-        clock = attributes.get("clock")
+        clock, held = attributes.get("clock"), [*attributes.get("tokens", ())]
+        if isinstance(clock, Clock) or held:
+            expect_named(event, *held)
         if isinstance(clock, Clock):
             givens.time(event, clock)
-        for token in attributes.get("tokens", ()):
+        for token in held:
             tokens.setdefault(token, []).append(event)
     givens.tokens = {token: tuple(group) for token, group in tokens.items()}
     return givens
 
 
-def _edges(graph: networkx.Graph[str]) -> Iterator[tuple[object, object, object, dict[str, object]]]:
+def _edges(graph: networkx.Graph[str]) -> Iterator[tuple[Any, Any, object, dict[str, object]]]:
     """Ends, sign and attributes of each edge; an edge without sign says `<`, one without direction cannot."""
     if not graph.is_directed():
         raise Undefined("a graph without directions does not say which event is before which")

@@ -12,9 +12,10 @@ from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
 from microcosm.engine.relations import RowRelation
-from microcosm.errors import MicrocosmError, Stopped, Undefined, readable
+from microcosm.errors import MicrocosmError, Stopped, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import shown
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -22,6 +23,7 @@ from microcosm.order.bits import bits, lowest
 from microcosm.queries.concluded import told_apart
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
+from microcosm.text.quoted import readable
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
@@ -104,7 +106,7 @@ class Decisions:
     def in_profile(self, profile: str) -> Decisions:
         """The same under the rules in a profile. Raises `Undefined`. Cost: for another one an engine."""
         if profile not in PROFILES:
-            raise Undefined(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
+            raise Undefined(f"there is no profile {shown(profile)}: it is {' or '.join(PROFILES)}")
         rules = self._rules.in_profile(profile)
         if rules is self._rules:
             return self

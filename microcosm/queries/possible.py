@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial, reduce
 from itertools import chain, pairwise, repeat, starmap
 from operator import and_, lt, or_
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import closes_givens, initial
-from microcosm.errors import UnknownEvent, readable
+from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -24,6 +26,7 @@ from microcosm.givens.spelling import expect_text, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations
@@ -298,6 +301,10 @@ class Worlds:
         known = engine is not None and closes_givens(engine.rules) and told
         self._engine = engine if known else None
         self._givens = givens.copy()  # a world may be looked at after a change
+        self._alone = RLock()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Worlds, (self._givens,)
 
     @cached_property
     def events(self) -> list[str]:
@@ -314,14 +321,24 @@ class Worlds:
             size = len(self._position) + OUTSIDERS
             return Possibilities(constraints_of(self._givens, self._position, size))
 
+    @contextmanager
+    def _asking(self, stop: Stop | None = None) -> Iterator[Possibilities]:
+        """The search, for one thread at a time: what one assumes is no other one's, nor when it gives up."""
+        with self._alone:
+            self._possibilities.stop = stop
+            yield self._possibilities
+
     def possible(self, a: str, b: str, stop: Stop | None = None) -> Possibility:
         """The relations of two distinct events, named in the givens or not. See `Possibility`.
 
-        Cost: a question of the engine where its order decides; else without `<>` linear in the past and
-        future of the two; with `<>` a bit test and the price of three worlds where earlier answers decide,
-        else a search, exponential at worst. `stop` is asked now and then whether to give up.
+        Raises `Undefined` where the two are one. Cost: a question of the engine where its order decides; else
+        without `<>` linear in the past and future of the two; with `<>` a bit test and the price of three
+        worlds where earlier answers decide, else a search, exponential at worst. `stop` is asked now and then
+        whether to give up.
         """
         expect_text(a, b)
+        if a == b:
+            raise Undefined(f"an event stands in no relation to itself: {a}")
         engine = self._engine
         if engine is None:
             found, names = self._searched(a, b, stop)
@@ -353,19 +370,27 @@ class Worlds:
                 names.append(event)
             else:
                 places.append(self._position[event])
-        self._possibilities.stop = stop
-        return self._possibilities.possible(*places), names
+        with self._asking(stop) as search:
+            return search.possible(*places), names
 
     def certificate(self, a: str, relation: Relation | str, b: str) -> Certificate | None:
         """A refutation by a SAT solver that no world gives two named events the relation; None if one does.
 
         Its positions are those of `events`; its clauses follow by propagation once the relation is assumed.
-        Raises `MissingLibrary` without python-sat. Cost: that of the solver, exponential at worst.
+        Raises `Undefined` for another relation than `<`, `>` and `||`, `UnknownEvent`, and `MissingLibrary`
+        without python-sat. Cost: that of the solver, exponential at worst.
         """
+        expect_text(a, b)
+        sought = read_relation(relation)
+        if a == b or sought not in MEMBERS:
+            raise Undefined(
+                f"a world gives two distinct events <, > or ||: {a} {sought} {b} is none of these"
+            )
         for event in (a, b):
             if event not in self._position:
                 raise UnknownEvent((event,))
-        return self._possibilities.certificate(self._position[a], read_relation(relation), self._position[b])
+        with self._asking() as search:
+            return search.certificate(self._position[a], sought, self._position[b])
 
     def fits(self, stop: Stop | None = None) -> bool:
         """Whether some world fits, which is looked for and checked. Raises `worlds.possible.Undecided`.
@@ -379,8 +404,8 @@ class Worlds:
 
         Cost: linear without `<>`, with `<>` exponential at worst.
         """
-        self._possibilities.stop = stop
-        world = self._possibilities.world()
+        with self._asking(stop) as search:
+            world = search.world()
         return None if world is None else WitnessWorld.of(world, self.events)
 
     def table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
@@ -390,8 +415,8 @@ class Worlds:
         None where no world fits. Cost: without `<>` about two closures; with `<>` the same for every
         choice of directions that shows something new, and a search for every member that is left.
         """
-        self._possibilities.stop = stop
-        rows = self._possibilities.table()
+        with self._asking(stop) as search:
+            rows = search.table()
         left = None if rows is None else self._left(rows).fitting()
         return None if rows is None or left is None else (left, not rows.undecided)
 
@@ -400,7 +425,8 @@ class Worlds:
 
         Cost: about two closures.
         """
-        rows = self._possibilities.propagated()
+        with self._asking() as search:
+            rows = search.propagated()
         return None if rows is None else self._left(rows)
 
     def _left(self, rows: PossibleTable) -> PairsLeft:

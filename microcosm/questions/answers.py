@@ -4,13 +4,15 @@ vacuous.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from microcosm.errors import printable, readable
+from microcosm.errors import printable
 from microcosm.givens.event_table import EventTable
+from microcosm.givens.spelling import expect
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Part, Scope
@@ -21,6 +23,7 @@ from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
 from microcosm.questions.settle import Observation
 from microcosm.text.names import quote, string
+from microcosm.text.quoted import readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -143,6 +146,12 @@ class Answer:
         }
 
 
+def up_to(many: int) -> int:
+    """How many are kept at most, to slice by. Raises `Undefined` for no number."""
+    expect(int, "number of what is kept", many)
+    return max(0, min(many, sys.maxsize))
+
+
 class Answers:
     """The questions of a text, answered one by one about one log.
 
@@ -160,7 +169,7 @@ class Answers:
         proved: int = PROVED,
     ) -> None:
         self.asked, self._exact, self._stop = asked, exact, stop
-        self._shown, self._proved = shown, proved
+        self._shown, self._proved = up_to(shown), up_to(proved)
         self.evaluation = Evaluation(asked)
         self._deriver: Deriver | None = None
 

@@ -19,19 +19,21 @@ from itertools import islice
 from typing import Any
 
 from microcosm.engine.engine import Engine
-from microcosm.errors import Contradiction, MicrocosmError, TextError, Undefined, readable
+from microcosm.errors import Contradiction, MicrocosmError, TextError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.spelling import expect
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.order import lacking
-from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness
+from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness, up_to
 from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Not, Place, Quantified, Questions
 from microcosm.questions.reader import read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
+from microcosm.text.quoted import readable
 from microcosm.worlds.search import Stop
 
 
@@ -64,6 +66,14 @@ class Answered(list[Answer]):
         return "\n".join(map(str, self))
 
 
+def _read(questions: str | Questions) -> Questions:
+    """Questions, read if they are a text. Raises `TextError`, and `Undefined` for what is neither."""
+    if isinstance(questions, str):
+        return read_questions(questions)
+    expect(Questions, "text of questions", questions)
+    return questions
+
+
 def answers(
     givens: Givens,
     engine: Engine,
@@ -77,7 +87,7 @@ def answers(
     settle: bool = False,
 ) -> Answered:
     """The answer to each question of a text. Raises `TextError`, `Contradiction`. Cost: see `Answers`."""
-    read = read_questions(questions) if isinstance(questions, str) else questions
+    read = _read(questions)
     if not read.questions:
         hint = "A question is, for example, never write(key) || write(key)."
         raise TextError("there is no question here", file=read.file, hint=hint)
@@ -106,7 +116,8 @@ def find(
     Of `never A R B` these are the pairs that it forbids. At most `limit` of each are kept, all are counted.
     Raises `TextError`, `Contradiction`. Cost: as `Answers`.
     """
-    read = read_sought(sought, known)
+    expect(str, "text of what is sought", sought)
+    read = read_sought(sought, None if known is None else _read(known))
     asked = asked_of(givens, engine, read, build, stop)
     told = Answers(asked, stop=stop)
     formula = read.questions[-1].formula
@@ -121,7 +132,7 @@ def find(
             counts[VALUES[value]] += row.bit_count()
             if value == FALSE:
                 continue
-            room = None if limit is None else max(0, limit - len(rows[value]))
+            room = None if limit is None else max(0, up_to(limit) - len(rows[value]))
             for scope in islice(part.scopes(row), room):
                 rows[value].append(told.witness(formula, scope, value, prove=False, explained=False))
     return Found(tuple(rows[TRUE]), tuple(rows[OPEN]), counts, tuple(asked.warnings))
@@ -131,7 +142,7 @@ def settle(
     givens: Givens, engine: Engine, questions: str | Questions, build: Build, *, stop: Stop | None = None
 ) -> Iterator[tuple[Answer, list[Observation]]]:
     """For each question its answer and what would settle what is open of it. Raises as `answers`."""
-    read = read_questions(questions) if isinstance(questions, str) else questions
+    read = _read(questions)
     asked = asked_of(givens, engine, read, build, stop)
     for answer in Answers(asked, stop=stop):
         yield answer, observations(asked, answer.question.formula, build, stop)

@@ -19,9 +19,9 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.order import lacking
 from microcosm.questions.asked import OPEN, AskedLog, Scope
-from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.evidence import ATOMS, Atom, because
-from microcosm.questions.language import Formula, Quantified
+from microcosm.questions.language import And, Formula, Not, Or, Quantified, Related
 from microcosm.questions.patterns import by_process
 from microcosm.text.names import quote
 from microcosm.worlds.search import Stop
@@ -73,7 +73,9 @@ def observations(
     """What would settle a question, the best first of each kind. Cost: an evaluation for each one tried."""
     evaluation = Evaluation(asked, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
-    body = formula.body if isinstance(formula, Quantified) else formula
+    body = formula
+    if isinstance(formula, Quantified) and not at_once(asked, formula, Scope()):
+        body = formula.body
     if not tuples:  # what no tuple shows may have happened all the same: open as a whole, or not at all
         if evaluation.value(formula, Scope()) != OPEN:
             return []
@@ -159,9 +161,35 @@ def _needed(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> N
     for scope in tuples:
         atoms = [*islice(because(evaluation, body, scope, OPEN), ATOMS)]
         needs = [need for atom in atoms for need in _needs(evaluation.asked, atom)]
-        if needs and len(atoms) < ATOMS:
+        if needs and len(atoms) < ATOMS and not _lacks_more(evaluation, body, scope):
             needed.append(needs)
     return needed
+
+
+def _lacks_more(evaluation: Evaluation, formula: Formula, scope: Scope) -> bool:
+    """Whether an open formula may stay open though the order of all events is known: what is to exist may not
+    be in the log, and a state may have been interrupted, or not have ended in the log.
+    """
+    asked = evaluation.asked
+    match formula:
+        case Not(part):
+            return _lacks_more(evaluation, part, scope)
+        case And(parts) | Or(parts):
+            left = [part for part in parts if evaluation.value(part, scope) == OPEN]
+            return any(_lacks_more(evaluation, part, scope) for part in left)
+        case Related(relation=None, same=False):
+            one, other = scope.variables[formula.left].interval, scope.variables[formula.right].interval
+            when = begins_before_end if formula.surely else ends_before
+            endless = [
+                (a, b) for a, b in ((one, other), (other, one)) if (b if formula.surely else a).end is None
+            ]
+            return one.broken or other.broken or any(when(asked, *pair) == OPEN for pair in endless)
+        case Quantified():
+            if (formula.some and not asked.complete) or at_once(asked, formula, scope):
+                return True
+            opened = (each for part in evaluation.tuples(formula, scope) for each in part.scopes(part.open))
+            return any(_lacks_more(evaluation, formula.body, each) for each in opened)
+    return False
 
 
 def _needs(asked: AskedLog, atom: Atom) -> Iterator[frozenset[int]]:
@@ -183,8 +211,8 @@ def _needs(asked: AskedLog, atom: Atom) -> Iterator[frozenset[int]]:
 
 
 def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
-    """The open tuples of a question; of one that is no quantifier the question as a whole."""
-    if not isinstance(formula, Quantified):
+    """The open tuples of a question; the question as a whole, where it is counted as one."""
+    if not isinstance(formula, Quantified) or at_once(evaluation.asked, formula, Scope()):
         if evaluation.value(formula, Scope()) == OPEN:
             yield Scope()
         return

@@ -371,8 +371,9 @@ def _follow_futures() -> None:
 def _follow_loops() -> None:
     from asyncio import BaseEventLoop, Future
 
-    gathers: Any = sys.modules["asyncio.tasks"]
-    _follow_waits(gathers._GatheringFuture, Future)
+    gathering = getattr(sys.modules["asyncio.tasks"], "_GatheringFuture", None)  # a private name
+    if gathering is not None:
+        _follow_waits(gathering, Future)
     hand_over = BaseEventLoop.call_soon_threadsafe
 
     def call_soon_threadsafe(loop: BaseEventLoop, callback: Any, *arguments: Any, context: Any = None) -> Any:

@@ -29,7 +29,7 @@ from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not,
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
-from microcosm.text.statement import unfit
+from microcosm.text.statement import expect_named
 
 GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
 
@@ -43,6 +43,8 @@ def facts_of(given: str | Correspondence) -> list[Correspondence]:
     Cost: linear in the text.
     """
     if isinstance(given, Correspondence):
+        if given.source:
+            expect_named(given.source)  # it is written beside the given
         return [checked(given).normal()]
     expect_text(given)
     return [fact.normal() for fact in parse_correspondences(given)]
@@ -150,13 +152,6 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
     if problem is not None:
         raise problem
     return engine
-
-
-def expect_named(*events: str) -> None:
-    """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
-    expect_text(*events)
-    for fault in filter(None, map(unfit, events)):
-        raise Undefined(fault)
 
 
 def expect_distinct(a: str, b: str) -> None:

@@ -3,8 +3,9 @@
 Initial judgements about the others are kept exactly, and so is each `a !< b` that propagation alone refutes:
 it is recorded as given. That propagation refuted `||` is lost where it ordered the pair by way of a forgotten
 event only: `<>` would say so, but as an initial judgement that was none. `?` against silence may change, and
-so may what only a search by cases sees. Of a message that was received twice, or sent by two events, nothing
-more is known when one of the two is forgotten.
+so may what only a search by cases sees, or what a known ordering of messages refutes by a message of it. Of a
+message that was received twice, or sent by two events, nothing more is known when one of the two is
+forgotten, nor of a log that is stated to be complete and does not tell all of its order.
 
 All this is so of the rules in force. Where these make anything but a transitive order of the givens, what was
 judged of the others is compared with what is judged without the event; and where no givens would keep that as
@@ -28,7 +29,7 @@ from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
-from microcosm.order.order import base_facts, reached
+from microcosm.order.order import base_facts, lacking, reached
 from microcosm.queries.offline import are_shipped, refuted_orders
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -61,8 +62,10 @@ def without_events(
                 rest.add(fact)
     else:
         _restate(engine, left, gone, what)
-    if isinstance(givens.complete, tuple) and _open_ends(left, gone) != _open_ends(givens, gone):
-        left.complete = False  # what may have led out by way of the forgotten would be forgotten too
+    if givens.complete and (
+        lacking(givens) is not None or _open_ends(left, gone) != _open_ends(givens, gone)
+    ):
+        left.complete = False  # what may have led on by way of the forgotten would be forgotten too
     source = f"followed by way of {what}, {what} forgotten"
     if are_shipped(rules):
         for a, b in _lost(givens, left, gone):
@@ -178,8 +181,10 @@ def _refutes(givens: Givens) -> bool:
 
 def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:
     """The events of complete processes, less some, from which something may lead out of the log, and to which
-    something may lead back into it.
+    something may lead back into it; none where all of the log is complete.
     """
+    if not isinstance(givens.complete, tuple):
+        return []
     events = covered(givens)
     exits, entries = ports(givens, events)
     return [(reached(givens, exits, 1) & events) - gone, (reached(givens, entries, 0) & events) - gone]

@@ -15,7 +15,7 @@ from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import checked, expect_text, read_relation
+from microcosm.givens.spelling import checked, expect, expect_text, read_relation
 from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -80,6 +80,10 @@ class Microcosm:
     def __init__(
         self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None
     ) -> None:
+        if not isinstance(givens, Givens | None):
+            expect(Givens, "givens: `Microcosm.parse` reads a text, and `Microcosm.read` a file", givens)
+        if not isinstance(rules, RuleBook | None):
+            expect(RuleBook, "rule book, such as `read_rules` reads from a folder", rules)
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
@@ -104,6 +108,7 @@ class Microcosm:
         cls, text: str, file: str | None = None, *, strict: bool = False, rules: RuleBook | None = None
     ) -> Microcosm:
         """A microcosm from text, `.mc` or JSON. Raises `TextError`, `Contradiction`."""
+        expect(str, "text: `Microcosm.read` reads a file", text)
         return cls(read_givens(text, file), strict=strict, rules=rules)
 
     @classmethod
@@ -542,10 +547,12 @@ class Microcosm:
 
         Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
         propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
-        propagation ordered it by way of the event; what takes assumptions; `?` against silence. Raises
-        `Undefined` for an event that nothing names. Cost: as `without_events`.
+        propagation ordered it by way of the event; what takes assumptions; what a known ordering refutes by a
+        message of it; `?` against silence. Raises `Undefined` for an event that nothing names. Cost: as
+        `without_events`.
         """
         if event not in self:
+            expect_text(event)
             raise Undefined(f"nothing names the event {event}")
         self._replace(state.forget.without_events(self._givens, [event], self.rules, self._engine))
 
@@ -563,6 +570,7 @@ class Microcosm:
         >>> alice.online("ask", "granted")
         Relation.BEFORE
         """
+        expect(Microcosm, "microcosm", *others)
         givens, unjoined = state.merge.merged([self._givens, *(other.givens for other in others)], join)
         self._replace(givens)
         return unjoined
@@ -589,6 +597,7 @@ class Microcosm:
         where no evolution rule applies, as of what follows by other givens too, which `why` explains. Raises
         `Undefined` where `change` is not given.
         """
+        evolve.expect_distinct(a, b)
         return evolve.explain_evolution(self._engine, self._givens, (a, b), checked(change), update)
 
     # -- inside --------------------------------------------------------------------------------------------

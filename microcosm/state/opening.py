@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from microcosm import files
 from microcosm.errors import NotComplete, TextError
 from microcosm.givens.givens import Givens
-from microcosm.givens.spelling import SPELLINGS
+from microcosm.givens.spelling import SPELLINGS, expect
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.text.mc_reader import read_givens
@@ -102,7 +102,7 @@ def extracted(
     report = Report() if report is None else report
     found = microcosm_of_logs(paths, report=report, **how)
     if complete:
-        named = None if complete is True else tuple(complete)
+        named = None if complete is True else (complete,) if isinstance(complete, str) else tuple(complete)
         if signs := signs_of_gaps(found, report, named):
             raise NotComplete(tuple(signs))
         found.givens.complete = True if named is None else named
@@ -316,8 +316,12 @@ def verify(
     if isinstance(given, str | PathLike):
         given = read(given)
     if not isinstance(given, Givens):
+        if not (hasattr(given, "rules") and hasattr(given, "givens")):
+            expect(Givens, "microcosm, its givens, or a file", given)
         rules = given.rules if rules is None else rules
         given = given.givens
+    if rules is not None:
+        expect(RuleBook, "rule book, such as `read_rules` reads from a folder", rules)
     stated: object = proof
     if isinstance(proof, Derivation):
         stated = proof.to_json()

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
+from microcosm.givens.spelling import expect, expect_text
 from microcosm.state.merge import either_complete, union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_statement, read_givens
@@ -60,6 +61,7 @@ class Timeline:
     """
 
     def __init__(self, known: Microcosm) -> None:
+        expect(Microcosm, "microcosm", known)
         self._known: Microcosm | None = known
         self._strict, self._rules = known.strict, known.rules
         self._now = _Present(_Step(0, "", None, after=known.givens.copy()))
@@ -132,6 +134,7 @@ class Timeline:
 
         Raises `TextError` for what is no statement, `Contradiction`, `Undefined`.
         """
+        expect_text(text)
         statement = parse_statement(text)
         said = said or f"add {text.strip()}"
         if not isinstance(statement, Correspondences):
@@ -149,19 +152,23 @@ class Timeline:
 
     def update(self, text: str) -> None:
         """Put `a < b` in the place of a given `a <> b`. Raises `TextError`, `Undefined`, `Contradiction`."""
+        expect_text(text)
         self._evolve(f"update {text.strip()}", lambda known: known.update(text))
 
     def remove(self, text: str) -> None:
         """Take back what is given. Raises `TextError`, `Undefined`."""
+        expect_text(text)
         self._evolve(f"remove {text.strip()}", lambda known: known.remove(text))
 
     def forget(self, event: str) -> None:
         """Drop all that names an event, keeping what follows of the others. Raises `Undefined`."""
+        expect_text(event)
         self._evolve(f"forget {quote(event)}", lambda known: known.forget(event))
 
     def append(self, events: Iterable[str]) -> None:
         """Make events the last internal ones, in this order. Raises `Undefined`, `Contradiction`."""
         chain = list(events)
+        expect_text(*chain)
 
         def change(known: Microcosm) -> None:
             with known.batch():

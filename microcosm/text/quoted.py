@@ -1,4 +1,4 @@
-"""Many names and other texts as microcosm files write them, at once."""
+"""Many names and other texts as microcosm files write them, at once; texts as HTML and XML have them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,13 @@ def as_they_are(texts: Sequence[str]) -> bool:
     """
     together = "".join(texts)
     return together.isprintable() and '"' not in together and "\\" not in together
+
+
+def readable(text: str) -> str:
+    """`text` for HTML and XML: escaped, without what these cannot have or a reader would not see."""
+    from html import escape
+
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 class Quoted(dict[str, str]):

@@ -16,12 +16,12 @@ from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
 
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, Undefined
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow, Repeated
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import SPELLINGS
+from microcosm.givens.spelling import SPELLINGS, expect_text
 
 STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 """A quoted text, its escapes unchecked. Possessive throughout, so that length costs no memory."""
@@ -57,6 +57,13 @@ def unfit(name: str) -> str | None:
     except UnicodeEncodeError:
         return "a name cannot contain half of a surrogate pair"
     return None
+
+
+def expect_named(*events: str) -> None:
+    """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
+    expect_text(*events)
+    for fault in filter(None, map(unfit, events)):
+        raise Undefined(fault)
 
 
 def shown(text: str) -> str:

@@ -223,9 +223,9 @@ def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:
         return [own > 0 for own in owns]
     ticks = []
     last = before = 0
-    for own, seq in zip(owns, seqs, strict=True):
-        ticks.append(own == last + 1 and (not positions or seq == before + 1))
-        last, before = own, seq
+    for event, own in zip(events, owns, strict=True):
+        ticks.append(own == last + 1 and (not positions or event.place == before + 1))
+        last, before = own, event.place
     return ticks
 
 

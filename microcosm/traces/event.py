@@ -85,6 +85,13 @@ class TraceEvent:
     """Whether it was read from a log in the own format that names no other place: a copy is as good then."""
 
     links: tuple[str, ...] = ()
+    skipped: int = field(default=0, compare=False)
+    """How many positions before its own are those of events left out as repeated, or of other executions."""
+
+    @property
+    def place(self) -> int:
+        """Its position among the events of its process in its execution."""
+        return self.seq - self.skipped
 
     @property
     def origin(self) -> tuple[str, int] | None:

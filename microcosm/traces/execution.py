@@ -12,7 +12,8 @@ Then every fall is a boundary: what is on one side of it says nothing of what is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 
@@ -181,9 +182,9 @@ def _report_holes(chain: list[TraceEvent], positions: bool, report: Report) -> N
                 message = f"{event.process}: own clock values {missing(last, event.own)} are missing"
                 report.add("clock-gap", message, file=event.file, line=event.line)
                 continue
-        last = before.seq if before is not None else 0
-        if positions and event.seq > last + 1:
-            message = f"{event.process}: events {missing(last, event.seq)} are missing"
+        last = before.place if before is not None else 0
+        if positions and event.place > last + 1:
+            message = f"{event.process}: events {missing(last, event.place)} are missing"
             report.add("seq-gap", message, file=event.file, line=event.line)
 
 
@@ -205,7 +206,29 @@ def told_apart(events: list[TraceEvent], report: Report) -> list[list[TraceEvent
     shown = {(event.process, event.own) for event in events}
     if len(shown) == len(events) or not any(event.numbered for event in events):
         return [events]  # no process has the same own clock value twice
-    return named_apart(by_restarts(without_repeats(events, report), report))
+    runs = by_restarts(without_repeats(events, report), report)
+    if len(runs[0]) < len(events):
+        lone = {id(run[0]) for run in runs if len(run) == 1}  # nobody knows of which execution these are
+        taken = _positions(event for event in events if id(event) not in lone)
+        runs = [run if len(run) == 1 else [*_skipping(run, taken)] for run in runs]
+    return named_apart(runs)
+
+
+def _skipping(run: list[TraceEvent], taken: dict[str, list[int]]) -> Iterator[TraceEvent]:
+    """The events of a run, whose positions were also counted over those `taken` by repeated lines and other
+    runs.
+    """
+    own = _positions(run)
+    for event in run:
+        skipped = bisect_left(taken[event.process], event.seq) - bisect_left(own[event.process], event.seq)
+        yield replace(event, skipped=skipped) if skipped and event.numbered else event
+
+
+def _positions(events: Iterable[TraceEvent]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for event in events:
+        found.setdefault(event.process, []).append(event.seq)
+    return {process: sorted(seqs) for process, seqs in found.items()}
 
 
 def names_of(traces: Iterable[str | None]) -> dict[str, str | None]:

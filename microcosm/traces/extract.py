@@ -22,6 +22,7 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.spelling import expect, expect_text
 from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
 from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
 from microcosm.traces.reading import nearest, read
@@ -62,7 +63,12 @@ def microcosm_of_logs(
     """
     report = Report() if report is None else report
     found, paths = None, distinct(paths) if len(paths) > 1 else paths
-    asked = any((format, pattern, process, token, trace, delimiter)) or synchronous is not None
+    said = format, pattern, process, token, trace, delimiter
+    if said != (None,) * len(said):
+        expect_text(*(one for one in said if one is not None))
+    if type(report) is not Report:
+        expect(Report, "report of a log", report)
+    asked = any(said) or synchronous is not None
     if with_clocks and not asked:
         found = plain_extraction(paths, report, _in_columns)  # all that it reads is plain
     if found is None:

@@ -145,3 +145,13 @@ def test_two_judgements_that_are_to_be_incompatible_need_no_assumption() -> None
     assert proof is not None
     assert proof.rule == "Odd"
     assert verify(known, proof).valid
+
+
+def test_an_event_of_the_conclusion_may_stand_within_a_negation_alone() -> None:
+    text = "rule Last:\n    ||- b _ e\n    no g in M with |-0 a < g\n    ------------\n    ||- a !|| b\n"
+    kept = ("Off-OK", "Off-Init", "Off-Tr", "Ref-<")
+    rules = parse_rules(ten() + "\n".join(blocks("offline.rules")[name] for name in kept) + text)
+    known = Microcosm.parse("a < b \n c || d", rules=rules)
+    assert known.offline("b", "a").possible == (Relation.AFTER,)
+    proof = known.offline("c", "b").derivations["!||"]
+    assert verify(known, proof).valid

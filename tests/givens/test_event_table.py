@@ -35,6 +35,9 @@ def test_a_row_comes_back_as_it_was_put_in() -> None:
     assert (events.label("p:1"), events.label("q:1"), events.label("s:1")) == ("start", None, None)
     assert "q:1" in events
     assert "s:1" not in events
+    assert (
+        [pickle.loads(pickle.dumps(row)) for row in events] == [copy.deepcopy(row) for row in events] == ROWS
+    )
     assert 1 not in events
     assert len(events) == 3
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.cli.session import page_session
-from microcosm.cli.session.page_session import Following, content, reread, signature
+from microcosm.cli.session.page_session import Following, SessionBehind, content, reread, signature
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import EVERY, Turns
@@ -106,6 +106,48 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     who.renew(found, *who.pack(found.known, found))
     assert who.note == "no longer supposed: suppose upload < look"
     assert who.answer("look ? upload")["verdict"] == "<"
+
+
+def followed(log: Path, text: str, *said: str, edit: bool = False) -> SessionBehind:
+    """A session in which some lines were said before the log said this."""
+    who = behind(log, edit=edit)
+    following = Following([str(log)], who.session.how)
+    for line in said:
+        assert "error" not in who.answer(line)
+    log.write_text(text, encoding="utf-8")
+    following.look(who, lambda work: work())
+    return who
+
+
+def test_what_was_changed_is_still_changed(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(LINES[:9]), encoding="utf-8")
+    changes = ["ask < acl-saved", "remove login < ask", "internal x", "suppose upload < look", "forget edit"]
+    who = followed(log, "".join(LINES), *changes, edit=True)
+    assert who.note is None
+    assert who.answer("undo 9")["changes"] == [
+        "forget edit", "suppose upload < look", "internal x", "remove login < ask", "add ask < acl-saved"
+    ]  # fmt: skip
+    assert who.answer("diff")["diff"] == []
+    assert who.answer("login ? like-seen")["verdict"] == "<"
+    stated = tmp_path / "run.mc"
+    stated.write_text("a < b\n", encoding="utf-8")
+    who = followed(stated, "c < b\n", "b < c", "a || d")
+    assert who.note == "no longer given: add b < c"
+    assert (who.answer("b ? c")["verdict"], who.answer("a ? d")["verdict"]) == (">", "||")
+
+
+def test_what_is_followed_is_shown_in_the_place_of_what_was_loaded_or_saved_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    log, other = tmp_path / "run.jsonl", tmp_path / "other.mc"
+    for say, lost in ((f"load {other}", "no longer given: add m < o; "), (f"save! {other}", "")):
+        log.write_text("".join(LINES[:9]), encoding="utf-8")
+        other.write_text("m < n\n", encoding="utf-8")
+        who = followed(log, "".join(LINES), say, "m < o", edit=True)
+        assert who.note == f"{lost}what is followed is shown again, in the place of {other}"
+        assert who.session.logs == (str(log),)
+        assert (who.answer("m ? o")["verdict"] == "<") is not bool(lost)
 
 
 def test_a_signature_tells_growth_truncation_and_rotation(tmp_path: Path) -> None:

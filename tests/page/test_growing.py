@@ -144,6 +144,23 @@ def test_what_is_supposed_stays_and_the_log_is_followed_again_when_it_is_taken_b
     assert "pieces" in grown(300)
 
 
+def test_a_log_that_grows_does_not_grow_into_another_file_that_was_loaded(tmp_path: Path) -> None:
+    log, other, lines = tmp_path / "run.jsonl", tmp_path / "other.mc", [*written(400, 3, 5)]
+    other.write_text("m < n\n", encoding="utf-8")
+    log.write_text("".join(lines[:200]), encoding="utf-8")
+    who, following = behind(log), Following([str(log)], HOW)
+    for end in (220, 240, 260, 280):
+        if end == 260:
+            who.answer(f"load {other}")
+        loaded = who.session.known
+        log.write_text("".join(lines[:end]), encoding="utf-8")
+        following.look(who, at_once)
+        assert who.session.known.givens == SessionBehind(reread([str(log)], HOW), HOW).session.known.givens
+        assert who.session.logs == (str(log),)
+        assert end != 260 or [*loaded.events] == ["m", "n"]
+    assert who.note is None
+
+
 def test_what_goes_wrong_leaves_the_session_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -304,6 +304,19 @@ def test_dot_and_mermaid_name_each_event_once_and_stay_text(givens: Givens) -> N
         assert pairs == {(a, b) for a, b, _, _ in part.arrows()}
 
 
+def test_dot_shows_names_as_they_are_and_nothing_that_a_terminal_would_obey() -> None:
+    known = Microcosm.parse(
+        'send "&amp;" = "m\\u001b&lt;" "p\\u001b[" -> q\nreceive b = "m\\u001b&lt;" q\n'
+        '"&amp;" < b from "message m\\u001b&lt;"\n'
+    )
+    part = drawing_of(known.givens, known.rules)
+    text = diagrams.dot(part)
+    assert r'[label="&amp;amp;"]' in text
+    assert r'label="p\\x1b["' in text
+    assert r'[label="m\\x1b&amp;lt;"]' in text
+    assert "\x1b" not in text
+
+
 def test_a_notebook_shows_what_is_near_the_pair_that_was_asked_about() -> None:
     chain = [f"e{number}" for number in range(1000)]
     known = Microcosm(Givens(internal=chain))

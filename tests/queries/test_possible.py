@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, count, permutations
+from random import Random
+from threading import Thread
 
 import pytest
 from hypothesis import example, given, reject
@@ -25,7 +27,7 @@ from microcosm.text.statement import Clocked
 from microcosm.worlds.constraints import constrained
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS
-from microcosm.worlds.world import Candidate, fault
+from microcosm.worlds.world import Candidate, World, fault
 from tests import oracle, posets
 from tests.enumeration import as_givens, enumerated, up_to_renaming
 from tests.notation import mc
@@ -410,3 +412,33 @@ def test_tables_tell_what_one_has_that_another_has_not(some: Givens, others: Giv
     assert changed == {pair: left for pair, left in mine.items() if left != theirs.get(pair, MEMBERS)}
     for (a, b), left in {(a, b): left for a, b, left in one.common(other)}.items():
         assert left == tuple(r for r in mine[a, b] if r in theirs.get((a, b), MEMBERS))
+
+
+def test_threads_that_ask_at_once_are_told_what_each_would_be_told_alone() -> None:
+    """Another one asks while a search has assumed something: it was told what follows from that, too."""
+    world, rng = World.random("abcdefgh", Random(1), 0.2), Random(2)
+    told = [(a, world.relation(a, b), b) for a, b in combinations(world.events, 2) if rng.random() < 0.8]
+    text = "\n".join(f"{a} {'||' if r is Relation.CONCURRENT else '<>'} {b}" for a, r, b in told)
+    pairs = [*combinations(world.events, 2)]
+
+    def told_of(known: Microcosm) -> dict[tuple[str, str], tuple[Relation, ...]]:
+        return {pair: known.possible(*pair).relations for pair in pairs}
+
+    def beside(pair: tuple[str, str]) -> None:
+        known, found, others, asked = Microcosm.parse(text), {}, list[Thread](), count(1)
+
+        def stop() -> bool:
+            if next(asked) == 3:
+                others.append(Thread(target=lambda: found.update(told_of(known))))
+                others[0].start()
+                others[0].join(0.02)
+            return False
+
+        assert known.possible(*pair, stop).relations == expected[pair]
+        for other in others:
+            other.join()
+            assert found == expected
+
+    expected = told_of(Microcosm.parse(text))
+    for pair in pairs:
+        beside(pair)

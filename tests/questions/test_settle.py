@@ -17,6 +17,7 @@ from microcosm.questions.asked import OPEN, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.reader import read_questions
 from microcosm.questions.settle import _needed, _open_tuples, clocks, observations, peers
+from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.world import World
 from tests.enumeration import all_worlds
 from tests.thorough import draws
@@ -176,3 +177,47 @@ def test_complete_is_offered_where_nothing_speaks_against_it() -> None:
     asked = AskedLog(givens, Engine(read_rules(), givens), questions)
     first, *_ = observations(asked, questions.questions[0].formula, lambda known: Engine(read_rules(), known))
     assert (first.kind, first.decides, first.open) == ("complete", 4, 4)
+
+
+ON = """state on(P) on P from label = "on" until label = "off"
+event start where label = "on"
+event stop where label = "off"
+"""
+
+
+@pytest.mark.parametrize(
+    "b2", ['seq 2 "off"', 'seq 2 "-"', 'seq 3 "off"'], ids=["ended", "endless", "interrupted"]
+)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "every stop after some start",
+        "assert exists x: start, y: stop: x < y and y < x",
+        "assert exists x: start, y: start: x || y",
+        "never on(p) while on(q)",
+        "possibly on(p) and on(q)",
+        "definitely on(p) and on(q)",
+        "possibly on(p) and on(q) and on(r)",
+    ],
+)
+def test_no_clock_is_said_to_decide_what_may_be_missing_or_interrupted(question: str, b2: str) -> None:
+    """Whatever the clocks show, the question has no more open tuples than is said."""
+    known = Microcosm.parse(f"""a1 < a2
+    b1 < b2
+    event a1 process a seq 1 "on"
+    event a2 process a seq 2 "off"
+    event b1 process b seq 1 "on"
+    event b2 process b {b2}""")
+    text = ON + question
+    for kind in ("clock", "peer"):
+        ((answer, found),) = known.settle(text)
+        counted = [one for one in found if one.kind == kind]
+        assert not counted or counted[0].open == max(answer.counts["open"], 1)
+        at, decided = set[str](), 0
+        for one in counted:
+            at |= {one.event} if one.event else {event for event in known.events if event[0] == one.peer}
+            decided += one.decides
+            for world in all_worlds(tuple(known.events)):
+                if world.fits(known.givens):
+                    ((then, _),) = Microcosm(observed(known.givens, world, at)).settle(text)
+                    assert then.counts["open"] <= one.open - decided, (world.order(), one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -176,3 +177,17 @@ def test_an_interrupt_while_java_starts_leaves_nothing_behind(monkeypatch: pytes
         session._start("local[2]", {})
     assert done == ["started", "stopped"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_how_far_a_job_is_stands_on_standard_error_unless_that_is_to_be_quiet(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from microcosm.cli import output
+    from microcosm.cli.commands import spark as commands
+    from microcosm.spark.io.staging import LOGGER
+
+    monkeypatch.setattr(output, "_quiet", quiet)
+    with commands._progress():
+        logging.getLogger(LOGGER).info("read: 2 rows, 1.5 s")
+    assert bool(capsys.readouterr().err) is not quiet

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import networkx
 import pytest
 
-from microcosm import Correspondence, Microcosm, MicrocosmError, Relation
+from microcosm import Correspondence, Microcosm, MicrocosmError, Relation, bisimilar, verify
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.spelling import SPELLINGS, read_relation
+from microcosm.state.timeline import Timeline
+from microcosm.testing import assert_that
 from microcosm.worlds.world import World
 
 ALBUM = 'unshare < upload < view \n upload || "log in" \n view <> like'
@@ -150,3 +153,81 @@ def test_what_is_no_text_names_no_event(ask: Ask, event: object) -> None:
         ask(known, event)
     assert known == Microcosm.parse(ALBUM)
     assert event not in known
+
+
+QUESTION = "event any; never any || any"
+WRONG: dict[str, Callable[[Microcosm, Any], object]] = {
+    "Microcosm": lambda _, said: Microcosm(said),
+    "rules": lambda _, said: Microcosm.parse("", rules=said),
+    "parse": lambda _, said: Microcosm.parse(said),
+    "from_networkx": lambda _, said: Microcosm.from_networkx(said),
+    "process": lambda _, said: Microcosm.from_trace("examples/photo-album.jsonl", process=said),
+    "report": lambda _, said: Microcosm.from_trace("examples/photo-album.jsonl", report=said),
+    "find": lambda known, said: known.find(said),
+    "find, known": lambda known, said: known.find('name = "a"', known=said),
+    "find, limit": lambda known, said: known.find('name ~ "a"', limit=said),
+    "assert_": lambda known, said: known.assert_(said),  # noqa: PT009
+    "shown": lambda known, said: known.assert_(QUESTION, shown=said),  # noqa: PT009
+    "assert_that": assert_that,
+    "settle": lambda known, said: [*known.settle(said)],
+    "online_many": lambda known, said: [*known.online_many([said])],
+    "page, pairs": lambda known, said: known.page("page.html", pairs=[said]),
+    "explain_evolution": lambda known, said: known.explain_evolution("a", "b", said),
+    "merge": lambda known, said: known.merge(said),
+    "bisimilar": bisimilar,
+    "Timeline": lambda _, said: Timeline(said),
+    "Timeline.add": lambda known, said: Timeline(known).add(said),
+    "Timeline.update": lambda known, said: Timeline(known).update(said),
+    "Timeline.remove": lambda known, said: Timeline(known).remove(said),
+    "Timeline.append": lambda known, said: Timeline(known).append([said]),
+    "Timeline.forget": lambda known, said: Timeline(known).forget(said),
+    "verify": lambda known, said: verify(said, known.why("unshare", "view") or {}),
+    "verify, rules": lambda known, said: verify(known, {}, rules=said),
+    "depth": lambda known, said: known.offline("unshare", "like", depth=said),
+    "depth of all": lambda known, said: known.offline_table(depth=said),
+}
+
+
+@pytest.mark.parametrize("ask", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("said", [1.5, b"a", ("a",), {}, [10**5000]], ids=type)
+def test_whatever_else_is_handed_over_is_refused_in_words(ask: Callable[..., object], said: object) -> None:
+    known = Microcosm.parse(ALBUM)
+    with pytest.raises(Undefined, match="is no "):
+        ask(known, said)
+    assert known == Microcosm.parse(ALBUM)
+
+
+def test_a_number_of_any_size_is_handed_over() -> None:
+    known = Microcosm.parse(ALBUM)
+    assert len(known.find('name ~ "."', limit=10**30).true) == len(known)
+    for shown in (-1, 10**30):
+        assert known.assert_(QUESTION, shown=shown)[0].verdict == "violated"  # noqa: PT009
+    with pytest.raises(Undefined, match="what has the type int is no text"):
+        known.online("view", 10**5000)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("relation", ["<>", "!<", "?"])
+def test_a_certificate_is_of_what_a_world_gives_two_events(relation: str) -> None:
+    """Of `view <> like` a refutation was certified."""
+    worlds = Microcosm.parse(ALBUM).worlds
+    with pytest.raises(Undefined, match="two distinct events"):
+        worlds.certificate("view", relation, "like")
+    with pytest.raises(Undefined, match="two distinct events"):
+        worlds.certificate("view", "<", "view")
+    with pytest.raises(Undefined, match="no relation to itself"):
+        worlds.possible("view", "view")
+
+
+def test_what_no_file_could_say_comes_in_nowhere() -> None:
+    """Names, tokens and sources: a file that is written can be read."""
+    for event, attributes in ((1, {"tokens": ["t"]}), ("", {"tokens": ["t"]}), ("a", {"tokens": ["\ud800"]})):
+        graph = networkx.DiGraph()
+        graph.add_node(event, **attributes)
+        with pytest.raises(Undefined):
+            Microcosm.from_networkx(graph)
+    graph = networkx.DiGraph([("a", "b", {"source": "\ud800"})])
+    with pytest.raises(Undefined, match="surrogate"):
+        Microcosm.from_networkx(graph)
+    for source in ("\ud800", 5):
+        with pytest.raises(Undefined):
+            Microcosm().add(Correspondence("a", Relation.BEFORE, "b", source))  # type: ignore[arg-type]

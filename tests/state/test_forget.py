@@ -167,6 +167,7 @@ def test_nothing_more_is_known_of_the_others_by_the_messages_of_what_is_forgotte
         to = f" -> {rng.choice(('p', 'q', 'p, q'))}" if kind == "send" and rng.random() < 0.5 else ""
         said.append(f"{kind} {event} = {message} {process}{to}")
     said.append(f"ordering {rng.choice(list(STRONGER))}{rng.choice(('', ' interior'))}")
+    said.append(rng.choice(("", "complete", "complete p", "complete p, q")))
     known = Microcosm.parse("\n".join(said))
     try:
         before = {(a, b): set(left) for a, b, left in known.offline_table()}
@@ -174,3 +175,10 @@ def test_nothing_more_is_known_of_the_others_by_the_messages_of_what_is_forgotte
         reject()
     known.forget(events[0])
     assert all(before[a, b] <= set(left) for a, b, left in known.offline_table())
+
+
+def test_a_log_of_which_something_is_not_told_is_complete_no_more_when_that_is_forgotten() -> None:
+    """c may be before b, as both are of p; and so before y."""
+    known = Microcosm.parse("process p = c, b\nb < y\ncomplete")
+    known.forget("b")
+    assert known.offline("c", "y").possible == (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)

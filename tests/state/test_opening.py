@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
+from microcosm.state.microcosm import Microcosm
 from microcosm.state.opening import _may_state
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.mc_writer import write_mc
@@ -37,3 +41,31 @@ def test_what_may_not_be_one_is_refused_by_its_reader(lines: list[str], marked: 
     if not _may_state(("\ufeff" if marked else "") + text):
         with pytest.raises(TextError):
             read_givens(text)
+
+
+def test_a_log_whose_name_is_no_utf_8_is_read_written_and_shown(tmp_path: Path) -> None:
+    """Its name is written with escapes, wherever it is: in names of events, in places, on a page."""
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/w\xffb.log")
+    try:
+        Path(path).write_text(
+            'ts=12:00:01 level=info msg="x"\nts=12:00:02 level=info msg="y"\n', encoding="utf-8"
+        )
+    except OSError:
+        pytest.skip("no file can have such a name here")
+    log = Microcosm.read(path)
+    assert log.events == ["w\\udcffb:1", "w\\udcffb:2"]
+    assert log.event(f"{path}:2") == log.events[1]
+    for name in ("copy.mc", "copy.json"):
+        log.write(tmp_path / name)
+        copy = Microcosm.read(tmp_path / name)
+        assert copy == log
+        assert copy.events_table == log.events_table
+    log.page(tmp_path / "page.html", files=[path], title="x\udcff")
+    assert "<title>x\\udcff</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
+def test_a_name_that_no_file_can_have_is_told_of_where_it_is_written(name: str) -> None:
+    for write in (Microcosm().write, Microcosm().page):
+        with pytest.raises(TextError, match="cannot be written"):
+            write(name)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -17,7 +18,9 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.jsonl import line_of
+from tests.traces.damage import false_claims, joined, of_two, read_pieces
 from tests.traces.logs import read_text, told
+from tests.traces.samples import SAMPLES
 
 CHANNELS = "1,0 c!a\n1,1 c?a\n{0}\n1,0 c!b\n2,0 c!d\n2,1 c?b\n"
 
@@ -223,3 +226,52 @@ def test_an_execution_that_is_called_1_is_not_the_one_without_a_name(tmp_path: P
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert [event.trace for event in formats.read([path], trace="1")] == ["1"]
     assert [event.trace for event in formats.read([path], trace="1 (unnamed)")] == [None]
+
+
+@pytest.mark.parametrize("format", ["shiviz", "jsonl", "tlc"])
+def test_no_position_lacks_that_a_repeated_line_or_another_run_has(format: str) -> None:
+    """They were counted over these; what is not there in either is still a hole."""
+
+    def written(run: str, *events: tuple[str, dict[str, int]]) -> str:
+        lines = {
+            "shiviz": lambda who, clock: f"{run}\n{who} {json.dumps(clock)}\n",
+            "jsonl": lambda who, clock: json.dumps({"process": who, "label": run, "clock": clock}) + "\n",
+            "tlc": lambda who, clock: json.dumps({"event": run, "node": who, "pkt": {"vc": clock}}) + "\n",
+        }
+        return "".join(lines[format](*event) for event in events)
+
+    p = [("p", {"p": own}) for own in (1, 2, 3)]
+    events, report = read_text(written("a", p[0], p[1], p[1], p[2], ("q", {"p": 3, "q": 1})), format)
+    found = extract(events, report=report)
+    assert {*found.reported} == {"duplicate-event"}
+    assert all(clock.ticked for clock in found.givens.clocks.values())
+    events, report = read_text(written("a", *p) + written("b", *p[:2], ("q", {"p": 2, "q": 1})), format)
+    found = extract(events, report=report)
+    assert "seq-gap" not in found.reported
+    assert all(clock.ticked for clock in found.givens.clocks.values())
+
+
+def test_a_hole_of_a_copy_is_one_whatever_is_repeated_before_it() -> None:
+    copied = [
+        {"process": "p", "seq": seq, "label": str(own), "clock": {"p": own}, "counted": ["seq"]}
+        for seq, own in ((1, 1), (2, 2), (3, 2), (5, 3))
+    ]
+    events, report = read_text(
+        "".join(json.dumps({**line, "kind": "internal"}) + "\n" for line in copied), "jsonl"
+    )
+    found = extract(events, report=report)
+    assert found.reported == {"duplicate-event": 1, "seq-gap": 1}
+    assert [clock.ticked for clock in found.givens.clocks.values()] == [True, True, False]
+
+
+@pytest.mark.parametrize("name", ["tlc", "tlc_states", "shiviz", "akka", "csight", "jsonl"])
+def test_two_executions_with_holes_are_never_one(name: str, tmp_path: Path) -> None:
+    for seed in range(1, 6):
+        random = Random(seed)
+        one, other = SAMPLES[name](seed), SAMPLES[name](seed + 100)
+        both, files = joined(one, other, separated=False, files=False)
+        pieces = [
+            [piece for piece in file if isinstance(piece, str) or random.random() > 0.1] for file in files
+        ]
+        claims = read_pieces(both, pieces, tmp_path)
+        assert [*false_claims(claims, both.past, of_two(one, other))] == []

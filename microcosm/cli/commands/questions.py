@@ -11,12 +11,12 @@ from typer import Argument, Option, Typer
 
 from microcosm import files as door
 from microcosm.cli import exits, options, output, reading
-from microcosm.errors import readable
 from microcosm.logic.derivation import proof_object
 from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions, read_sought
 from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness

@@ -262,7 +262,8 @@ def _progress() -> Iterator[None]:
 
 class _Teller(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        output.complain(record.getMessage())
+        if not output.is_hushed():
+            output.complain(record.getMessage())
 
 
 def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:

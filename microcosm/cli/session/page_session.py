@@ -144,7 +144,7 @@ class SessionBehind:
         Cost: linear in what is new; and a copy of the columns of the log.
         """
         session, growing = self.session, self._growing
-        if growing is None or session.story.number or not growth.steady:
+        if growing is None or self.version not in self._parts or not growth.steady:
             return False
         self._growing = None
         try:
@@ -168,12 +168,20 @@ class SessionBehind:
             del self._parts[next(iter(self._parts))]
 
     def renew(self, opened: Opened, shown: dict[str, Any], growing: GrowingPage | None = None) -> None:
-        """Go on with what has been read anew, of which the page shows `shown`; what was supposed still is."""
-        supposed = [step for step in self.session.story.since_saved() if step.startswith(SUPPOSED)]
-        self.session.begin(opened)
+        """Go on with what has been read anew, of which the page shows `shown`; what was changed still is."""
+        session = self.session
+        steps, where = [*session.story.since_saved()], (session.logs, session.path)
+        begun = session.logs == opened.logs and (session.logs or session.path == opened.path)
+        session.begin(opened)
         version = self.version
-        lost = [step for step in reversed(supposed) if not self._still(step)]
-        self.note = f"no longer supposed: {', '.join(lost)}" if lost else None
+        lost = [step for step in reversed(steps) if not (begun and self._still(step))]
+        given = "supposed" if all(step.startswith(SUPPOSED) for step in lost) else "given"
+        notes = [f"no longer {given}: {', '.join(lost)}"] if lost else []
+        if where != (opened.logs, opened.path):
+            notes.append(
+                f"what is followed is shown again, in the place of {where[1] or ', '.join(where[0])}"
+            )
+        self.note = "; ".join(notes) or None
         self._parts.clear()
         self._growing = None
         if self.version == version:
@@ -303,7 +311,7 @@ class Following:
             self._was = says
             begun = GrowingLog.begun(self._paths[0]) if self._may_grow(behind) else None
             log, growth = begun if begun is not None else (None, None)
-        found = reread(self._paths, self._how) if growth is None else self._opened(growth, behind)
+        found = reread(self._paths, self._how) if growth is None else self._opened(growth)
         shown, page = behind.pack(found.known, found, grows=growth is not None)
         in_turn(partial(behind.renew, found, shown, page))
         self._log = log
@@ -314,6 +322,6 @@ class Following:
         alone = len(self._paths) == 1 and logs == (self._paths[0],) and os.path.isfile(logs[0])
         return alone and not self._how.strict and not options.of_logs()
 
-    def _opened(self, growth: Growth, behind: SessionBehind) -> Opened:
+    def _opened(self, growth: Growth) -> Opened:
         known = reading.microcosm_of(growth.found.givens, self._how.rules)
-        return log_opened(known, behind.session.logs, growth.found, growth.report)
+        return log_opened(known, (self._paths[0],), growth.found, growth.report)

@@ -71,7 +71,7 @@ class _Interleaving:
     """The first call of `erlang:exit` of a process for another."""
     exited: dict[str, str] = field(default_factory=dict)
     dying: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Who has just been reached by an exit signal, with its reason and the arrival."""
+    """Who has just been reached by an exit signal that may end it, with its reason and the arrival."""
     trapping: set[str] = field(default_factory=set)
 
     def at(self, step: int) -> bool:
@@ -99,7 +99,8 @@ class _Interleaving:
             after.setdefault(self.signalled.get((sender, owner), self.exited.get(sender, "")), "exit signal")
             if reason is not None:
                 arrival = self._arrive(owner, f"{{'EXIT',{sender},{reason}}}", "")
-                self.dying[owner] = reason, arrival
+                if reason != "normal":
+                    self.dying.setdefault(owner, (reason, arrival))
         elif step := _OF.fullmatch(text):
             process, label = step.groups()
             if process not in self.steps:
@@ -160,7 +161,7 @@ class _Interleaving:
 
     def _dies(self, process: str, reason: str, said: str | None) -> bool:
         """Whether a process exits because of the exit signal that came last, having done nothing since."""
-        if not self.whole or process in self.trapping or reason == "normal":
+        if not self.whole or process in self.trapping:
             return False
         return said == ("killed" if reason == "kill" else reason)
 

@@ -276,6 +276,8 @@ def _message(name: str, event: dict[str, object]) -> tuple[str, str, tuple[str, 
     message = event.get("msg")
     if type(message) is not dict:
         raise BadLine(f"{name}: the message is missing")
+    if any(isinstance(message.get(field), (dict, list)) for field in ("type", "from")):
+        raise BadLine(f"{name}: `type` and `from` of the message must be texts")
     to = message.get("to")
     content = json_text(message)
     return kind, content, (to,) if kind == "send" and type(to) is str and to else ()

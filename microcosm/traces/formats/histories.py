@@ -273,6 +273,8 @@ def _of_map(record: object, text: str, line: int) -> _Line:
         name.lstrip(":"): (one.removeprefix(":") if type(one) is str else one) for name, one in record.items()
     }
     who = shown(process).lstrip(":")
+    if not who:
+        raise BadLine("not an operation: `:process` is empty")
     if not writable(text):
         raise BadLine("half of a surrogate pair is no text")
     return _Line(
@@ -397,7 +399,7 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
             said = "not an operation: `Call` and `Return`, no earlier, are expected"
             report.add("bad-line", said, file=file, line=unit.line, lost=1)
             continue
-        own = clients.setdefault(str(unit.value.get("ClientId", 0)), {})
+        own = clients.setdefault(str(unit.value.get("ClientId", 0)) or '""', {})
         if (same := json_text(unit.value)) in own:
             said = "the same operation stands there already"
             report.add("duplicate-event", said, file=file, line=unit.line, lost=1)

@@ -16,14 +16,14 @@ Another one begins with a line `=== … ===`, or where the numbers of states beg
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
+from microcosm.traces.spool import Spool
 from microcosm.traces.text.lines import BadLine, Lines, json_object, json_text, why_bad
 from microcosm.traces.text.records import between_executions, clock_of
 
@@ -52,8 +52,7 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; what is none is reported.
 
-    Memory: where lines are out of order, receptions whose sender's events have not all been read, and
-    the positions at which each content was sent.
+    Memory: the positions at which each content was sent; events wait on disk.
     """
     if stream.head.lstrip().startswith("{"):
         yield from _json_lines(stream, file, report, options)
@@ -63,60 +62,39 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
 
 @dataclass(slots=True)
 class _Sent:
-    """What processes have sent, by sender and content; and how far their events are known.
+    """The execution at hand, which may go on in another file: its events, and what processes have sent.
 
-    The execution at hand, which may go on in another file: `trace`.
+    No event is given away before the last is read: a reception may stand before its sending, and where
+    executions follow one another without a line between them the order of the log tells them apart.
     """
 
     trace: str | None = None
     at: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    seen: dict[str, set[int]] = field(default_factory=dict)
-    whole: dict[str, int] = field(default_factory=dict)
-    """All events of a process up to this own clock value have been read."""
-    waiting: dict[str, list[tuple[int, int, TraceEvent, str]]] = field(default_factory=dict)
-    """By sender, a heap of the receptions that have seen more of it than has been read."""
-    waited: int = 0
+    """The own clock values of sendings, by sender and content."""
+    events: Spool = field(default_factory=Spool)
 
-    def saw(self, process: str, own: int) -> list[TraceEvent]:
-        """Take in an event's own clock value; the receptions that waited for no more than that."""
-        late = self.seen.setdefault(process, set())
-        whole = self.whole.get(process, 0)
-        if own > whole:
-            late.add(own)
-            while whole + 1 in late:
-                whole += 1
-                late.discard(whole)
-            self.whole[process] = whole
-        found: list[TraceEvent] = []
-        waiting = self.waiting.get(process)
-        while waiting and waiting[0][0] <= whole:
-            seen, _, event, content = heappop(waiting)
-            event.message = f"{process}:{self.latest(process, content, seen)}"
-            found.append(event)
-        return found
-
-    def wait(self, event: TraceEvent, sender: str, content: str) -> None:
-        """Let a reception wait until all that it has seen of the sender is read."""
-        self.waited += 1
-        entry = _seen(event, sender), self.waited, event, content
-        heappush(self.waiting.setdefault(sender, []), entry)
+    def add(self, event: TraceEvent, sender: str, content: str) -> None:
+        """Put the next event aside, and what it sends or receives."""
+        if event.kind == "send":
+            insort(self.at.setdefault((event.process, content), []), event.own)
+        said = event.process, event.seq, event.kind, event.to, event.clock, event.label, event.attributes
+        self.events.add((*said, event.file, event.line, sender, content))
 
     def begin(self, trace: str | None) -> Iterator[TraceEvent]:
-        """What follows is an execution of its own: the receptions that are still waiting."""
+        """What follows is an execution of its own: the events of the one at hand."""
         yield from self.rest()
-        self.trace, self.at, self.seen, self.whole = trace, {}, {}, {}
+        self.trace, self.at, self.events = trace, {}, Spool()
 
     def rest(self) -> Iterator[TraceEvent]:
-        """The receptions that are still waiting."""
-        left = [(*entry, sender) for sender, waiting in self.waiting.items() for entry in waiting]
-        self.waiting = {}
-        for seen, _, event, content, sender in sorted(left, key=lambda one: one[1]):
-            event.message = f"{sender}:{self.latest(sender, content, seen)}"
+        """The events of the execution at hand, in the order of the log."""
+        for process, seq, kind, to, clock, label, more, file, line, sender, content in self.events:
+            event = TraceEvent(process, seq, kind, None, to, clock, label=label, attributes=more, file=file)
+            event.line, event.trace, event.numbered = line, self.trace, True
+            if kind == "send":
+                event.message = f"{process}:{event.own}"
+            elif kind == "receive":
+                event.message = f"{sender}:{self.latest(sender, content, _seen(event, sender))}"
             yield event
-
-    def send(self, sender: str, content: str, own: int) -> None:
-        sent = self.at.setdefault((sender, content), [])
-        sent.insert(bisect_right(sent, own), own)
 
     def latest(self, sender: str, content: str, seen: int) -> int:
         """The own clock value of the latest such sending up to a value; that value where there is none."""
@@ -146,19 +124,8 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
             continue
         begun = True
         options.begun = options.begun or 1
-        process, own = event.process, event.own
-        event.trace = sent.trace
-        event.seq = options.positions[sent.trace, process].add_or_append(own)
-        if event.kind == "send":
-            sent.send(process, content, own)
-            event.message = f"{process}:{own}"
-        if event.kind == "receive":
-            sent.wait(event, sender, content)
-        else:
-            yield event
-        yield from sent.saw(process, own)
-        if event.kind == "receive":
-            yield from sent.saw(sender, 0)
+        event.seq = options.positions[sent.trace, event.process].add_or_append(event.own)
+        sent.add(event, sender, content)
 
 
 def _seen(event: TraceEvent, sender: str) -> int:
@@ -170,7 +137,7 @@ def _seen(event: TraceEvent, sender: str) -> int:
 def _event(record: dict[str, object], file: str, line: int) -> tuple[TraceEvent, str, str]:
     """An event, the sender of its message, and the content of that with its receiver. Raises `BadLine`."""
     what, node, packet = record.get("event"), record.get("node"), record.get("pkt")
-    if type(what) is not str or type(node) not in (int, str) or type(packet) is not dict:
+    if type(what) is not str or type(node) not in (int, str) or node == "" or type(packet) is not dict:
         raise BadLine("not an event: `event`, `node` and `pkt` are expected")
     clock = as_clock(packet.get("vc"))
     if clock is None or str(node) not in clock:

@@ -57,7 +57,7 @@ class Lines:
     def __init__(
         self, binary: BinaryIO, file: str, report: Report, limit: int = LINE_LIMIT, before: int = 0
     ) -> None:
-        self.file = file
+        self.file = file = file.encode(errors="backslashreplace").decode()  # a name may be no UTF-8
         self.cut_off = False
         """Whether the line at hand is the last one and has no line end: it may be half-written."""
         self._binary = binary
@@ -223,7 +223,7 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
         raise unreadable(name, error) from None
     with binary:
         end = _end_of_whole_lines(binary) if _only_whole.get() else None
-        yield Lines(binary if end is None else BytesIO(binary.read(end)), display_name(name), report)
+        yield Lines(binary if end is None else BytesIO(binary.read(end)), name, report)
 
 
 _only_whole = ContextVar("_only_whole", default=False)

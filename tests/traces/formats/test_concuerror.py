@@ -117,6 +117,21 @@ def test_an_exit_signal_comes_after_the_exit_and_ends_who_it_reaches() -> None:
     assert found["P.1 exits abnormally (boom)"] == ("P:1", "P.1 mailbox:1")
 
 
+def test_of_exit_signals_the_first_ends_who_it_reaches() -> None:
+    """Whoever is exiting is reached by others, of which it knows nothing; a normal one ends nobody."""
+    found = after(
+        interleaving(
+            *(f"P: true = erlang:exit(P.1, {reason})" for reason in ("normal", "boom", "boom", "normal")),
+            *(
+                f"Exit signal ({reason}) from P reaches P.1"
+                for reason in ("normal", "boom", "boom", "normal")
+            ),
+            "P.1: exits abnormally (boom)",
+        )
+    )
+    assert found["P.1 exits abnormally (boom)"] == ("P.1 mailbox:2",)
+
+
 def test_an_exit_signal_may_come_of_a_call_and_be_received_as_a_message() -> None:
     found = after(
         interleaving(

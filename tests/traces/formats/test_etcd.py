@@ -58,6 +58,22 @@ def test_what_is_no_event_is_reported() -> None:
     assert report.findings[-1].message.startswith("half-written last line")
 
 
+@pytest.mark.parametrize("field", ["type", "from"])
+@pytest.mark.parametrize("value", [["MsgApp"], {"a": 1}])
+def test_a_message_whose_type_or_sender_is_no_text_is_none(field: str, value: object) -> None:
+    message = {"type": "MsgApp", "from": "1", "to": "2", "term": 1, field: value}
+    lines = [
+        {
+            "tag": "trace",
+            "ts": at,
+            "event": {"name": f"{what}AppendEntriesRequest", "nid": "2", "msg": message},
+        }
+        for at, what in enumerate(("Receive", "Send", "Receive"))
+    ]
+    events, report = read_text("".join(json.dumps(line) + "\n" for line in lines), "etcd")
+    assert (events, told(report)) == ([], [("bad-line", number) for number in (1, 2, 3)])
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2))))
 def test_the_kth_reception_of_a_content_comes_after_its_kth_sending(steps: list[tuple[bool, int]]) -> None:
     """Whatever the network does but duplicate, a k-th reception has k sendings before it."""

@@ -150,6 +150,7 @@ def test_what_is_no_edn_is_said_so(text: str) -> None:
 
 
 FAULTS = [
+    '{:process "", :type :invoke, :f :read}',
     "{:process 0, :type :begin, :f :read}",
     "{:process 0, :type :ok",
     "{:type :ok, :f " + "[" * 9000 + "]" * 9000 + "}",
@@ -184,6 +185,11 @@ def test_an_operation_that_returns_when_no_clock_can_is_one_without_end() -> Non
     [event], report = read_text(json.dumps([{**PORCUPINE[0], "Return": 2**63 - 1}]), "porcupine")
     assert event.stamp == (10, FOREVER)
     assert not report.counts
+
+
+def test_a_client_without_a_name_has_one_that_can_be_written() -> None:
+    [event], _ = read_text(json.dumps([{**PORCUPINE[0], "ClientId": ""}]), "porcupine")
+    assert event.process == '""'
 
 
 def test_a_client_that_does_two_things_at_once_is_no_process() -> None:

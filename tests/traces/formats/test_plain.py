@@ -396,6 +396,8 @@ def test_what_it_might_be_is_said() -> None:
     assert "JSON lines with the fields who, what" in might_be(json.dumps({"who": 1, "what": 2}) + "\n")
     assert "binary" in might_be("\0\1\2")
     assert "XML" in might_be("<a/>")
+    for history in ("[{:process 0,\n  :type :invoke}]", "{:type :ok}"):
+        assert "EDN" in might_be(history)
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])

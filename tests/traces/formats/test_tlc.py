@@ -75,7 +75,7 @@ def test_messages_are_found_over_files(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_events_are_reported() -> None:
-    bad = ('{"event": "d", "node": 3, "pkt": {"vc": {"0": 1}}}\n', '{"event": "d"}\n', "rubbish\n", '{"ev')
+    bad = ('{"event": "d", "node": "", "pkt": {"vc": {"": 1}}}\n', '{"event": "d"}\n', "rubbish\n", '{"ev')
     _, report = read_text(LINES[0] + "".join(bad), "tlc")
     assert told(report) == [("bad-line", number) for number in (2, 3, 4, 5)]
     assert report.lost == 4
