@@ -323,8 +323,9 @@ _key = lru_cache(4096)(quoted)
 
 
 def _attribute(attribute: Any) -> str:
-    """An attribute, mostly a text under one of a few keys."""
-    if (text := attribute.value.string_value) and (key := attribute.key):
+    """An attribute, mostly a text under one of a few keys, and nothing else."""
+    text, key = attribute.value.string_value, attribute.key
+    if text and key and len(attribute.ListFields()) == 2:
         return f'{{"key":{_key(key)},"value":{{"stringValue":{quoted(text)}}}}}'
     return _message(attribute)
 

@@ -133,6 +133,16 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     assert "1 without a trace id" in found.said
 
 
+def test_a_text_under_a_key_is_not_all_of_an_attribute() -> None:
+    message = ExportTraceServiceRequest()
+    attribute = message.resource_spans.add().resource.attributes.add(key="k")
+    attribute.value.string_value = "v"
+    if "key_strindex" not in attribute.DESCRIPTOR.fields_by_name:
+        pytest.skip("the installed opentelemetry-proto has no such field")
+    attribute.key_strindex = 1
+    assert b'"keyStrindex":1' in spans_of(message.SerializeToString(), PROTOBUF).line
+
+
 def test_older_documents_have_spans_too() -> None:
     spans = [{**IDS, "traceId": "AB" * 16}, {**IDS, "spanId": 7}]
     body = json.dumps({"resourceSpans": [{"instrumentationLibrarySpans": [{"spans": spans}]}]}).encode()
