@@ -190,7 +190,8 @@ class _Part:
                 "too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}"
             )
             return []
-        complete = complete and HOLES.isdisjoint(self._said.report.counts)
+        report = self._said.report
+        complete = complete and not report.lost and HOLES.isdisjoint(report.counts)
         pasts = self._pasts(asked) if complete else {}
         edges: list[Edge] = []
         for (i, a), (j, b) in combinations(enumerate(asked), 2):

@@ -134,6 +134,11 @@ def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -
     both(spark, log, tmp_path / "out", Asked(slices=3, concurrent="seq % 40 = 1"))
     pairs = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "||"]
     assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2
+    log.write_text(
+        "".join(map(line_of, [*events, replace(events[-1], kind="internal", message=None)])), "utf-8"
+    )
+    both(spark, log, tmp_path / "lost", Asked(slices=3, concurrent="seq % 40 = 1"))
+    assert not [row for row in table(tmp_path / "lost", "edges") if row["relation"] == "||"]
 
 
 @pytest.mark.parametrize("ticking", [True, False])

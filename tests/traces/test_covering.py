@@ -82,6 +82,15 @@ def test_in_a_log_with_holes_only_what_is_true_is_said(run: Run, dropped: set[in
             assert run.relation(places[left], places[right]) == relation
 
 
+def test_what_lost_an_event_is_not_complete() -> None:
+    """The second event with that position may be what orders the two, as here."""
+    log = [TraceEvent("p", 1, "send", "m"), TraceEvent("q", 1), TraceEvent("q", 1, "receive", "m")]
+    assert covering(log[:2], Report(), chosen=[("p", 1), ("q", 1)]).edges == [
+        ("p:1", "||", "q:1", "concurrent")
+    ]
+    assert covering(log, Report(), chosen=[("p", 1), ("q", 1)]).edges == []
+
+
 def test_holders_of_a_token_are_related_one_by_one() -> None:
     log = [TraceEvent(process, 1, attributes={"lock": "l"}) for process in "pqr"]
     edges = covering(log, Report(), token="lock").edges

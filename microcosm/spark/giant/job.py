@@ -145,7 +145,10 @@ class Giant:
         alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
         looked = self._looked_at("looked", alone, wide)
         apart: list[tuple[str, str, str, str]] = []
-        complete = self._asked.complete and HOLES.isdisjoint(told([*odd, looked])[0]) if asked else False
+        complete = self._asked.complete and bool(asked)
+        if complete:
+            kinds, _, lost = told([*odd, looked])
+            complete = not lost and HOLES.isdisjoint(kinds)
         if asked and (complete or seen is not None):
             apart = _apart(asked, knowledge, times, complete)
             named = {each for left, _, right, _ in apart for each in (left, right)}
