@@ -3,8 +3,8 @@
 What is odd about a file, up to its not being readable at all, is a row with `reported`; no file and no line
 ends a job. One trace is asked for by the option `trace`: row groups of Parquet without it are not read. No
 conditions are taken from Spark: what it has told a source in Python of one question it keeps for all others
-about the same DataFrame (4.3.0), and these would lack rows. A stream takes new files, and of
-files in the own format what is appended; others must be put in place whole.
+about the same DataFrame (4.3.0), and these would lack rows. A stream takes new files, and of files in the own
+format what is appended; others must be put in place whole.
 """
 
 from __future__ import annotations

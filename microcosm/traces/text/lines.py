@@ -57,7 +57,7 @@ class Lines:
     def __init__(
         self, binary: BinaryIO, file: str, report: Report, limit: int = LINE_LIMIT, before: int = 0
     ) -> None:
-        self.file = file = file.encode(errors="backslashreplace").decode()  # a name may be no UTF-8
+        self.file = file = file.encode(errors="backslashreplace").decode()  # `display_name`, less a call
         self.cut_off = False
         """Whether the line at hand is the last one and has no line end: it may be half-written."""
         self._binary = binary
