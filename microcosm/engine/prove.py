@@ -55,7 +55,8 @@ class Prover:
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self._engine.locate(a, b)
-        return self._derive(memo, ((judgement, relation), x, y))
+        with memo.named(((a, x), (b, y))):
+            return self._derive(memo, ((judgement, relation), x, y))
 
     def _derive(self, memo: Memo, goal: Goal) -> Derivation:
         """A derivation of a goal that holds. Recursion is bounded by the number of strata."""
