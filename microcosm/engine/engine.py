@@ -64,11 +64,12 @@ class CyclicGivens(MicrocosmError):
 class Engine:
     """Judgements about the givens of one microcosm. Raises `CyclicGivens`.
 
-    `givens` is read once; afterwards tell the engine of each change (`add`, `remove`, `append`).
+    `givens` is read once; afterwards tell the engine of each change (`add`, `remove`, `append`). A copy, or
+    what is pickled, is made of the givens anew.
     """
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
-        self.rules = rules
+        self.rules, self._givens = rules, givens
         self.program: Program = compile_rules(rules)
         large = givens.externals + len(givens.clocks) > tuning.COLUMNS_FROM
         with gc_paused() if large else nullcontext():
@@ -88,6 +89,9 @@ class Engine:
                     self._orders.order(pred)
             except Cycle as cycle:
                 raise self._named(cycle) from None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Engine, (self.rules, self._givens)
 
     # -- questions ---------------------------------------------------------------------------------
 

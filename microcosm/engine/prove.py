@@ -38,8 +38,11 @@ class Prover:
     EXPANSIONS = tuning.EXPANSIONS
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
-        self._engine = engine
+        self._engine, self._givens = engine, givens
         self.steps = self._steps = Steps(engine, givens, self._derive)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Prover, (self._engine, self._givens)
 
     def derive(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it is not judged.
