@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.cli.app import COMMANDS, loaded, main
 
 ROOT = Path(__file__).parents[1]
@@ -221,6 +222,15 @@ def test_each_promise_of_replicas_names_a_test(page: str) -> None:
 
 
 @pytest.mark.slow
+def test_each_statement_of_the_page_of_formats_is_read() -> None:
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    rows = [row.split(" | ")[0] for row in page.split("\n## ")[1].splitlines() if row.startswith("| `")]
+    stated = re.findall(r"`([^`]+)`", "\n".join(rows).replace("\\|", "|"))
+    assert len(stated) > 15
+    for statement in stated:
+        Microcosm.parse(statement.replace("…", "a < b"))
+
+
 def test_nothing_is_misspelt() -> None:
     """codespell finds nothing in what people read; `pyproject.toml` has the words that are meant."""
     pytest.importorskip("codespell_lib", reason="no codespell: pip install 'causal-microcosm[dev]'")

@@ -7,10 +7,11 @@ known stays known) and everything above it is derived again when next asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from itertools import chain, repeat
+from threading import RLock
 from typing import NamedTuple
 
 from microcosm import tuning
@@ -63,11 +64,12 @@ class CyclicGivens(MicrocosmError):
 class Engine:
     """Judgements about the givens of one microcosm. Raises `CyclicGivens`.
 
-    `givens` is read once; afterwards tell the engine of each change (`add`, `remove`, `append`).
+    `givens` is read once; afterwards tell the engine of each change (`add`, `remove`, `append`). A copy, or
+    what is pickled, is made of the givens anew.
     """
 
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
-        self.rules = rules
+        self.rules, self._givens = rules, givens
         self.program: Program = compile_rules(rules)
         large = givens.externals + len(givens.clocks) > tuning.COLUMNS_FROM
         with gc_paused() if large else nullcontext():
@@ -80,19 +82,24 @@ class Engine:
             self._orders = Orders(self.program, ground, self._processes)
             self._unstated = ground.unstated
             self.memo = Memo(self._orders, compile_rules(rules, ground.unstated), universe.named)
-            self._outside: Memo | None = None
+            self._outside: dict[int, Memo] = {}
+            self._alone = RLock()
             try:
                 for pred in self.program.orders:
                     self._orders.order(pred)
             except Cycle as cycle:
                 raise self._named(cycle) from None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Engine, (self.rules, self._givens)
+
     # -- questions ---------------------------------------------------------------------------------
 
     def locate(self, a: str, b: str) -> tuple[Memo, int, int]:
         """The positions of two distinct events and the memo to ask; unnamed events are outsiders.
 
-        Raises `Undefined` for what is no text. Cost: a look-up each; of the first outsider a memo of its own.
+        Names are read within the memo's `named`. Raises `Undefined` for what is no text. Cost: a look-up
+        each; of the first outsider a memo of its own.
         """
         universe, vacant, position = self.universe, self._vacant, self._position
         try:
@@ -107,17 +114,26 @@ class Engine:
             return self.memo, x, y
         slots, domain = iter(range(universe.OUTSIDERS)), universe.named
         places = []
-        for name, at in ((a, x), (b, y)):
+        for at in (x, y):
             if at < 0 or at in vacant:
                 at = next(slots)  # noqa: PLW2901
-                universe.names[at] = name
                 domain |= 1 << at
             places.append(at)
-        if self._outside is None:
-            self._outside = Memo(self._orders, self.memo.program, domain)
-        elif self._outside.domain != domain:
-            self._outside.refresh(domain)
-        return self._outside, places[0], places[1]
+        memo = self._outside.get(domain)
+        if memo is None:
+            memo = Memo(self._orders, self.memo.program, domain)
+            memo.named = self._naming
+            self._outside[domain] = memo
+        return memo, places[0], places[1]
+
+    @contextmanager
+    def _naming(self, places: Iterable[tuple[str, int]]) -> Iterator[None]:
+        """Outsiders have their names meanwhile, those of one thread at a time."""
+        with self._alone:
+            for name, at in places:
+                if at < self.universe.OUTSIDERS:
+                    self.universe.names[at] = name
+            yield
 
     def mentions(self, event: str) -> bool:
         """Whether any given names an event. Cost: constant."""
@@ -391,7 +407,7 @@ class Engine:
             else:
                 self._orders.drop(pred)
         self.memo.refresh(self.universe.named)
-        self._outside = None
+        self._outside.clear()
 
     def _clash(self, x: int, one: Relation, other: Relation, y: int) -> Clash:
         names = self.universe.names

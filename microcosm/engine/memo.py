@@ -7,7 +7,7 @@ what was asked for is remembered until the ground changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import and_, or_
@@ -149,6 +149,7 @@ class Memo:
         self._orders = orders
         self._ground = orders.ground
         self.program = program
+        self.named: Callable[[Iterable[tuple[str, int]]], AbstractContextManager[object]] = nullcontext
         self._relations: dict[LiteralSource, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
         self._forgetting: list[View | Union | Table] = []

@@ -38,8 +38,11 @@ class Prover:
     EXPANSIONS = tuning.EXPANSIONS
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
-        self._engine = engine
+        self._engine, self._givens = engine, givens
         self.steps = self._steps = Steps(engine, givens, self._derive)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Prover, (self._engine, self._givens)
 
     def derive(self, judgement: Judgement, a: str, relation: Relation, b: str) -> Derivation | None:
         """A derivation of `judgement a R b`, None where it is not judged.
@@ -55,7 +58,8 @@ class Prover:
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self._engine.locate(a, b)
-        return self._derive(memo, ((judgement, relation), x, y))
+        with memo.named(((a, x), (b, y))):
+            return self._derive(memo, ((judgement, relation), x, y))
 
     def _derive(self, memo: Memo, goal: Goal) -> Derivation:
         """A derivation of a goal that holds. Recursion is bounded by the number of strata."""

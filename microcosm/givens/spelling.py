@@ -78,9 +78,9 @@ def shown(said: object) -> str:
 
 
 def pair_of(said: tuple[str, str]) -> tuple[str, str]:
-    """The two that are to be a pair of events. Raises `Undefined` for what is none."""
+    """The two that are to be a pair of events. Raises `Undefined` for what is none, such as a text."""
     try:
-        a, b = said
+        a, b = () if isinstance(said, str) else said
     except (TypeError, ValueError):
         raise Undefined(f"{shown(said)} is no pair of events") from None
     return a, b

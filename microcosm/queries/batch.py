@@ -64,9 +64,11 @@ class Batch:
         remaining = iter(pairs)
         while chunk := list(islice(remaining, tuning.PAIRS_TOGETHER)):
             try:
+                if str in map(type, chunk):
+                    raise TypeError
                 left = [position.get(a, 0) for a, _ in chunk]
                 right = [position.get(b, 0) for _, b in chunk]
-            except (TypeError, ValueError):  # what cannot be hashed is no text
+            except (TypeError, ValueError):  # what cannot be hashed is no text, and a text is no pair
                 expect_text(*chain.from_iterable(map(pair_of, chunk)))
                 raise
             codes = _listed(self._ordered(left, right))

@@ -26,7 +26,7 @@ from microcosm.order.bits import bits, overlaid
 from microcosm.queries.graph import Neighbours
 
 if TYPE_CHECKING:
-    from microcosm.engine.steps import Steps
+    from microcosm.engine.prove import Prover
 
 
 class ConcludedOffline(Enum):
@@ -59,9 +59,12 @@ class Concluded:
     (<ConcludedOffline.APART: '||'>, Relation.BEFORE, ['c'])
     """
 
-    def __init__(self, engine: Engine, around: Neighbours, steps: Steps) -> None:
-        self._engine, self._around, self._steps = engine, around, steps
+    def __init__(self, engine: Engine, around: Neighbours, prover: Prover) -> None:
+        self._engine, self._around, self._prover = engine, around, prover
         self._bodies = told_apart(engine.memo.program)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Concluded, (self._engine, self._around, self._prover)
 
     def verdict(self, a: str, b: str) -> Shown:
         """What is shown of two distinct events. Cost: as online, and a row where that decides nothing."""
@@ -78,7 +81,7 @@ class Concluded:
         if not self._concluded(a, b):
             return None
         position = self._engine.universe.position
-        return self._steps.step(self._engine.memo, self._bodies, (_APART, position[a], position[b]))
+        return self._prover.steps.step(self._engine.memo, self._bodies, (_APART, position[a], position[b]))
 
     def apart(self, event: str) -> list[str]:
         """The events that are undecided beside one online, and concluded to be concurrent with it."""

@@ -120,26 +120,27 @@ class Decisions:
         the rules tell much, and worlds nothing), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
-        worlds = Worlds(self._givens, self._engine).possible(a, b, stop)
-        if not worlds.relations:
-            _refuse(self.contradiction(stop))
-        events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
-        search = self._search(memo, [*events, x, y], _limited(stop))
-        through = True
-        try:
-            if depth is None:
-                if self._givens.beyond_worlds:  # the rules say more than `possible` knows
-                    _refuse(search.inconsistency())
-                search.settle(x, y)
-            else:
-                search.deepen(depth)
-        except Stopped:
-            through = False
-        _refuse(search.clash)
-        told = not through and depth is None and worlds.decided and are_shipped(self._rules)
-        found = _verdict(search, x, y, worlds.relations if told else ())
-        tight = worlds.exact and set(found.possible) == set(worlds.relations)
-        return replace(found, exact=tight)
+        with memo.named(((a, x), (b, y))):
+            worlds = Worlds(self._givens, self._engine).possible(a, b, stop)
+            if not worlds.relations:
+                _refuse(self.contradiction(stop))
+            events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
+            search = self._search(memo, [*events, x, y], _limited(stop))
+            through = True
+            try:
+                if depth is None:
+                    if self._givens.beyond_worlds:  # the rules say more than `possible` knows
+                        _refuse(search.inconsistency())
+                    search.settle(x, y)
+                else:
+                    search.deepen(depth)
+            except Stopped:
+                through = False
+            _refuse(search.clash)
+            told = not through and depth is None and worlds.decided and are_shipped(self._rules)
+            found = _verdict(search, x, y, worlds.relations if told else ())
+            tight = worlds.exact and set(found.possible) == set(worlds.relations)
+            return replace(found, exact=tight)
 
     def narrowed(self, a: str, b: str, found: Possibility, stop: Stop | None = None) -> Possibility:
         """What worlds leave of a pair, less what the rules refute by an ordering of messages.

@@ -56,9 +56,10 @@ def why_not(
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         a, b, relation = b, a, relation.converse
     memo, x, y = engine.locate(a, b)
-    asker = _Asker(engine, memo, words)
-    pred = online(relation)
-    return WhyNot(memo.judged(pred).holds(x, y), tuple(asker.lines(pred, x, y, depth=0)))
+    with memo.named(((a, x), (b, y))):
+        asker = _Asker(engine, memo, words)
+        pred = online(relation)
+        return WhyNot(memo.judged(pred).holds(x, y), tuple(asker.lines(pred, x, y, depth=0)))
 
 
 _LEVELS = list(Judgement)

@@ -146,10 +146,10 @@ class Deriver:
         if relation in (Relation.AFTER, Relation.NOT_AFTER):
             a, b, relation = b, a, relation.converse
         memo, x, y = self._engine.locate(a, b)
-        rules = self._engine.rules
-        search = Refutation(rules, self._prover.steps, memo, sorted({x, y}), self._stop)
-        if search.clash is None and search.hypothesis.holds(relation, x, y):
-            return search.hypothesis.derivation(relation, x, y)
+        with memo.named(((a, x), (b, y))):
+            search = Refutation(self._engine.rules, self._prover.steps, memo, sorted({x, y}), self._stop)
+            if search.clash is None and search.hypothesis.holds(relation, x, y):
+                return search.hypothesis.derivation(relation, x, y)
         decisions = Decisions(self._engine, self._judged.givens, self._prover)
         try:
             return decisions.verdict(a, b, None, self._stop).derivations.get(str(relation))

@@ -333,7 +333,7 @@ class Microcosm:
 
         The verdicts themselves stay as they are. Valid until the next change.
         """
-        return self._kept(queries.concluded.Concluded, self._engine, self._around(), self._kept(Prover).steps)
+        return self._kept(queries.concluded.Concluded, self._engine, self._around(), self._kept(Prover))
 
     @overload
     def online_many(self, pairs: _Columns) -> _Columns: ...

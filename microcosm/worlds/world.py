@@ -11,7 +11,7 @@ it was given. Whatever a search finds goes through it before anybody sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, pairwise, permutations
@@ -19,12 +19,12 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from microcosm import tuning
-from microcosm.errors import Undefined
+from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.clock import too_late
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
-from microcosm.givens.spelling import read_relation
+from microcosm.givens.spelling import pair_of, read_relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.happens_before import AcyclicGraph
@@ -57,19 +57,20 @@ class World:
     def of(cls, events: Iterable[str], before: Iterable[tuple[str, str]]) -> World:
         """The world in which exactly `before` and what follows by transitivity is ordered.
 
-        Raises ValueError when the pairs run in a cycle. Cost: n² operations on rows of n bits.
+        Raises `UnknownEvent`, and `Undefined` for pairs in a cycle. Cost: n² operations on rows of n bits.
         """
         names = tuple(dict.fromkeys(events))
         at = {event: i for i, event in enumerate(names)}
         future = [0] * len(names)
-        for left, right in before:
+        for left, right in map(pair_of, before):
+            _expect(at, left, right)
             future[at[left]] |= 1 << at[right]
         for via in range(len(names)):
             for i in range(len(names)):
                 if future[i] >> via & 1:
                     future[i] |= future[via]
         if any(future[i] >> i & 1 for i in range(len(names))):
-            raise ValueError("the pairs run in a cycle, which no world has")
+            raise Undefined("the pairs run in a cycle, which no world has")
         return cls(names, _pairs(names, future))
 
     @classmethod
@@ -80,17 +81,24 @@ class World:
         return cls.of(names, [pair for pair in combinations(order, 2) if rng.random() < density])
 
     def relation(self, a: str, b: str) -> Relation:
-        """`BEFORE`, `AFTER` or `CONCURRENT`: exactly one holds of two distinct events. Cost: constant."""
-        if a == b:
-            raise ValueError(f"no relation holds between {a!r} and itself")
+        """`BEFORE`, `AFTER` or `CONCURRENT`: exactly one holds of two distinct events.
+
+        Raises `Undefined` where they are one, `UnknownEvent`. Cost: constant, linear in the events of what
+        is not ordered.
+        """
         if (a, b) in self.before:
             return Relation.BEFORE
-        return Relation.AFTER if (b, a) in self.before else Relation.CONCURRENT
+        if (b, a) in self.before:
+            return Relation.AFTER
+        _expect(self.events, a, b)
+        if a == b:
+            raise Undefined(f"no relation holds between {a!r} and itself")
+        return Relation.CONCURRENT
 
     def holds(self, a: str, relation: Relation | str, b: str) -> bool:
-        """Whether `a relation b` is true here; `<>` and the refuted relations included. Cost: constant.
+        """Whether `a relation b` is true here; `<>` and the refuted relations included. Cost: as `relation`.
 
-        Raises `Undefined` for what is no relation of a world.
+        Raises as that does, and `Undefined` for what is no relation of a world.
         """
         meaning = _MEANING.get(read_relation(relation))
         if meaning is None:
@@ -175,6 +183,12 @@ class World:
         if not all(self.holds(f.left, f.relation, f.right) for f in givens.refuted.values()):
             return False
         return not any(pair in self.before for pair in _ruled_out(givens))
+
+
+def _expect(events: Container[str], *asked: str) -> None:
+    """Raise `UnknownEvent` for what is not among the events: nothing is concurrent with it."""
+    if missing := tuple(event for event in asked if event not in events):
+        raise UnknownEvent(missing)
 
 
 def _pairs(names: Sequence[str], future: Sequence[int]) -> frozenset[tuple[str, str]]:

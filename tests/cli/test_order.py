@@ -384,6 +384,16 @@ def test_bad_input_of_a_stream(run: Run, text: str, kind: str) -> None:
     assert "<stdin>:" in strict.err
 
 
+@pytest.mark.parametrize(("text", "options"), [("a < b\n", ()), (log("a!1 b?1"), ("--trace", "2"))])
+def test_a_stream_of_which_nothing_is_watched_keeps_nothing(
+    run: Run, text: str, options: tuple[str, ...]
+) -> None:
+    """It was said to keep all six."""
+    ran = run("order", "-", "--stream", *options, stdin=text.encode())
+    assert (ran.code, ran.out) == (4, "")
+    assert "<stdin>: " in ran.err
+
+
 def test_a_stream_forgets_the_oldest_in_transit(run: Run) -> None:
     text = log(" ".join(f"a!{m}" for m in range(100)) + " b?0 b?99").encode()
     last = run("order", "-", "--stream", "--json", "--transit", "10", stdin=text).json_lines[-1]

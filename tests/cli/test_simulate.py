@@ -110,6 +110,9 @@ def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
         ("hybrid-sps", "--loss", "nan"),
         ("hybrid-sps", "--duplicate", "-0.1"),
         ("rst", "--compare"),
+        ("--compare", "--messages", "50"),
+        ("--compare", "--reorder"),
+        ("--compare", "--trace", "run.jsonl"),
     ],
 )
 def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:

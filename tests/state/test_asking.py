@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import networkx
@@ -25,7 +26,7 @@ ASKS: dict[str, Ask] = {
     "derive": lambda known, said: known.derive("offline", "unshare", said, "view"),
     "with_verdict": lambda known, said: list(known.with_verdict(said, "upload")),
     "pairs": lambda known, said: list(known.pairs(said)),
-    "world": lambda known, said: World.of("ab", ["ab"]).holds("a", said, "b"),  # type: ignore[list-item]
+    "world": lambda known, said: World.of("ab", [("a", "b")]).holds("a", said, "b"),
     "certificate": lambda known, said: known.worlds.certificate("unshare", said, "view") is None,
     "add": lambda known, said: known.add(Correspondence("view", said, "late")) or known.to_text(),
 }
@@ -197,6 +198,13 @@ def test_whatever_else_is_handed_over_is_refused_in_words(ask: Callable[..., obj
     assert known == Microcosm.parse(ALBUM)
 
 
+def test_a_text_of_two_letters_is_no_pair() -> None:
+    known = Microcosm.parse("a < b")
+    for ask in (WRONG["online_many"], WRONG["page, pairs"]):
+        with pytest.raises(Undefined, match="'ab' is no pair"):
+            ask(known, "ab")
+
+
 def test_a_number_of_any_size_is_handed_over() -> None:
     known = Microcosm.parse(ALBUM)
     assert len(known.find('name ~ "."', limit=10**30).true) == len(known)
@@ -231,3 +239,20 @@ def test_what_no_file_could_say_comes_in_nowhere() -> None:
     for source in ("\ud800", 5):
         with pytest.raises(Undefined):
             Microcosm().add(Correspondence("a", Relation.BEFORE, "b", source))  # type: ignore[arg-type]
+
+
+def test_threads_that_ask_of_events_that_nothing_names_are_each_told_of_their_own() -> None:
+    """Another one asks of another event while a first one is answered: proofs named that of the other."""
+    known, others = Microcosm.parse(ALBUM), list[Thread]()
+
+    def beside(event: str) -> str:
+        if not others:
+            others.append(Thread(target=lambda: known.why("view", "nobody")))
+            others[0].start()
+            others[0].join(0.05)
+        return event
+
+    found = known.why_not("view", "<", "nowhere", words=beside)
+    others[0].join()
+    assert {event for line in found.premises for event in line.events} == {"view", "nowhere"}
+    assert "nowhere" not in str(known.why("view", "nobody"))

@@ -51,6 +51,16 @@ def test_a_copy_keeps_its_rules_and_profile(way: Callable[[Microcosm], Microcosm
     assert other.online("a", "c") is known.online("a", "c") is not Relation.BEFORE
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_what_tells_of_many_pairs_is_copied_with_what_it_tells(way: Callable[[Any], Any]) -> None:
+    known = Microcosm.parse("a < b\nprocess p = a, b\nevent c process q\na < c\ncomplete")
+    known.add("c < d")
+    assert [*way(known.table())] == [*known.table()]
+    shown, told = way(known.concluded), known.concluded
+    assert [*way(told.table(known.events))] == [*told.table(known.events)] == [*shown.table(known.events)]
+    assert str(shown.proof("b", "c")) == str(told.proof("b", "c"))
+
+
 @pytest.mark.parametrize("way", WAYS[:2])
 def test_a_copy_of_a_timeline_goes_its_own_way(way: Callable[[Timeline], Timeline]) -> None:
     story = Timeline(Microcosm.parse("a < b"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -59,13 +60,25 @@ def test_a_world_is_closed_under_transitivity() -> None:
 
 
 def test_a_cycle_is_no_world() -> None:
-    with pytest.raises(ValueError, match="cycle"):
+    with pytest.raises(Undefined, match="cycle"):
         World.of("abc", [("a", "b"), ("b", "c"), ("c", "a")])
 
 
 def test_no_relation_holds_between_an_event_and_itself() -> None:
-    with pytest.raises(ValueError, match="itself"):
+    with pytest.raises(Undefined, match="itself"):
         ABC.relation("a", "a")
+
+
+def test_of_an_event_that_is_not_there_nothing_holds() -> None:
+    for a, b in (("a", "z"), ("z", "a"), ("z", "z")):
+        with pytest.raises(UnknownEvent, match="'z'"):
+            ABC.relation(a, b)
+        with pytest.raises(UnknownEvent, match="'z'"):
+            ABC.holds(a, "||", b)
+    with pytest.raises(UnknownEvent, match="'z'"):
+        World.of("abc", [("a", "z")])
+    with pytest.raises(Undefined, match="'ab' is no pair of events"):
+        World.of("abc", ["ab"])  # type: ignore[list-item]
 
 
 @given(worlds(0, 9, nasty=True))

@@ -321,6 +321,11 @@ def _violations(
                 yield event, [one.value for one in found]
         except Unfit as fault:
             report.add(fault.kind, f"{event.id}: {fault}", file=event.file, line=event.line)
+    if execution is None and trace is not None:
+        raise TextError(f"no execution {trace!r} in the trace", file=display_name(file))
+    if execution is None and report.counts["bad-line"]:
+        hint = "--stream reads JSON lines of the own format."
+        raise TextError("has no event: nothing in it could be read", file=display_name(file), hint=hint)
 
 
 def _events(file: str, report: Report) -> Iterator[TraceEvent]:

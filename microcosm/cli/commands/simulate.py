@@ -77,8 +77,9 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
-        if topology is not None or budget is not None:
-            raise exits.UsageError("--topology and --budget go with one protocol")
+        others = processes, messages, loss, duplicate, reorder, rtt, topology, budget, trace
+        if others != ("5", "100", "0", "0", False, "1", None, None, None):
+            raise exits.UsageError("--compare makes runs of its own: it takes --seed and --plots alone")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.simulation.simulate import SimulationSetting
 

@@ -41,9 +41,9 @@ def verify(
 
     The kernel is small, shares no code with the search that finds proofs, and checks every step against
     the microcosm and the rules. What an answer says beside its derivations is worked out anew: with a
-    field that is not so, or that no such answer has, it is not valid. Answers of table, bisim and why-not
-    have nothing to verify. Exit 0 if it is valid, 1 if not, 3 if --limit came before that was known; what
-    is no JSON at all is bad input (4).
+    field that is not so, or that no such answer has, it is not valid. Answers of table, bisim, diff and
+    why-not have nothing to verify. Exit 0 if it is valid, 1 if not, 3 if --limit came before that was
+    known; what is no JSON at all is bad input (4).
 
     \b
     Example:
