@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError, installing
 from microcosm.givens.clock import Stamp
-from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
+from microcosm.givens.exact import above, as_float, below, json_text, number_or_infinity, written
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy, record_stating
 from microcosm.traces.options import Options
@@ -164,7 +164,7 @@ def _row(event: TraceEvent) -> dict[str, object]:
         row["stamp"] = stamp_columns(event.stamp)
     if event.attributes:
         more = event.attributes.items()
-        row["attributes"] = [(name, json.dumps(value, ensure_ascii=False)) for name, value in more]
+        row["attributes"] = [(name, json_text(value)) for name, value in more]
     if event.origin is not None:
         row["origin"], row["origin_line"] = event.origin
     return row
