@@ -94,14 +94,15 @@ def covering(
     """
     found = Covering()
     runs = executions(events, report)
-    for run in runs:
-        part = _Part(run, report, full_names or len(runs) > 1)
+    parts = [_Part(run, report, full_names or len(runs) > 1) for run in runs]
+    for run, part in zip(runs, parts, strict=True):
         found.events += len(run.events)
         found.edges += part.ordered()
         found.frontiers += part.frontiers()
         found.foreign += part.foreign()
         if token is not None:
             found.edges += part.holders(token)
+    for part in parts:  # now it is known what is missing
         if chosen:
             found.edges += part.concurrent(set(chosen), complete)
         part.report_isolated()
