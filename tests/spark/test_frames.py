@@ -71,6 +71,18 @@ def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
     assert (again["file"], again["line"]) == ("log", 3)
 
 
+def test_texts_may_come_as_large_ones(spark: Any) -> None:
+    rows = [("p", 1, "send", ["q"]), ("q", 1, "receive", None), ("q", 2, "internal", None)]
+    frame = spark.createDataFrame(rows, "process string, seq long, kind string, to array<string>")
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        found = frames.extract(frame.selectExpr("*", "'m' as message", "map('p', 1L) as knew"))
+        edges = [(row["left"], row["right"]) for row in collected(found.edges)]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert edges == [("p:1", "q:1"), ("q:1", "q:2")]
+
+
 @pytest.mark.parametrize(
     ("places", "expected"),
     [
