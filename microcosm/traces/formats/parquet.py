@@ -216,7 +216,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, object]:
 _JSON = {str, int, bool}
 _WHOLE = ("seq", "lamport", "stamp")
 _ENDS = ("earliest", "latest")
-_WITHIN = {"clock": "seq", "stamp": "earliest"}
+_WITHIN = {"clock": "seq", "stamp": "earliest", "origin": "seq"}
 """Columns of whole numbers, of ends of intervals, and of these in lists and objects."""
 
 

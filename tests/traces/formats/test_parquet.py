@@ -127,6 +127,8 @@ def test_a_stamp_may_be_of_any_numbers_that_mean_it() -> None:
     ):
         rows = table(process=["p"] * 3, seq=[1, 2, 3], kind=["internal"] * 3, stamp=stamps)
         assert [event.stamp for event in read_text(rows, "parquet")[0]] == expected
+    rows = table(process=["p"], seq=[1], kind=["internal"], origin=["a.log"], origin_line=[3.0])
+    assert [(event.file, event.line) for event in read_text(rows, "parquet")[0]] == [("a.log", 3)]
     clocks = [{"p": 1.0, "q": None}, {"p": 2.0, "q": 1.0}]
     rows = table(process=["p"] * 2, seq=[1, 2], kind=["internal"] * 2, clock=clocks)
     assert [event.clock for event in read_text(rows, "parquet")[0]] == [{"p": 1}, {"p": 2, "q": 1}]
