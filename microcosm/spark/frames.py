@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.relation import Relation
+from microcosm.logic.rulebook import read_rules
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.extract import trace_kernel
@@ -118,12 +119,15 @@ def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
     `documents` has columns `id` and `document`, the text of a microcosm as `.mc` or JSON. `class` is the
     least id of the class; microcosms whose givens exclude each other have no digest and no
     class, and those that cannot be read a `fault`. Of an id that occurs again each row stands.
+    Raises `RuleError` for rules that cannot be read.
     Cost: a digest each, and a shuffle.
     Worlds of Events, Theorem 5.10.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
+    if rules is not None:
+        Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
     name, text = (F.col(each).cast("string") for each in ("id", "document"))  # of any bytes, to Spark
     named = documents.select(F.make_valid_utf8(name).alias("id"), text.cast("binary").alias("document"))
     digested = named.mapInArrow(partial(_digests, rules), DIGESTS)
@@ -183,7 +187,7 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
 
 def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
     """The verdicts on two columns of names: None for silence, where a name is null, and of one event."""
-    pairs = [*zip(a.to_pylist(), b.to_pylist(), strict=True)]
+    pairs = [*zip(*(each.cast(pa.string()).to_pylist() for each in (a, b)), strict=True)]
     asked = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
     found = dict(zip(asked, (verdict.value for verdict in known.online_many(asked)), strict=True))
     return [found.get(pair) for pair in pairs]

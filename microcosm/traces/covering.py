@@ -79,7 +79,7 @@ def covering(
     where these prove to be several, as clocks that begin again show. `token`
     names an attribute: consecutive holders of one value are related by `<>`. `chosen` are events, by
     process and position: those of them that are concurrent are related by `||`, where both have clocks by
-    these, else where the log is said to be `complete` and shows no holes.
+    these, else where the log is said to be `complete`, shows no holes, and no link leads out of it.
 
     Cost: linear in the events times the processes, and for chosen events quadratic in these.
 
@@ -94,14 +94,16 @@ def covering(
     """
     found = Covering()
     runs = executions(events, report)
-    for run in runs:
-        part = _Part(run, report, full_names or len(runs) > 1)
+    parts = [_Part(run, report, full_names or len(runs) > 1) for run in runs]
+    for run, part in zip(runs, parts, strict=True):
         found.events += len(run.events)
         found.edges += part.ordered()
         found.frontiers += part.frontiers()
         found.foreign += part.foreign()
         if token is not None:
             found.edges += part.holders(token)
+    complete = complete and not found.foreign  # of what leads out, and perhaps in again, nothing is known
+    for part in parts:  # now it is known what is missing
         if chosen:
             found.edges += part.concurrent(set(chosen), complete)
         part.report_isolated()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.errors import TextError
+from microcosm.errors import RuleError, TextError
 from microcosm.spark import frames
 from microcosm.spark.io.events import EVENT, row_of
 from microcosm.traces.extract import extract
@@ -71,6 +71,18 @@ def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
     assert (again["file"], again["line"]) == ("log", 3)
 
 
+def test_texts_may_come_as_large_ones(spark: Any) -> None:
+    rows = [("p", 1, "send", ["q"]), ("q", 1, "receive", None), ("q", 2, "internal", None)]
+    frame = spark.createDataFrame(rows, "process string, seq long, kind string, to array<string>")
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        found = frames.extract(frame.selectExpr("*", "'m' as message", "map('p', 1L) as knew"))
+        edges = [(row["left"], row["right"]) for row in collected(found.edges)]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert edges == [("p:1", "q:1"), ("q:1", "q:2")]
+
+
 @pytest.mark.parametrize(
     ("places", "expected"),
     [
@@ -120,6 +132,8 @@ def test_analogous_documents_are_of_one_class(spark: Any) -> None:
     assert found["d"]["fault"].startswith("1:")
     assert (found["f"]["class"], found["f"]["fault"]) == (None, "`document` is null")
     assert not any(found[name]["fault"] for name in "abce")
+    with pytest.raises(RuleError, match="nonsense: "):
+        frames.bisim(spark.range(0).selectExpr("'a' id", "'b' document"), rules="nonsense")
 
 
 def test_questions_are_answered_for_each_trace(spark: Any, tmp_path: Path) -> None:
@@ -159,6 +173,10 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
         expected = Relation.SILENT if nothing else known.online(row.a, row.b)
         assert row.verdict == expected.value
         assert row.before == {"<": True, ">": False, "||": False}.get(row.verdict)
+    [number] = spark.sql(
+        "select verdict(1, 2), verdict(1, null), happens_before(date'2026-01-01', 1.5)"
+    ).collect()
+    assert [*number] == ["?", None, None]
     pairs = {frozenset(row) for row in spark.sql("select * from concurrent_pairs()").collect()}
     assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
 

@@ -54,6 +54,23 @@ def test_lone_returns_end_lines_wherever_blocks_of_a_stream_end(
     assert [row["line"] for row in found] == [event.line for event in formats.read([log]) if event.seq == 10]
 
 
+def test_a_column_is_asked_for_by_its_name_and_its_type(tmp_path: Path) -> None:
+    """Else the worker that reads it ends with a trace."""
+    from pyspark.sql import types
+
+    known = source.TraceSource({"path": str(tmp_path)})
+    every = [types.StructField("seq", types.LongType()), types.StructField("arrived", types.TimestampType())]
+    known.reader(types.StructType(every))
+    for name, kind, nullable in (
+        ("seq", types.IntegerType(), True),
+        ("process", types.StringType(), False),
+        ("Process", types.StringType(), True),
+        ("clock", types.MapType(types.StringType(), types.IntegerType()), True),
+    ):
+        with pytest.raises(ValueError, match=f"no column '{name} .*columns: trace string, .* seq bigint, "):
+            known.reader(types.StructType([types.StructField(name, kind, nullable)]))
+
+
 def test_a_stream_takes_what_is_appended_line_by_line_whole(tmp_path: Path) -> None:
     log = tmp_path / "p.jsonl"
     stream = reader(tmp_path)

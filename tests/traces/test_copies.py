@@ -114,7 +114,10 @@ def test_numbers_that_json_does_not_have_are_texts_wherever_they_are_written(tmp
         jsonl.write(formats.read([log]), stream)
     for ending in ("mc", "json"):
         Microcosm.read(log).write(tmp_path / f"written.{ending}")
-    for whole in (copy, tmp_path / "written.mc", tmp_path / "written.json"):
+    with (tmp_path / "copy.parquet").open("wb") as table_of:
+        parquet.write(formats.read([log]), table_of)
+    assert '"m": "Infinity"' in rows.row_of(next(formats.read([log])))["attributes"]
+    for whole in (copy, tmp_path / "copy.parquet", tmp_path / "written.mc", tmp_path / "written.json"):
         table = Microcosm.read(whole).givens.events
         assert table is not None
         first, end = table

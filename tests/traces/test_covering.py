@@ -91,6 +91,21 @@ def test_what_lost_an_event_is_not_complete() -> None:
     assert covering(log, Report(), chosen=[("p", 1), ("q", 1)]).edges == []
 
 
+def test_a_hole_in_any_execution_is_one_of_the_log() -> None:
+    one = [TraceEvent(process, 1, trace="one") for process in "pq"]
+    other = [TraceEvent("p", 1, "receive", "m", trace="two")]
+    for log in ([*one, *other], [*other, *one]):
+        edges = covering(log, Report(), chosen=[("p", 1), ("q", 1)]).edges
+        assert [edge for edge in edges if edge[1] == "||"] == []
+
+
+def test_a_link_to_elsewhere_may_lead_back() -> None:
+    """As through another execution, of which one event comes after `q:1`."""
+    log = [TraceEvent("q", 1, trace="t"), TraceEvent("p", 1, after=("other/z:1",), trace="t")]
+    found = covering(log, Report(), full_names=True, chosen=[("p", 1), ("q", 1)])
+    assert ([link.left for link in found.foreign], found.edges) == (["other/z:1"], [])
+
+
 def test_holders_of_a_token_are_related_one_by_one() -> None:
     log = [TraceEvent(process, 1, attributes={"lock": "l"}) for process in "pqr"]
     edges = covering(log, Report(), token="lock").edges

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
+from microcosm.givens.exact import json_text, of_float
 from microcosm.givens.exact import number as exact_number
-from microcosm.givens.exact import of_float
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import in_execution
 from microcosm.traces.formats.parquet import stamp_columns
@@ -125,7 +125,7 @@ def row_of(event: TraceEvent, named: str | None = None) -> Row:
         "clock": None if event.clock is None else list(event.clock.items()),
         **(_NO_STAMP if event.stamp is None else stamp_columns(event.stamp)),
         "label": event.label,
-        "attributes": json.dumps(dict(event.attributes), ensure_ascii=False) if event.attributes else None,
+        "attributes": json_text(dict(event.attributes)) if event.attributes else None,
         "after": list(event.after) or None,
         "links": list(event.links) or None,
         "counted": event.counted or None,

@@ -235,18 +235,32 @@ def map_in_arrow(
     lists = frozenset(
         field.name for field in table.schema if field.nullable and field.dataType.typeName() in _LISTS
     )
-    if not lists:
-        return table.mapInArrow(kernel, columns)
     from pyspark.sql import functions as F
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return kernel(unlisted(batch, lists) for batch in batches)
+        return kernel(unlisted(batch, lists) for batch in map(_usual, batches))
 
     def packed(name: str) -> Any:
         column = table[name]
         return F.when(column.isNull(), F.array()).otherwise(F.array(column)) if name in lists else column
 
     return table.select(*(packed(name).alias(name) for name in table.columns)).mapInArrow(run, columns)
+
+
+def _usual(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with texts as kernels have them, whatever Spark was told of `arrow.useLargeVarTypes`."""
+    if not any("large_" in str(kind) for kind in batch.schema.types):
+        return batch
+    columns = [column.cast(_small(column.type)) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _small(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(kind):
+        return pa.map_(_small(kind.key_type), _small(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_small(kind.value_type))
+    return pa.string() if pa.types.is_large_string(kind) else kind
 
 
 def unlisted(batch: pa.RecordBatch, lists: frozenset[str]) -> pa.RecordBatch:

@@ -120,12 +120,12 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
         formats.format_of(form)
     if pattern is not None:
         compiled(pattern, "pattern")
-    known = arrow_schema(COLUMNS).names
-    columns = tuple(field.name for field in schema.fields)
-    wrong = [name for name in columns if name not in (*known, "arrived")]
-    if wrong:
-        raise ValueError(f"no column {wrong[0]!r}; columns: {', '.join(known)}")
-    return Asked(options["path"], Reading(form, pattern), columns, options.get("trace"))
+    known = f"{COLUMNS}, {ARRIVED}".replace("long", "bigint").split(", ")
+    for field in schema.fields:
+        said = f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' not null'}"
+        if said not in known:
+            raise ValueError(f"no column {said!r}; columns: {', '.join(known)}")
+    return Asked(options["path"], Reading(form, pattern), tuple(schema.names), options.get("trace"))
 
 
 class _Part(InputPartition):

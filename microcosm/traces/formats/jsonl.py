@@ -250,10 +250,7 @@ def line_of(event: TraceEvent) -> str:
     >>> line_of(TraceEvent("p", 1, "send", "m1", to=("q",))).rstrip()
     '{"process": "p", "seq": 1, "kind": "send", "message": "m1", "to": ["q"]}'
     """
-    text = json_text(record_stating(event))
-    if "Infinity" in text or "NaN" in text:  # a number that JSON does not have becomes a text
-        text = json_text(json.loads(text, parse_constant=str))
-    return text + "\n"
+    return json_text(record_stating(event)) + "\n"
 
 
 def record_stating(event: TraceEvent) -> dict[str, object]:

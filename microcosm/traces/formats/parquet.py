@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError, installing
 from microcosm.givens.clock import Stamp
-from microcosm.givens.exact import above, as_float, below, number_or_infinity, written
+from microcosm.givens.exact import above, as_float, below, json_text, number_or_infinity, written
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy, record_stating
 from microcosm.traces.options import Options
@@ -164,7 +164,7 @@ def _row(event: TraceEvent) -> dict[str, object]:
         row["stamp"] = stamp_columns(event.stamp)
     if event.attributes:
         more = event.attributes.items()
-        row["attributes"] = [(name, json.dumps(value, ensure_ascii=False)) for name, value in more]
+        row["attributes"] = [(name, json_text(value)) for name, value in more]
     if event.origin is not None:
         row["origin"], row["origin_line"] = event.origin
     return row
@@ -214,24 +214,32 @@ def record_of(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 _JSON = {str, int, bool}
+_WHOLE = ("seq", "lamport", "stamp")
+_ENDS = ("earliest", "latest")
+_WITHIN = {"clock": "seq", "stamp": "earliest", "origin": "seq"}
+"""Columns of whole numbers, of ends of intervals, and of these in lists and objects."""
 
 
 def _as_json(column: str, value: object) -> object:
     """A value of a column as JSON has it."""
-    if column in ("seq", "lamport") and isinstance(value, float | Decimal) and isfinite(value):
-        return int(value) if value == int(value) else value
+    within = _WITHIN.get(column, "")
     match value:
+        case float() if column not in _WHOLE or not isfinite(value):
+            return value
+        case float() | Decimal() if column in _ENDS or value != int(value):
+            return value if column in _WHOLE or column in _ENDS else str(value)
         case float() | Decimal():
-            return value if isinstance(value, float) else int(value) if value == int(value) else str(value)
+            return int(value)
         case dict():
-            return {name: _as_json("", each) for name, each in value.items() if each is not None}
+            of = {name: each for name, each in value.items() if each is not None}
+            return {name: _as_json(name if column == "stamp" else within, each) for name, each in of.items()}
         case list() if value and isinstance(value[0], tuple):  # the entries of a map
-            decoded = _of_text if column == "attributes" else partial(_as_json, "seq" * (column == "clock"))
+            decoded = _of_text if column == "attributes" else partial(_as_json, within)
             return {k if type(k) is str else str(_as_json("", k)): decoded(each) for k, each in value}
         case [] if column in ("clock", "attributes"):
             return {}
         case list():
-            return [_as_json("", each) for each in value]
+            return [_as_json(within, each) for each in value]
         case bytes():
             return value.decode("utf-8", "backslashreplace")
         case str() | int() | None:

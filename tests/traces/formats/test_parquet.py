@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 
@@ -111,6 +112,26 @@ def test_a_column_of_maps_is_an_attribute_that_is_an_object() -> None:
     )[0]
     assert first.attributes == {"tags": {"a": {"1": "x"}, "b": None}}
     assert second.attributes == {"tags": []}
+
+
+def test_a_stamp_may_be_of_any_numbers_that_mean_it() -> None:
+    ends = {"earliest": Decimal("0.5"), "latest": Decimal("0.7"), "lamport": None}
+    for stamps, expected in (
+        ([1.0, 2.5, None], [1, None]),
+        ([Decimal("1.0"), Decimal("2.0"), Decimal("2.5")], [1, 2]),
+        (
+            [[Decimal("0.5"), Decimal("0.7")], [Decimal(1), Decimal(2)], None],
+            [(Decimal("0.5"), Decimal("0.7")), (1, 2), None],
+        ),
+        ([ends, {"lamport": 7.0}, None], [(Decimal("0.5"), Decimal("0.7")), 7, None]),
+    ):
+        rows = table(process=["p"] * 3, seq=[1, 2, 3], kind=["internal"] * 3, stamp=stamps)
+        assert [event.stamp for event in read_text(rows, "parquet")[0]] == expected
+    rows = table(process=["p"], seq=[1], kind=["internal"], origin=["a.log"], origin_line=[3.0])
+    assert [(event.file, event.line) for event in read_text(rows, "parquet")[0]] == [("a.log", 3)]
+    clocks = [{"p": 1.0, "q": None}, {"p": 2.0, "q": 1.0}]
+    rows = table(process=["p"] * 2, seq=[1, 2], kind=["internal"] * 2, clock=clocks)
+    assert [event.clock for event in read_text(rows, "parquet")[0]] == [{"p": 1}, {"p": 2, "q": 1}]
 
 
 def test_what_is_wrong_with_a_number_or_a_clock_is_said_in_words_of_the_format() -> None:
