@@ -275,7 +275,8 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
         disk.rename(new.head, files.head)
         disk.rename(new.database, files.database)
     except (sqlite3.Error, OSError) as error:
-        raise JournalError(f"cannot be written: {error}", file=str(files.database)) from None
+        why = getattr(error, "strerror", None) or error
+        raise JournalError(f"cannot be written: {why}", file=str(files.database)) from None
     finally:
         files.new()
     return state
