@@ -77,7 +77,8 @@ REPLICAS = [
     "init c.journal --name c", "import a.journal album.mc", "query a.journal unshare view",
     "query a.journal unshare nobody", "query a.journal unshare view --offline",
     "query a.journal unshare nobody --possible",
-    "export a.journal", "exchange a.journal b.journal", "status a.journal", "authors a.journal", "proof a.journal", "fsck a.journal", "backup a.journal a.copy", "compact a.journal",
+    "export a.journal", "exchange a.journal b.journal", "status a.journal",
+    "authors a.journal", "proof a.journal", "fsck a.journal", "backup a.journal a.copy", "compact a.journal",
     "metrics a.journal", "renew a.journal", "restore a.backup d.journal",
     "member add a.journal e 127.0.0.1:7001", "member evict b.journal e", "key new c.key", "key rotate b.key",
 ]  # fmt: skip
