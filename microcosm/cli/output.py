@@ -105,16 +105,22 @@ def as_json(value: object) -> str:
 
 
 def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
-    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want."""
+    """Write a microcosm to OUT, or to standard output; in its JSON form where that is what machines want.
+
+    They have it on standard output besides, as every command answers them there.
+    """
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
-    if (_machine if json is None else json) or (out is not None and out.endswith(".json")):
+    machines = _machine if json is None else json
+    if machines or (out is not None and out.endswith(".json")):
         texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
         texts = mc_texts(givens)
     with opened(out) as stream:
         stream.writelines(texts)
+    if machines and stream is not sys.stdout:
+        sys.stdout.writelines(texts)
 
 
 def opened(out: str | None) -> AbstractContextManager[IO[str]]:

@@ -59,7 +59,7 @@ def evolve(
     """Evolve a microcosm, step by step or not at all.
 
     The steps are made in the order in which they are given here, all of them or none. The new microcosm
-    goes to OUT or to standard output (--json: in its JSON form). Where a step is undefined or
+    goes to OUT or to standard output (--json: in its JSON form, to both). Where a step is undefined or
     contradictory, the exit code is 1: OUT is left alone, standard output has the old state.
 
     \b
