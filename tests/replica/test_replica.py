@@ -214,6 +214,7 @@ def test_what_could_not_be_written_is_not_known_and_not_told(tmp_path: Path) -> 
     again.local("y")
     level(again, other)
     assert (other.events, again.divergences) == (["e", "y"], [])
+    again.close()
 
 
 def test_what_is_written_has_happened_though_no_snapshot_can_be() -> None:
