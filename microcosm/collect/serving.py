@@ -201,7 +201,7 @@ def application(intake: Intake) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/v1/traces", traces, methods=["POST"]),
+            *(Route(f"/v1/traces{end}", traces, methods=["POST"]) for end in ("", "/")),
             Route("/v1/{signal:str}", other, methods=["POST"]),
             Route("/metrics", metrics),
             Route("/healthz", health),

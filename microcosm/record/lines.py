@@ -172,6 +172,8 @@ class AppendedLines:
         self._waiting, self._size = [], 0
         if self._file >= 0:
             with suppress(OSError):
+                if self._earlier == self.path and not os.fstat(self._file).st_nlink:
+                    self.untold.append(f"{self.name} was deleted: what was recorded there is gone")
                 os.close(self._file)
         self._at_once, self._file, self._stream = False, -1, None  # the number may be another file's now
         if self.lost:

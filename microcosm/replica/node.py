@@ -27,7 +27,7 @@ from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
 from microcosm.replica.network.endpoint import Address, Limits
-from microcosm.replica.network.keys import Keyring, read_keys, require_ciphers
+from microcosm.replica.network.keys import Keyring, check_name, read_keys, require_ciphers
 from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
@@ -94,6 +94,8 @@ class ReplicaNode:
         """
         require_ciphers()
         ring = keys if isinstance(keys, Keyring) else read_keys(keys)
+        if name is not None:
+            check_name(name)
         if isinstance(store, str | os.PathLike):
             opening = partial(open_store, store, create=name is not None)
             store = await run_in_thread(opening, lambda opened: opened.close())

@@ -92,3 +92,16 @@ def test_bad_input(album: Path, run: Run) -> None:
     stamped = run("replica", "import", "phone.j", "stamped.mc", "--json")
     assert stamped.json["left_out"] == ["stamps"]
     assert "takes over no stamps" in stamped.err
+
+
+def test_a_name_that_no_member_can_have_is_refused_before_anything_is_made(tmp_path: Path, run: Run) -> None:
+    """It made a replica that nobody could add as a member, and that could not be served."""
+    assert run("replica", "key", "new", "keys").code == 0
+    assert run("replica", "init", "p.journal", "--name", "p").code == 0
+    before = {path.name for path in tmp_path.iterdir()}
+    for name in ("", "a\x1b[31m", "é" * 101, "\udcff"):
+        assert run("replica", "init", "q.journal", "--name", name).refused(2)
+        assert run("replica", "init", "q.journal", "--name", "q", "--member", name).refused(2)
+        assert run("replica", "serve", "q.journal", "--name", name, "--keys", "keys").refused(4)
+        assert run("replica", "member", "add", "p.journal", name, "h:7", "--json").refused(4)
+    assert {path.name for path in tmp_path.iterdir()} == before

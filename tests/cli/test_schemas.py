@@ -75,7 +75,9 @@ ANSWERS = [
 ]  # fmt: skip
 REPLICAS = [
     "init c.journal --name c", "import a.journal album.mc", "query a.journal unshare view",
-    "query a.journal unshare nobody", "export a.journal", "exchange a.journal b.journal", "status a.journal",
+    "query a.journal unshare nobody", "query a.journal unshare view --offline",
+    "query a.journal unshare nobody --possible",
+    "export a.journal", "exchange a.journal b.journal", "status a.journal",
     "authors a.journal", "proof a.journal", "fsck a.journal", "backup a.journal a.copy", "compact a.journal",
     "metrics a.journal", "renew a.journal", "restore a.backup d.journal",
     "member add a.journal e 127.0.0.1:7001", "member evict b.journal e", "key new c.key", "key rotate b.key",
@@ -115,6 +117,28 @@ def replicas(run: Run) -> None:
         "member add b.journal e 127.0.0.1:7001",
     ):  # fmt: skip
         assert run("replica", *line.split()).code == 0
+
+
+def test_what_is_rare_of_replicas_has_the_shape_of_its_schema(run: Run, album: str) -> None:
+    """Messages that go with a member, and a journal that was put back."""
+    Path("ab.mc").write_text(FILES["ab.mc"], encoding="utf-8")
+    replicas(run)
+    sent = b'{"do": "send", "to": "e", "payload": ""}\n'
+    assert run("replica", "serve", "b.journal", "--keys", "b.key", stdin=sent).code == 0
+    old = {path: path.read_bytes() for path in Path().glob("a.journal*")}
+    assert run("replica", "import", "a.journal", album).code == 0
+    assert run("replica", "exchange", "a.journal", "b.journal").code == 0
+    for path, content in old.items():
+        path.write_bytes(content)
+    answers = {
+        "member replace b.journal e": "lost",
+        "exchange a.journal b.journal": "diverged",
+        "status a.journal": "divergences",
+    }
+    for line, member in answers.items():
+        [answer] = run("replica", *line.split(), "--json").json_lines
+        assert answer[member], line
+        definition(f"replica {line.split()[0]}").validate(answer)
 
 
 @pytest.mark.parametrize("line", [*ANSWERS, *REFUSED])

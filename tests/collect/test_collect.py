@@ -79,6 +79,14 @@ def test_grpc_and_http_are_one(collector: Make) -> None:
     assert spans_in(one.out) == [b"12345678".hex(), f"{5:016x}"]
 
 
+def test_a_slash_at_the_end_of_the_address_is_nothing(collector: Make) -> None:
+    """It was answered by 307, which not every exporter follows, and counted nowhere."""
+    one = collector()
+    assert one.post(body(1), path="/v1/traces/")[:2] == (200, b"{}")
+    assert one.stop() == 0
+    assert len(spans_in(one.out)) == 1
+
+
 def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
     one = collector("--max-body", "0.01")
     large = body(*range(1, 200))

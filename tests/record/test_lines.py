@@ -248,3 +248,19 @@ def test_a_program_that_goes_on_is_the_only_one(tmp_path: Path, caplog: pytest.L
         assert third.event("in the parent") == "a:4"
     chains = {(each["process"], each["life"]) for each in lines(log)}
     assert len(chains) == 3
+
+
+def test_a_file_that_was_deleted_meanwhile_is_said_at_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every line was written, and nothing is there: nobody was told."""
+    kept, gone = (Recorder("a", tmp_path / name) for name in ("kept", "gone"))
+    for each in (kept, gone):
+        each.event("x")
+    (tmp_path / "kept").rename(tmp_path / "kept.1")  # as logs are rotated
+    (tmp_path / "gone").unlink()
+    for each in (kept, gone):
+        each.close()
+    assert [record.message for record in caplog.records] == [
+        f"{tmp_path / 'gone'} was deleted: what was recorded there is gone"
+    ]

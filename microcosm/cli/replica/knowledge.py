@@ -14,13 +14,12 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.output import counted
 from microcosm.cli.reading import rulebook
-from microcosm.errors import Contradiction, Undefined
+from microcosm.errors import Contradiction, ReplicaError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.replica.core import open_store
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.chain import can_sign
 from microcosm.replica.replica import Replica, level
-from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
     from microcosm.replica.conflicts import Conflict
@@ -45,9 +44,13 @@ def init(
     Example:
       microcosm replica init phone.journal --name phone --member phone --member laptop
     """
-    fault = next((fault for each in (name, *(member or ())) if (fault := unfit(each))), None)
-    if fault is not None:
-        raise exits.UsageError(f"--name and --member: {fault}")
+    from microcosm.replica.network.keys import check_name
+
+    try:
+        for each in (name, *(member or ())):
+            check_name(each)
+    except ReplicaError as error:
+        raise exits.UsageError(f"--name and --member: {error}") from None
     if Path(path).exists():
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:

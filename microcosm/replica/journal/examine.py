@@ -203,28 +203,19 @@ def examine(files: Files, application: str | None, disk: Disk) -> Findings:
             if head is not None and head.schema > about.schema:
                 faults.append(f"the tables are of version {about.schema}, and were of {head.schema}")
             elif about.schema == journal_schema.version():
-                state = look(connection, about)
+                state = journal_schema.look(connection, about)
                 wrong = disagreement(connection, state, head)
                 if wrong and not bad_head:
                     faults.append(wrong)
     except Broken as broken:
         faults.append(str(broken))
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB" and head is None and not bad_head:
-            raise JournalError("is not a journal", file=str(files.database)) from None
-        faults.append(f"SQLite says: {error}")
+        faults.append(journal_schema.damage(error, files.database))
     return Findings(wal, about, state, head, tuple(faults))
 
 
-def look(connection: sqlite3.Connection, about: About) -> JournalState:
-    """The state of a journal, if SQLite finds nothing wrong and the chain holds. Raises `Broken`."""
-    [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
-    if said != "ok":
-        raise Broken(f"SQLite says: {said.replace(chr(10), ' ')}")
-    return journal_schema.survey(connection, about)
-
-
-Fill = Callable[[sqlite3.Connection], None]
+Fill = Callable[[sqlite3.Connection], JournalState | None]
+"""Writes a journal; its state, if that is known by then."""
 
 
 def make(files: Files, application: str, disk: Disk) -> None:
@@ -251,9 +242,10 @@ def backup(reader: Reader, path: AnyPath) -> int:
         hint = "choose another place: a backup replaces nothing"
         raise JournalError("exists already", file=str(files.database), hint=hint)
 
-    def fill(connection: sqlite3.Connection) -> None:
-        reader.copy_to(connection)
+    def fill(connection: sqlite3.Connection) -> JournalState:
+        state = reader.copy_to(connection)
         rename(connection)
+        return state
 
     return build(files, fill, DISK).last.number
 
@@ -268,11 +260,11 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
     new = files.new()
     try:
         with closing(disk.connect(new.database, "rwc")) as connection:
-            fill(connection)
+            state = fill(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             about = journal_schema.identify(connection, files.database, None)
-            state = journal_schema.survey(connection, about)
+            state = state or journal_schema.survey(connection, about)
         head = Head(
             *(0, about.schema, "full", about.instance, *state.last),
             *(state.base.number, state.edition, state.seal),
@@ -283,7 +275,8 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
         disk.rename(new.head, files.head)
         disk.rename(new.database, files.database)
     except (sqlite3.Error, OSError) as error:
-        raise JournalError(f"cannot be written: {error}", file=str(files.database)) from None
+        why = getattr(error, "strerror", None) or error
+        raise JournalError(f"cannot be written: {why}", file=str(files.database)) from None
     finally:
         files.new()
     return state
@@ -361,8 +354,10 @@ def _good(files: Files, disk: Disk, about: About | None) -> tuple[Place | None, 
                 first = good = journal_schema.base(connection, about)[0]
                 for record, _, chain in journal_schema.walk(connection, first):
                     good = Place(record.number, chain)
-        except (Broken, sqlite3.DatabaseError):
+        except Broken:
             pass
+        except sqlite3.DatabaseError as error:
+            journal_schema.damage(error, files.database)
     return first, good
 
 
@@ -376,15 +371,17 @@ def _cut(files: Files, disk: Disk, about: About, good: Place) -> None:
         journal_schema.create(connection, about)
         rename(connection)
         with closing(disk.connect(files.database, "ro")) as damaged:
-            row = damaged.execute("SELECT * FROM snapshot").fetchone()
+            row = damaged.execute(
+                "SELECT only_one, through, edition, chain, seal, content FROM snapshot"
+            ).fetchone()
             connection.execute("BEGIN IMMEDIATE")
             if row is not None:
-                connection.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?)", row)
+                connection.execute(journal_schema.SNAPSHOT, row)
             start = journal_schema.base(connection, about)[0]
             whole = journal_schema.walk(damaged, start, good.number) if good != start else ()
             for record, since, chain in whole:
                 values = (record.number, since, record.kind, record.payload, chain)
-                connection.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?)", values)
+                connection.execute(journal_schema.APPEND, values)
             connection.execute("COMMIT")
 
     build(files, fill, disk)

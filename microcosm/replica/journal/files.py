@@ -20,7 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from microcosm.errors import JournalError, LockedJournal, MicrocosmError
+from microcosm.errors import DamagedJournal, JournalError, LockedJournal, MicrocosmError
 from microcosm.files import require_posix
 
 APPLICATION_ID = 0x6D636A6C
@@ -171,13 +171,17 @@ class Files:
         return Path(f"{self.database}{ending}")
 
     def must_exist(self) -> None:
-        """Raise `JournalError` where there is no database, or it is no file."""
+        """Raise `JournalError` where there is no database, or it is no file; damaged where it is empty."""
         if self.database.is_dir():
             raise JournalError("is a directory, not a journal", file=str(self.database))
         if not self.database.exists():
             raise JournalError("no such journal", file=str(self.database), hint="check the path")
         if not self.database.is_file():
             raise JournalError("is not a journal", file=str(self.database))
+        if self.head.exists() and not self.database.stat().st_size:  # SQLite would delete the log beside it
+            raise DamagedJournal(
+                ("it is empty",), file=str(self.database), copy=None, hint="restore a backup"
+            )
 
     def must_be_journal(self) -> None:
         """Raise `JournalError` for what is plainly none, before anything is put beside it.
@@ -250,11 +254,15 @@ class Files:
             part = kept.with_name(kept.name + ".part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(mode=0o700)
-            for path in there:
-                shutil.copy2(path, part / path.name)
-            for path in (*part.iterdir(), part):
-                _sync(path)
-            os.replace(part, kept)
+            try:
+                for path in there:
+                    shutil.copy2(path, part / path.name)
+                for path in (*part.iterdir(), part):
+                    _sync(path)
+                os.replace(part, kept)
+            except OSError:
+                shutil.rmtree(part, ignore_errors=True)
+                raise
             _sync(kept.parent)
         return str(kept)
 

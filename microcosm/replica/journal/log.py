@@ -30,7 +30,7 @@ from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.examine import backup, disagreement, examine, look, make
+from microcosm.replica.journal.examine import backup, disagreement, examine, make
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
@@ -232,7 +232,7 @@ class Journal:
         """Assert every invariant: what is in memory, in the tables and in the head file is the same."""
         with self._turn, closing(DISK.connect(self._files.database, "ro")) as connection:
             about = journal_schema.identify(connection, self._files.database, None)
-            state, head = look(connection, about), journal_files.read(self._files.head)
+            state, head = journal_schema.look(connection, about), journal_files.read(self._files.head)
             assert state == self._writer.state
             assert head is not None
             assert disagreement(connection, state, head) is None

@@ -18,7 +18,7 @@ from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.files import DISK, Disk, Files
-from microcosm.replica.journal.schema import Broken, Place
+from microcosm.replica.journal.schema import Broken, JournalState, Place
 from microcosm.replica.store import APPLICATION, LogRecord, Records
 
 PIECE = 1 << 20
@@ -55,7 +55,7 @@ class Reader:
         self._files = Files(Path(path))
         self._max_age = max_age
         self._turn = threading.Lock()
-        self._files.must_exist()
+        self._files.must_be_journal()
         self._copied = ExitStack()
         """A copy that is read, where nothing can be written beside the journal."""
         seen = self._copied.enter_context(self._files.readable())
@@ -117,10 +117,15 @@ class Reader:
         """Raises `ReplicaError`: nothing can be written."""
         raise ReplicaError(f"{self.path}: is open for reading only")
 
-    def copy_to(self, target: sqlite3.Connection) -> None:
-        """Copy the database, as of one moment, over what is in `target`."""
-        with self._turn, self._errors():
+    def copy_to(self, target: sqlite3.Connection) -> JournalState:
+        """Copy the database, as of one moment, over what is in `target`; the state of it, which is checked.
+
+        What SQLite says of the target is raised as it is.
+        """
+        with self._turn:
             self._open().backup(target)
+            with self._errors():
+                return journal_schema.look(target, self._about)
 
     def close(self) -> None:
         """Read no more."""
@@ -196,11 +201,7 @@ class Reader:
         except Broken as broken:
             raise self._damaged(str(broken)) from None
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_CANTOPEN")):
-                raise JournalError(f"cannot be read now: {error}", file=self._name) from None
-            if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB" and not self._files.head.exists():
-                raise JournalError("is not a journal", file=self._name) from None
-            raise self._damaged(str(error)) from None
+            raise self._damaged(journal_schema.damage(error, self._files.database)) from None
 
     def _damaged(self, fault: str) -> DamagedJournal:
         hint = "`microcosm replica fsck` says more"

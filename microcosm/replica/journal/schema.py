@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from microcosm.errors import JournalError, MicrocosmError
-from microcosm.replica.journal.files import APPLICATION_ID, Head
+from microcosm.replica.journal.files import APPLICATION_ID, Files, Head
 from microcosm.replica.store import LogRecord
 
 TABLES = (
@@ -74,6 +74,8 @@ def identify(connection: sqlite3.Connection, path: Path, application: str | None
     Raises `JournalError` for what we must not touch, `Broken` where it does not say.
     """
     if _pragma(connection, "application_id") != APPLICATION_ID:
+        if Files(path).head.exists():
+            raise Broken("it does not say any more that it is a journal")
         raise JournalError("is not a journal", file=str(path))
     schema = _pragma(connection, "user_version")
     if schema > version():
@@ -125,6 +127,11 @@ def seal(through: int, edition: int, chain: bytes, content: bytes) -> bytes:
     return hashed.digest()
 
 
+APPEND = "INSERT INTO record (number, since, kind, payload, chain) VALUES (?, ?, ?, ?, ?)"
+SNAPSHOT = (
+    "INSERT OR REPLACE INTO snapshot (only_one, through, edition, chain, seal, content)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
 ROWS = "SELECT number, since, CAST(kind AS BLOB), payload, chain FROM record"
 ROW_TYPES = (int, int, bytes, bytes, bytes)
 Row = tuple[int, int, bytes, bytes, bytes]
@@ -134,6 +141,20 @@ NO_SEAL = bytes(HASH_SIZE)
 
 class Broken(MicrocosmError):
     """The chain does not hold, or a row is not of the form that was written; the text says where."""
+
+
+BESIDE = tuple(
+    f"SQLITE_{what}" for what in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PROTOCOL")
+)
+"""What SQLite says of the disk, or of who else uses a database, and not of what is written in it."""
+
+
+def damage(error: sqlite3.Error, path: Path) -> str:
+    """What SQLite found wrong with a database. Raises `JournalError` where it could not look."""
+    if getattr(error, "sqlite_errorname", "").startswith(BESIDE):
+        hint = "see that its disk has room, and that no other program holds it; no damage is known"
+        raise JournalError(f"cannot be read now: {error}", file=str(path), hint=hint) from None
+    return f"SQLite says: {error}"
 
 
 class Place(NamedTuple):
@@ -212,6 +233,14 @@ def survey(connection: sqlite3.Connection, about: About) -> JournalState:
             raise Broken(f"record {number} is in no transaction")
         last, since, chain = number, group, link
     return JournalState(about.instance, start, edition, seal, Place(last, chain), since)
+
+
+def look(connection: sqlite3.Connection, about: About) -> JournalState:
+    """The state of a journal, if SQLite finds nothing wrong and the chain holds. Raises `Broken`."""
+    [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if said != "ok":
+        raise Broken(f"SQLite says: {said.replace(chr(10), ' ')}")
+    return survey(connection, about)
 
 
 def missing(last: int, head: Head) -> str:

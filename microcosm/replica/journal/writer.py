@@ -11,7 +11,7 @@ from time import perf_counter
 from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.examine import disagreement, look, recovered
+from microcosm.replica.journal.examine import disagreement, recovered
 from microcosm.replica.journal.files import Disk, Files, FilesInPlace, Head, HeadFile
 from microcosm.replica.journal.schema import Broken, JournalState, Place
 from microcosm.replica.store import Records, check_reach
@@ -65,7 +65,7 @@ class Writer:
             rows.append((number, since, kind, payload, chain))
             size += len(payload)
         with self._writing():
-            self._connection.executemany("INSERT INTO record VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany(journal_schema.APPEND, rows)
             self._finish(self.state._replace(last=Place(number, chain), since=since), size)
         if self._pending > self.CHECKPOINT:
             self.checkpoint()
@@ -85,7 +85,7 @@ class Writer:
             edition = state.edition + 1
             seal = journal_schema.seal(through, edition, chain, content)
             row = (through, edition, chain, seal, content)
-            self._connection.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?)", row)
+            self._connection.execute(journal_schema.SNAPSHOT, (1, *row))
             self._connection.execute("DELETE FROM record WHERE number <= ?", (through,))
             base = Place(through, chain)
             since = max(state.since, through)
@@ -146,7 +146,7 @@ class Writer:
         about = journal_schema.identify(self._connection, self._files.database, application)
         if about.schema < journal_schema.version():
             journal_schema.upgrade(self._connection, about.schema)
-        self.state = state = look(self._connection, about) if found is None else found
+        self.state = state = journal_schema.look(self._connection, about) if found is None else found
         if found is not None and not recovered(self._connection, found):
             raise Broken("SQLite has recovered something else than there was")
         wrong = disagreement(self._connection, state, head)

@@ -224,7 +224,8 @@ class Durable(WriteAhead):
         if name == self.process.name:
             raise ReplicaError(f"{name!r} is this replica itself; each needs a name of its own")
         if not host.isprintable() or not 0 <= port <= 65535:
-            raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: a port is at most 65535")
+            why = "a host is printable, and a port at most 65535"
+            raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: {why}")
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:

@@ -111,7 +111,7 @@ class Keyring:
 
 def check_name(name: str) -> str:
     """The name, if a replica can be called so. Raises `ReplicaError`."""
-    if not name or len(name.encode()) > LONGEST_NAME or not name.isprintable():
+    if not name or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
         raise ReplicaError(f"{name!r} is no name for a replica: 1 to {LONGEST_NAME} bytes, printable")
     return name
 

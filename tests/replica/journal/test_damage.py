@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,6 +18,7 @@ from microcosm.replica.journal import examine as journal_wal
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.reader import Reader
+from microcosm.replica.store import LogRecord
 from tests.replica.journal.journals import APPLICATION, FAST, content, files, journal, killed, lay, left_open
 
 PAYLOADS = tuple(bytes([65 + n]) * (700 * n) for n in range(1, 9))
@@ -169,6 +171,101 @@ def test_through_a_link_it_is_the_same_journal(left: Path) -> None:
     assert "records 8 to 8, which were durable, are missing" in damaged(left)
     with pytest.raises(DamagedJournal, match="records 8 to 8"):
         journal(link)
+
+
+def test_an_empty_database_keeps_its_log(left: Path) -> None:
+    """SQLite deletes the log beside an empty database, also where it only reads."""
+    left.write_bytes(b"")
+    before = files(left)
+    for look in (journal, fsck, lambda path: fsck(path, repair=True), Reader):
+        with pytest.raises(DamagedJournal, match="it is empty; restore a backup"):
+            look(left)
+        assert files(left) == before
+    beside(left, "-head").unlink()
+    with pytest.raises(JournalError, match="is not a journal"):
+        Reader(left)
+    assert files(left) == {"-wal": before["-wal"]}
+
+
+def test_a_journal_that_does_not_say_so_any_more_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal(path).close()
+    flip(path, 70)
+    assert "it does not say any more that it is a journal" in damaged(path)
+    with pytest.raises(DamagedJournal, match="does not say any more"):
+        Reader(path, application=APPLICATION)
+
+
+def test_where_there_is_no_room_to_look_nothing_is_damaged(tmp_path: Path) -> None:
+    """SQLite writes even to read; what it says then was taken for damage, of which nothing could be saved."""
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1")])
+    before = files(path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
+    try:
+        for look in (journal, fsck, lambda path: fsck(path, repair=True), Reader):
+            with pytest.raises(
+                JournalError, match=r"cannot be read now: disk I/O error; .* has room"
+            ) as found:
+                look(path)
+            assert not isinstance(found.value, DamagedJournal)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert files(path) == before
+    assert not list(tmp_path.glob("*damaged*"))
+    assert fsck(path).last == 1
+
+
+def test_no_room_for_a_copy_of_what_is_damaged_leaves_none_by_half(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1" * 9000)])
+    beside(path, "-head").unlink()
+    flip(path, path.read_bytes().index(b"1" * 99))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:  # what SQLite writes is there
+        connection.execute("SELECT * FROM about").fetchall()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
+        try:
+            with pytest.raises(DamagedJournal) as found:
+                journal(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert found.value.copy is None
+    assert not list(tmp_path.glob("*damaged*"))
+
+
+def test_a_backup_says_what_is_damaged_and_what_has_no_room(tmp_path: Path) -> None:
+    path, copy = tmp_path / "journal", tmp_path / "copy"
+    with journal(path) as opened:
+        opened.commit([("note", b"1" * 9000)])
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
+        try:
+            with pytest.raises(JournalError, match="copy: cannot be written"):
+                opened.backup(copy)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    flip(path, path.read_bytes().index(b"1" * 99))
+    said = r"journal: damaged: the chain breaks at record 1;.*fsck"
+    with Reader(path, application=APPLICATION) as reader, pytest.raises(DamagedJournal, match=said):
+        journal_wal.backup(reader, copy)
+    assert not list(tmp_path.glob("*copy*"))
+
+
+def test_a_column_more_is_nothing_to_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1")])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE record ADD COLUMN seen")
+        connection.execute("ALTER TABLE snapshot ADD COLUMN seen")
+    with journal(path) as opened:
+        opened.commit([("note", b"2")])
+        opened.compact(1, b"one")
+        assert content(opened) == ((1, b"one"), [LogRecord(2, "note", b"2")])
 
 
 def test_the_head_of_a_copy_is_another(tmp_path: Path) -> None:
