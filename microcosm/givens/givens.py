@@ -24,6 +24,15 @@ from microcosm.givens.kinds import KINDS, levels
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.tuning import gc_paused
 
+_UNORDERED = frozenset({"messages", "processes", "orderings", "complete", "tokens"})
+
+
+def _set_of(said: object) -> object:
+    """What is said, in whatever order; of an object, by name."""
+    if isinstance(said, dict):
+        return {name: _set_of(each) for name, each in said.items()}
+    return frozenset(said) if isinstance(said, list | tuple) else said
+
 
 @dataclass(slots=True)
 class Givens:
@@ -56,9 +65,14 @@ class Givens:
     __hash__ = None  # type: ignore[assignment]  # they change
 
     def __eq__(self, other: object) -> bool:
-        names = [one.name for one in fields(self) if one.compare]
-        alike = type(other) is Givens and all(getattr(self, n) == getattr(other, n) for n in names)
-        return alike and isinstance(other, Givens) and levels(self.clocks) == levels(other.clocks)
+        """Whether the same is given: an order is said by the chain, by clocks, and by nothing else."""
+        if type(other) is not Givens or levels(self.clocks) != levels(other.clocks):
+            return False
+        for name in [one.name for one in fields(self) if one.compare]:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs and (name not in _UNORDERED or _set_of(mine) != _set_of(theirs)):
+                return False
+        return True
 
     if not TYPE_CHECKING:
 

@@ -394,6 +394,11 @@ def test_a_stream_of_which_nothing_is_watched_keeps_nothing(
     assert "<stdin>: " in ran.err
 
 
+def test_a_bound_of_what_is_in_transit_goes_with_a_stream(run: Run) -> None:
+    Path("run.jsonl").write_text(log("a!m"), encoding="utf-8")
+    assert run("order", "run.jsonl", "--transit", "10").refused(2)
+
+
 def test_a_stream_forgets_the_oldest_in_transit(run: Run) -> None:
     text = log(" ".join(f"a!{m}" for m in range(100)) + " b?0 b?99").encode()
     last = run("order", "-", "--stream", "--json", "--transit", "10", stdin=text).json_lines[-1]

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis.strategies import randoms
 
 from microcosm import Microcosm, MicrocosmError, Relation, bisimilar, diff, verify
 from microcosm.errors import MissingLibrary, TextError
@@ -63,6 +65,30 @@ def test_equal_are_those_of_equal_givens_and_rules(way: Callable[[Any], Any], gi
     other.append("one more")
     assert other != known
     assert Microcosm(givens, rules=without("Un-4")) != known
+
+
+@given(givens=microcosms(), rng=randoms())
+def test_equal_are_those_that_say_the_same_in_any_order(givens: Givens, rng: Random) -> None:
+    lines = Microcosm(givens).to_text().splitlines()
+    lines += ["send x = m1 p", "receive y = m1 q", "ordering causal", "ordering rsc", "token t = x, y"]
+    known = Microcosm.parse("\n".join(lines))
+    free = [line for line in lines if not line.startswith("clock")]
+    rng.shuffle(free)
+    other = Microcosm.parse("\n".join([line for line in lines if line.startswith("clock")] + free))
+    assert other == known
+    other.add("x < another")
+    assert other != known
+
+
+def test_merged_either_way_they_are_equal() -> None:
+    one, other = (
+        Microcosm.parse("send a = m p\nordering rsc"),
+        Microcosm.parse("receive b = m q\nordering causal"),
+    )
+    both, back = one.copy(), other.copy()
+    both.merge(other)
+    back.merge(one)
+    assert both == back != one
 
 
 def test_a_log_is_read_like_a_microcosm(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ app = Typer()
 LONGEST = 10_000
 """Executions of more events than this are not printed."""
 
+IN_TRANSIT = 65_536
+"""So many messages are remembered with --stream, if nothing else is said."""
+
 GAPS = ("seq-gap", "clock-gap")
 """What is odd about a log where events of a process are missing; it is told at the event behind them."""
 
@@ -66,8 +69,9 @@ def order(
         bool, Option("--stream", help="Read events as they come; tell the first violation of each ordering.")
     ] = False,
     transit: Annotated[
-        int, Option(metavar="N", min=1, help="With --stream: remember N messages at most.")
-    ] = 65_536,
+        int | None,
+        Option(metavar="N", min=1, help=f"With --stream: remember N messages at most ({IN_TRANSIT:,})."),
+    ] = None,
     together: Annotated[
         bool | None,
         Option(
@@ -111,7 +115,9 @@ def order(
     if stream:
         if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
-        return watch_all(traces, level, how.get("trace"), strict, transit)
+        return watch_all(traces, level, how.get("trace"), strict, transit or IN_TRANSIT)
+    if transit is not None:
+        raise exits.UsageError("--transit bounds what --stream remembers: it goes with --stream")
     traces = files.expanded(traces)
     if complete is not None:
         incomplete = not said_complete(traces, [*filter(None, complete.split(","))], how) or incomplete
