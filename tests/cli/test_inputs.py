@@ -352,7 +352,7 @@ def test_no_name_of_a_file_reaches_a_terminal_with_what_it_would_obey(run: Run, 
     Path("other.mc").write_text("b < c\n", encoding="utf-8")
     Path("\x1b[31mone.jsonl").write_text('{"process": "p", "label": "x"}\n', encoding="utf-8")
     ran = run(*line.replace("ONE", "\x1b[31mone.jsonl").split())
-    assert "\\x1b[31mone.jsonl" in ran.out
+    assert "\\x1b[31mone.jsonl" in ran.out + ran.err
     assert "\x1b" not in ran.out + ran.err
 
 

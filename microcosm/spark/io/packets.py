@@ -235,10 +235,13 @@ def map_in_arrow(
     lists = frozenset(
         field.name for field in table.schema if field.nullable and field.dataType.typeName() in _LISTS
     )
-    from pyspark.sql import functions as F
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return kernel(unlisted(batch, lists) for batch in map(_usual, batches))
+
+    if not lists:
+        return table.mapInArrow(run, columns)
+    from pyspark.sql import functions as F
 
     def packed(name: str) -> Any:
         column = table[name]

@@ -225,7 +225,9 @@ def test_no_room_for_a_copy_of_what_is_damaged_leaves_none_by_half(tmp_path: Pat
     beside(path, "-head").unlink()
     flip(path, path.read_bytes().index(b"1" * 99))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:  # what SQLite writes is there
+    with closing(
+        sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    ) as connection:  # what SQLite writes is there
         connection.execute("SELECT * FROM about").fetchall()
         resource.setrlimit(resource.RLIMIT_FSIZE, (9000, limits[1]))
         try:
