@@ -481,3 +481,20 @@ def test_fsck_leaves_what_cannot_be_saved(tmp_path: Path) -> None:
 def test_fsck_waits_for_nobody(tmp_path: Path) -> None:
     with journal(tmp_path / "journal"), pytest.raises(LockedJournal):
         fsck(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("body", ["DELETE FROM record WHERE number < new.number", "SELECT 1"])
+def test_a_trigger_is_none_of_ours(tmp_path: Path, body: str) -> None:
+    """It would change what is written after it was acknowledged; a repair leaves it out."""
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1")])
+    with closing(sqlite3.connect(path)) as foreign:
+        foreign.execute(f"CREATE TRIGGER odd AFTER INSERT ON record BEGIN {body}; END")
+    with pytest.raises(DamagedJournal, match="the trigger 'odd'"):
+        journal(path)
+    assert fsck(path, repair=True).repaired
+    assert fsck(path).faults == ()
+    with journal(path) as opened:
+        opened.commit([("note", b"2")])
+        assert [record.payload for record in opened.records()] == [b"1", b"2"]
