@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -255,6 +256,26 @@ def test_a_backup_says_what_is_damaged_and_what_has_no_room(tmp_path: Path) -> N
     with Reader(path, application=APPLICATION) as reader, pytest.raises(DamagedJournal, match=said):
         journal_wal.backup(reader, copy)
     assert not list(tmp_path.glob("*copy*"))
+
+
+def test_two_backups_to_one_place_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head file of the one and the database of the other: both had said that it was there."""
+    copy, build = tmp_path / "copy", journal_wal.build
+    with journal(tmp_path / "journal") as opened:
+        opened.commit([("note", b"1")])
+
+        def meanwhile(*arguments: Any) -> Any:
+            monkeypatch.setattr(journal_wal, "build", build)
+            with pytest.raises(LockedJournal, match="copy: locked by process"):
+                opened.backup(copy)
+            return build(*arguments)
+
+        monkeypatch.setattr(journal_wal, "build", meanwhile)
+        assert opened.backup(copy) == 1
+        with pytest.raises(JournalError, match="exists already"):
+            opened.backup(copy)
+    assert fsck(copy).faults == ()
+    assert not [*tmp_path.glob(".copy*")]
 
 
 def test_a_column_more_is_nothing_to_a_journal(tmp_path: Path) -> None:
