@@ -203,7 +203,7 @@ def application(intake: Intake) -> Starlette:
             return PlainTextResponse("ok\n")
         return PlainTextResponse(f"cannot be written: {fault.strerror or fault}\n", status_code=503)
 
-    return Starlette(
+    found = Starlette(
         routes=[
             *(Route(f"/v1/traces{end}", traces, methods=["POST"]) for end in ("", "/")),
             Route("/metrics", metrics),
@@ -211,6 +211,8 @@ def application(intake: Intake) -> Starlette:
         ],
         exception_handlers={404: other, 405: other},
     )
+    found.router.redirect_slashes = False  # not every exporter follows
+    return found
 
 
 async def _body(request: Request, intake: Intake) -> bytes:

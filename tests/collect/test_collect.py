@@ -103,6 +103,7 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
         (404, "not for spans", (b"{}", JSON, "/v1/metrics"), {}),
         (404, "not for spans", (b"{}", JSON, "/v1/logs/"), {}),
         (404, "not for spans", (b"{}", JSON, "/"), {}),
+        (404, "not for spans", (b"{}", JSON, "/v1/traces//"), {}),
         (404, "not for spans", (b"{}", JSON, "/healthz"), {}),
     ]
     for status, _, arguments, headers in cases:
