@@ -249,7 +249,11 @@ def backup(reader: Reader, path: AnyPath) -> int:
     lock = Lock(busy, files.database)
     try:
         _must_be_free(files)
-        return build(files, fill, DISK).last.number
+        try:
+            return build(files, fill, DISK).last.number
+        except BaseException:
+            files.remove()
+            raise
     finally:
         busy.unlink(missing_ok=True)
         lock.release()

@@ -278,6 +278,24 @@ def test_two_backups_to_one_place_do_not_mix(tmp_path: Path, monkeypatch: pytest
     assert not [*tmp_path.glob(".copy*")]
 
 
+def test_an_interrupted_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when Ctrl-C comes while the folder is synced: its files have their names already."""
+    with journal(tmp_path / "journal") as opened:
+        opened.commit([("note", b"1")])
+        for left in range(2):
+            syncs = iter([None] * left)
+
+            def synced(*_: Any, syncs: Any = syncs) -> None:
+                if next(syncs, 0) == 0:
+                    raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                patched.setattr("microcosm.replica.journal.files.Disk.sync_folder", synced)
+                with pytest.raises(KeyboardInterrupt):
+                    opened.backup(tmp_path / "copy")
+            assert not [*tmp_path.glob("*copy*")]
+
+
 def test_a_column_more_is_nothing_to_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as opened:
