@@ -90,8 +90,10 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
     """What each of two microcosms knows that the other does not; `?` and silence are no knowledge.
 
     News are ordered by what they decide, then by name; conflicts by name. Told all of its news, each would
-    know whatever the other does, but for what they conflict about. Cost: that of `analogous`; for each link
-    of the news as many row operations as there are events before it; for each conflict a step.
+    know whatever the other does, but for what they conflict about. A conflict is of one pair: where the two
+    contradict each other over several only, the last of the news is refused (`Microcosm.merge` tells).
+    Cost: that of `analogous`; for each link of the news as many row operations as there are events before
+    it; for each conflict a step.
 
     >>> phone = Microcosm.parse("a < b < c < d")
     >>> laptop = Microcosm.parse("a < b \\n c < d \\n d || e")

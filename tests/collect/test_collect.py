@@ -101,6 +101,10 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
         (413, "too large", (large,), {}),
         (413, "too large", (gzip.compress(large),), {"Content_Encoding": "gzip"}),
         (404, "not for spans", (b"{}", JSON, "/v1/metrics"), {}),
+        (404, "not for spans", (b"{}", JSON, "/v1/logs/"), {}),
+        (404, "not for spans", (b"{}", JSON, "/"), {}),
+        (404, "not for spans", (b"{}", JSON, "/v1/traces//"), {}),
+        (404, "not for spans", (b"{}", JSON, "/healthz"), {}),
     ]
     for status, _, arguments, headers in cases:
         found, said, more = one.post(*arguments, **headers)
@@ -123,6 +127,7 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
     assert 'refused_requests_total{reason="broken gzip"} 2\n' in metrics
     assert metrics.endswith("# EOF\n")
     assert one.get("/healthz") == (200, "ok\n")
+    assert (one.get("/v1/traces")[0], one.get("/v1/logs")[0]) == (405, 404)
     assert one.stop(signal.SIGINT) == 0
     expected: dict[str, int] = {"cut off": 1, "no HTTP": 1}
     for _, name, *_ in cases:
