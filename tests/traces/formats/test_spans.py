@@ -407,6 +407,11 @@ def test_a_trace_may_be_spread_over_files(tmp_path: Path) -> None:
             assert ("a:1", "b:1") in found
 
 
+def test_two_lines_that_run_into_one_are_no_span() -> None:
+    events, report = read_text(NEZHA.replace(",10\n", ",10"), "nezha")
+    assert (events, told(report)) == ([], [("bad-line", 2), ("bad-line", 3)])
+
+
 def test_a_header_in_the_middle_is_no_span(tmp_path: Path) -> None:
     events, report = read_text(NEZHA.replace("t,c,a\n", "") * 2, "nezha")
     assert len(events) == 4

@@ -332,7 +332,7 @@ def _nezha_spans(stream: Lines, file: str) -> Iterator[tuple[Span | None, int]]:
             columns, header = [fields.index(name) for name in _COLUMNS], fields
         elif fields == header:
             continue  # where files were put together
-        elif len(fields) <= max(columns) or not fields[columns[0]] or not fields[columns[1]]:
+        elif not max(columns) < len(fields) <= len(header) or not all(fields[at] for at in columns[:2]):
             yield None, number
         else:
             trace, identity, parent, pod, name, start, end = (fields[column] for column in columns)
