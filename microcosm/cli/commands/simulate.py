@@ -78,20 +78,8 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
-        others = {
-            "processes",
-            "messages",
-            "loss",
-            "duplicate",
-            "reorder",
-            "rtt",
-            "topology",
-            "budget",
-            "trace",
-        }
-        if any(
-            context.params[one.name] != one.default for one in context.command.params if one.name in others
-        ):
+        said = {each for each in context.params if context.get_parameter_source(each).name != "DEFAULT"}
+        if said - {"compare", "seed", "plots"}:
             raise exits.UsageError("--compare makes runs of its own: it takes --seed and --plots alone")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.simulation.simulate import SimulationSetting
