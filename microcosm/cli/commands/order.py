@@ -106,10 +106,6 @@ def order(
     names = [one.value for one in Ordering]
     if explain is not None and explain not in names:
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
-    if incomplete and complete == "":
-        raise exits.UsageError(
-            "--incomplete and --complete say the opposite; --complete=P,Q is of some processes"
-        )
     if svg is not None and explain is None:
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
     if incomplete and complete is not None:
