@@ -27,7 +27,7 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
-from microcosm.record.strands import Point, Strand, Strands, follow
+from microcosm.record.strands import Clock, Point, Strand, Strands, follow
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
@@ -191,11 +191,7 @@ class Recorder:
                 return name
             if self._strands is not None:
                 strand = self._strands.current()
-            if kind == "receive" and strand.clock is not None:
-                strand.learn(clock)
-            # A handler of a signal may record, too: wherever it is called, but not within these two lines.
             strand.seq = seq = strand.seq + 1
-            after, strand.after = strand.after, {}
             text = f'{strand.before}{seq}{strand.life}{kind}"'
             if kind == "send":
                 message = f"{strand.shown}:{seq}~{self._names.draw()}"
@@ -203,11 +199,10 @@ class Recorder:
                 text = f'{text},"message":"{message}"'
             if label is not None:
                 text = f'{text},"label":{quoted(label) if type(label) is str else quoted(as_text(label))}'
-            if after:
-                text += _after(after.values())
+            if strand.after:
+                text += _after(strand)
             if strand.clock is not None:
-                strand.clock[strand.named] = seq
-                text = f'{text},"clock":{encode(strand.clock)}'
+                text += _clock(strand, message if kind == "receive" else None, clock)
             text = f'{text},"attributes":{said}}}\n'
             if "\\ud" in text:
                 text = whole_characters(text)
@@ -243,17 +238,16 @@ class Recorder:
             name = f"{name}#{os.getpid()}"
         if self._feeding is not None:
             name = self._feeding.unused(name)
-        strand = Strand(name, life, {} if self._clocks and not seq else None)
+        self._strand = strand = Strand(name, life, {} if self._clocks and not seq else None)
         strand.seq = seq
-        strands = Strands(name, life, self._clocks) if self._tasks else None
-        first = strand if strands is None else strands.current()
-        for each in self._forked:
-            first.come_after(each, "fork")
-        if self._strand is not None:  # the handler of a signal has begun it meanwhile
-            return
-        self._strand, self._strands = strand, strands
-        if self._forked and (pools := sys.modules.get("multiprocessing.util")):
-            pools.Finalize(None, self._end, exitpriority=100)  # its processes do not end as others do
+        if self._tasks:
+            self._strands = Strands(name, life, self._clocks)
+            strand = self._strands.current()
+        if self._forked:
+            for each in self._forked:
+                strand.come_after(each, "fork")
+            if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
+                pools.Finalize(None, self._end, exitpriority=100)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -306,10 +300,21 @@ class Recorder:
         self._lines.after_fork()
 
 
-def _after(after: Collection[Point]) -> str:
+def _after(strand: Strand) -> str:
     """The links of an event to those of other chains that it comes after."""
+    after, strand.after = strand.after.values(), {}
     names, links = [f"{each.strand.named}:{each.seq}" for each in after], [each.link for each in after]
     return f',"after":{encode(names)},"links":{encode(links)}'
+
+
+def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
+    """The vector time of an event, after what came with a message; nothing where it is not known."""
+    if received is not None:
+        strand.learn(clock)
+    if strand.clock is None:
+        return ""
+    strand.clock[strand.named] = strand.seq
+    return f',"clock":{encode(strand.clock)}'
 
 
 def _close(lines: AppendedLines) -> None:

@@ -47,63 +47,6 @@ def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> Non
     assert second["message"] == third["message"]
 
 
-class Interrupting:
-    """As a label: while it is made text, the handler of a signal records."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __str__(self) -> str:
-        self.recorder.event("signal")
-        return "interrupted"
-
-
-def test_the_handler_of_a_signal_records_within_what_is_recorded(tmp_path: Path) -> None:
-    """Its clock knew of no message that had come before it: one log told both an order and ||."""
-    log = tmp_path / "run.jsonl"
-    with Recorder("alice", log, clocks=True) as alice, Recorder("bob", log, clocks=True) as bob:
-        alice.event("first")
-        alice.receive(bob.send("x"), Interrupting(alice))  # type: ignore[arg-type]
-        alice.event("last")
-    known = Microcosm.read(log)
-    assert known.online("bob:1", "alice:3") is known.online("alice:2", "alice:3") is Relation.BEFORE
-    told = {line["seq"]: [*line["clock"].values()] for line in lines(log) if line["process"] == "alice"}
-    assert told == {1: [1], 2: [2, 1], 3: [3, 1], 4: [4, 1]}
-
-
-def test_what_a_thread_did_is_before_who_waited_for_it_though_a_signal_came(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    with Recorder("alice", log, tasks=True) as alice:
-        thread = threading.Thread(target=lambda: alice.event("done"), name="worker")
-        thread.start()
-        thread.join()
-        alice.event(Interrupting(alice))  # type: ignore[arg-type]
-    known = Microcosm.read(log)
-    assert known.online("alice/worker:1", "alice:1") is Relation.BEFORE
-
-
-@pytest.mark.parametrize("tasks", [False, True])
-def test_the_handler_of_a_signal_records_while_the_first_event_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: bool
-) -> None:
-    """It began a chain of its own, and what it told was in no order with the rest."""
-    log = tmp_path / "run.jsonl"
-    alice = Recorder("alice", log, tasks=tasks)
-    lives = writing.AppendedLines.lives
-
-    def interrupted(appended: writing.AppendedLines, process: bytes) -> dict[int, tuple[int, str]]:
-        monkeypatch.setattr(writing.AppendedLines, "lives", lives)
-        found = appended.lives(process)
-        alice.event("signal")
-        return found
-
-    monkeypatch.setattr(writing.AppendedLines, "lives", interrupted)
-    alice.event("first")
-    alice.close()
-    assert [(line["process"], line["seq"]) for line in lines(log)] == [("alice", 1), ("alice", 2)]
-    assert len({line["life"] for line in lines(log)}) == 1
-
-
 def test_text_with_half_a_character_is_recorded_and_read(tmp_path: Path) -> None:
     log, half = tmp_path / "run.jsonl", "a\udcff"  # as `os.fsdecode` gives names of files that are no text
     with Recorder(half, log) as recorder:
