@@ -127,7 +127,15 @@ def opened(out: str | None) -> AbstractContextManager[IO[str]]:
     """What is written to OUT, or to standard output where that is `-` or not said."""
     from microcosm import files
 
-    return nullcontext(sys.stdout) if out is None or out == files.STDIN else files.writing(out)
+    return nullcontext(document()) if out is None or out == files.STDIN else files.writing(out)
+
+
+def document() -> TextIO:
+    """Standard output for what is a file elsewhere: UTF-8, as files are, unless a terminal shows it."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and not is_terminal(sys.stdout):
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    return sys.stdout
 
 
 def complain(*lines: str) -> None:

@@ -189,8 +189,9 @@ def application(intake: Intake) -> Starlette:
             return PlainTextResponse(why.detail, why.status_code, why.headers)
         path = request.url.path
         said = f"{path} is not kept here, only /v1/traces is"
-        if path.startswith("/v1/"):
-            said += f": OTEL_{path.split('/')[2].upper()}_EXPORTER=none ends this"
+        signal = path.strip("/").removeprefix("v1/")
+        if signal in ("logs", "metrics"):
+            said += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
         intake.counts.refused[Reason.NO_SPANS.called] += 1
         return _refusal(Refused(Reason.NO_SPANS, said), request.headers.get("content-type", ""))
 

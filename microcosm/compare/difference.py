@@ -24,7 +24,8 @@ class News:
     """A fact that one microcosm knows and the other does not.
 
     `instead` is what the other knows of the pair, `<>` or nothing; `decides` the number of pairs of which
-    the other would know more, were it told this fact alone.
+    the other would know more, were it told this fact alone: 0 where it has to refuse it, as what would follow
+    contradicts what it knows of other events.
     """
 
     fact: Correspondence
@@ -180,9 +181,11 @@ def _links(has: _Side, lacks: _Side) -> list[int]:
 
 
 def _decided(lacks: _Side, i: int, k: int) -> int:
-    """How many pairs an order of event i before event k would order that are not ordered yet."""
-    later = lacks.future[k] | 1 << k
-    return sum((later & ~lacks.future[x]).bit_count() for x in (i, *bits(lacks.past[i])))
+    """How many pairs an order of event i before event k would order that are not yet; 0: it is refused."""
+    later, earlier = lacks.future[k] | 1 << k, (i, *bits(lacks.past[i]))
+    if any(later & lacks.concurrent[x] for x in earlier):
+        return 0
+    return sum((later & ~lacks.future[x]).bit_count() for x in earlier)
 
 
 def _more(has: _Side, lacks: _Side) -> int:

@@ -192,10 +192,8 @@ class Recorder:
             if self._strands is not None:
                 strand = self._strands.current()
             if kind == "receive" and strand.clock is not None:
-                strand.learn(clock)
-            # A handler of a signal may record, too: wherever it is called, but not within these two lines.
+                strand.learn(clock)  # before it has a number: the handler of a signal may record the next one
             strand.seq = seq = strand.seq + 1
-            after, strand.after = strand.after, {}
             text = f'{strand.before}{seq}{strand.life}{kind}"'
             if kind == "send":
                 message = f"{strand.shown}:{seq}~{self._names.draw()}"
@@ -203,11 +201,10 @@ class Recorder:
                 text = f'{text},"message":"{message}"'
             if label is not None:
                 text = f'{text},"label":{quoted(label) if type(label) is str else quoted(as_text(label))}'
-            if after:
-                text += _after(after.values())
+            if strand.after:
+                text += _after(strand)
             if strand.clock is not None:
-                strand.clock[strand.named] = seq
-                text = f'{text},"clock":{encode(strand.clock)}'
+                text += _clock(strand, seq)
             text = f'{text},"attributes":{said}}}\n'
             if "\\ud" in text:
                 text = whole_characters(text)
@@ -246,14 +243,16 @@ class Recorder:
         strand = Strand(name, life, {} if self._clocks and not seq else None)
         strand.seq = seq
         strands = Strands(name, life, self._clocks) if self._tasks else None
-        first = strand if strands is None else strands.current()
-        for each in self._forked:
-            first.come_after(each, "fork")
-        if self._strand is not None:  # the handler of a signal has begun it meanwhile
+        if self._strand is not None:  # the handler of a signal has recorded meanwhile
             return
         self._strand, self._strands = strand, strands
-        if self._forked and (pools := sys.modules.get("multiprocessing.util")):
-            pools.Finalize(None, self._end, exitpriority=100)  # its processes do not end as others do
+        if strands is not None:
+            strand = strands.current()
+        if self._forked:
+            for each in self._forked:
+                strand.come_after(each, "fork")
+            if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
+                pools.Finalize(None, self._end, exitpriority=100)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -306,10 +305,22 @@ class Recorder:
         self._lines.after_fork()
 
 
-def _after(after: Collection[Point]) -> str:
+def _after(strand: Strand) -> str:
     """The links of an event to those of other chains that it comes after."""
+    after, strand.after = strand.after.values(), {}
     names, links = [f"{each.strand.named}:{each.seq}" for each in after], [each.link for each in after]
     return f',"after":{encode(names)},"links":{encode(links)}'
+
+
+def _clock(strand: Strand, seq: int) -> str:
+    """The vector time of an event; nothing where it is not known, for the handler of a signal has recorded
+    another one meanwhile.
+    """
+    if (known := strand.clock) is None:
+        return ""
+    known[strand.named] = strand.seq
+    told = encode(known)
+    return f',"clock":{told}' if strand.seq == seq else ""
 
 
 def _close(lines: AppendedLines) -> None:

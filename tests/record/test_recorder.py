@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -45,63 +46,6 @@ def test_three_calls_make_a_log_that_orders_two_processes(tmp_path: Path) -> Non
     assert first["label"] == "got lease"
     assert first["attributes"].items() >= {"key": "x"}.items()
     assert second["message"] == third["message"]
-
-
-class Interrupting:
-    """As a label: while it is made text, the handler of a signal records."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __str__(self) -> str:
-        self.recorder.event("signal")
-        return "interrupted"
-
-
-def test_the_handler_of_a_signal_records_within_what_is_recorded(tmp_path: Path) -> None:
-    """Its clock knew of no message that had come before it: one log told both an order and ||."""
-    log = tmp_path / "run.jsonl"
-    with Recorder("alice", log, clocks=True) as alice, Recorder("bob", log, clocks=True) as bob:
-        alice.event("first")
-        alice.receive(bob.send("x"), Interrupting(alice))  # type: ignore[arg-type]
-        alice.event("last")
-    known = Microcosm.read(log)
-    assert known.online("bob:1", "alice:3") is known.online("alice:2", "alice:3") is Relation.BEFORE
-    told = {line["seq"]: [*line["clock"].values()] for line in lines(log) if line["process"] == "alice"}
-    assert told == {1: [1], 2: [2, 1], 3: [3, 1], 4: [4, 1]}
-
-
-def test_what_a_thread_did_is_before_who_waited_for_it_though_a_signal_came(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    with Recorder("alice", log, tasks=True) as alice:
-        thread = threading.Thread(target=lambda: alice.event("done"), name="worker")
-        thread.start()
-        thread.join()
-        alice.event(Interrupting(alice))  # type: ignore[arg-type]
-    known = Microcosm.read(log)
-    assert known.online("alice/worker:1", "alice:1") is Relation.BEFORE
-
-
-@pytest.mark.parametrize("tasks", [False, True])
-def test_the_handler_of_a_signal_records_while_the_first_event_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: bool
-) -> None:
-    """It began a chain of its own, and what it told was in no order with the rest."""
-    log = tmp_path / "run.jsonl"
-    alice = Recorder("alice", log, tasks=tasks)
-    lives = writing.AppendedLines.lives
-
-    def interrupted(appended: writing.AppendedLines, process: bytes) -> dict[int, tuple[int, str]]:
-        monkeypatch.setattr(writing.AppendedLines, "lives", lives)
-        found = appended.lives(process)
-        alice.event("signal")
-        return found
-
-    monkeypatch.setattr(writing.AppendedLines, "lives", interrupted)
-    alice.event("first")
-    alice.close()
-    assert [(line["process"], line["seq"]) for line in lines(log)] == [("alice", 1), ("alice", 2)]
-    assert len({line["life"] for line in lines(log)}) == 1
 
 
 def test_text_with_half_a_character_is_recorded_and_read(tmp_path: Path) -> None:
@@ -223,6 +167,49 @@ def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) ->
     assert events[2].id.startswith("alice~")
     assert report.counts["another-life"] == 1
     assert not any("life" in event.attributes for event in events)
+
+
+def test_what_is_recorded_while_another_event_is_has_a_clock_that_is_true(tmp_path: Path) -> None:
+    """As the handler of a signal does, at any place: here a label whose event has its number by then."""
+    log = tmp_path / "run.jsonl"
+
+    class Label:
+        def __str__(self) -> str:
+            alice.event("inside")
+            return "outside"
+
+    label: Any = Label()
+    with Recorder("alice", log, clocks=True) as alice, Recorder("store", log, clocks=True) as store:
+        alice.event("first")
+        alice.receive(store.send("to alice"), label)
+        alice.event("last")
+    report = Report()
+    events = {event.label: event for event in read([str(log)], report=report)}
+    assert not report.counts
+    assert events["outside"].clock is None
+    known = Microcosm.read(log)
+    assert known.online("store:1", "alice:2") is Relation.BEFORE
+    assert known.online("store:1", "alice:3") is Relation.BEFORE
+    assert known.online("store:1", "alice:1") is not Relation.BEFORE
+
+
+def test_who_begins_while_another_one_does_is_of_the_same_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, begun = tmp_path / "run.jsonl", []
+    lives = writing.AppendedLines.lives
+
+    def interrupted(lines: writing.AppendedLines, process: bytes) -> dict[int, tuple[int, str]]:
+        found = lives(lines, process)
+        if not begun:
+            begun.append(True)
+            alice.event("of the handler")
+        return found
+
+    monkeypatch.setattr(writing.AppendedLines, "lives", interrupted)
+    with Recorder("alice", log) as alice:
+        alice.event("first")
+    assert [event.id for event in read([str(log)], report=Report())] == ["alice:1", "alice:2"]
 
 
 @pytest.mark.parametrize("now", [0, -(10**18), 999_999_999, 10**9, 1_795_386_535_944_077_123, 10**20])

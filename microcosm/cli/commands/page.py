@@ -102,7 +102,7 @@ def page(
     except TooLarge as error:
         raise exits.UsageError(f"{error}: {ADVICE}") from None
     if out is None or out == STDIN:
-        sys.stdout.write(text)
+        output.document().write(text)
         return exits.HOLDS
     write_text(out, text)
     if output.for_machines():
@@ -315,7 +315,7 @@ def draw(
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:
-        sys.stdout.write(text)
+        output.document().write(text)
         if drawing.more:
             output.note(
                 f"{drawing.more:,} more events are not drawn; --around EVENT says which are, --most how many"
