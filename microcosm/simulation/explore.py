@@ -109,10 +109,10 @@ class Explorer:
                     return Explored(len(self._origin), fault, self._scenario(state, step))
                 found = following.digest()
                 if found not in self._origin:
+                    if len(self._origin) >= self._scope.most:
+                        return Explored(len(self._origin), complete=False)
                     self._origin[found] = (known, step)
                     queue.append((following, found))
-            if len(self._origin) > self._scope.most:
-                return Explored(len(self._origin), complete=False)
         return Explored(len(self._origin))
 
     def _steps(self, state: ExploreState) -> Iterator[ExploreStep]:

@@ -104,7 +104,12 @@ def test_faults_outside_the_model_break_a_protocol() -> None:
 
 
 def test_a_search_gives_up_where_told_to() -> None:
-    assert not explore("hybrid-basic", ExploreScope(most=50)).complete
+    whole = explore("hybrid-basic", ExploreScope())
+    assert explore("hybrid-basic", ExploreScope(most=whole.states)) == whole
+    for most in (1, 5, whole.states - 1):
+        given_up = explore("hybrid-basic", ExploreScope(most=most))
+        assert not given_up.complete
+        assert given_up.states == most
 
 
 @pytest.mark.slow
