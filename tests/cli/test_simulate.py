@@ -111,6 +111,7 @@ def test_faults_outside_the_model_are_a_matter_of_usage(run: Run) -> None:
         ("hybrid-sps", "--duplicate", "-0.1"),
         ("rst", "--compare"),
         ("--compare", "--messages", "50"),
+        ("--compare", "--processes", "5"),
         ("--compare", "--reorder"),
         ("--compare", "--trace", "run.jsonl"),
     ],

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Context, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.output import counted
@@ -35,6 +35,7 @@ SHOWN = 5
 
 @app.command("simulate")
 def simulate(
+    context: Context,
     protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
     processes: Annotated[str, Option(metavar="N", help="How many.")] = "5",
     messages: Annotated[str, Option(metavar="M", help="Causal sends in all.")] = "100",
@@ -77,8 +78,8 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
-        others = processes, messages, loss, duplicate, reorder, rtt, topology, budget, trace
-        if others != ("5", "100", "0", "0", False, "1", None, None, None):
+        said = {each for each in context.params if context.get_parameter_source(each).name != "DEFAULT"}
+        if said - {"compare", "seed", "plots"}:
             raise exits.UsageError("--compare makes runs of its own: it takes --seed and --plots alone")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.simulation.simulate import SimulationSetting
