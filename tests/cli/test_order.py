@@ -394,9 +394,20 @@ def test_a_stream_of_which_nothing_is_watched_keeps_nothing(
     assert "<stdin>: " in ran.err
 
 
-def test_a_bound_of_what_is_in_transit_goes_with_a_stream(run: Run) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--transit", "10"),
+        ("--incomplete", "--complete"),
+        ("--incomplete", "--complete=a"),
+        ("--stream", "--complete"),
+        ("--stream", "--together"),
+        ("--stream", "--delimiter", "x"),
+    ],
+)
+def test_options_that_do_not_go_together(run: Run, options: tuple[str, ...]) -> None:
     Path("run.jsonl").write_text(log("a!m"), encoding="utf-8")
-    assert run("order", "run.jsonl", "--transit", "10").refused(2)
+    assert run("order", "run.jsonl", *options).refused(2)
 
 
 def test_a_stream_forgets_the_oldest_in_transit(run: Run) -> None:

@@ -108,19 +108,22 @@ def order(
         raise exits.UsageError(f"no ordering {explain!r}. Orderings: {', '.join(names)}.")
     if svg is not None and explain is None:
         raise exits.UsageError("--svg draws the witnesses of one ordering: it goes with --explain ORDERING")
+    if incomplete and complete is not None:
+        raise exits.UsageError("--complete and --incomplete say the opposite of the log: give one of them")
     if svg == files.STDIN:
         raise exits.UsageError("--svg names a file: on standard output is the answer")
     standard_input_once(traces)
     how = options.of_logs()
     if stream:
-        if explain is not None or incomplete or "pattern" in how or how.get("format", "jsonl") != "jsonl":
+        other = {*how} - {"format", "trace"} or how.get("format", "jsonl") != "jsonl"
+        if explain is not None or incomplete or complete is not None or together or other:
             raise exits.UsageError("--stream reads the own JSON lines and tells of executions only")
         return watch_all(traces, level, how.get("trace"), strict, transit or IN_TRANSIT)
     if transit is not None:
         raise exits.UsageError("--transit bounds what --stream remembers: it goes with --stream")
     traces = files.expanded(traces)
     if complete is not None:
-        incomplete = not said_complete(traces, [*filter(None, complete.split(","))], how) or incomplete
+        incomplete = not said_complete(traces, [*filter(None, complete.split(","))], how)
     logs = logs_of(traces, strict, together, **how)
     if svg is not None and len(logs) > 1:
         raise exits.UsageError("--svg is for one log at a time")
