@@ -78,8 +78,8 @@ def simulate(
 
         if protocol:
             raise exits.UsageError("--compare measures all protocols: name none")
-        said = {each for each in context.params if context.get_parameter_source(each).name != "DEFAULT"}
-        if said - {"compare", "seed", "plots"}:
+        where = {each: context.get_parameter_source(each) for each in context.params}
+        if {each for each in where if where[each] is where["compare"]} - {"compare", "seed", "plots"}:
             raise exits.UsageError("--compare makes runs of its own: it takes --seed and --plots alone")
         return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
     from microcosm.simulation.simulate import SimulationSetting
