@@ -124,10 +124,17 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
 
 
 def opened(out: str | None) -> AbstractContextManager[IO[str]]:
-    """What is written to OUT, or to standard output where that is `-` or not said."""
+    """What is written to OUT, or to standard output where that is `-` or not said.
+
+    It is UTF-8 there, too, whatever people's encoding is: a file, to be read. A terminal has its own.
+    """
     from microcosm import files
 
-    return nullcontext(sys.stdout) if out is None or out == files.STDIN else files.writing(out)
+    if out is not None and out != files.STDIN:
+        return files.writing(out)
+    if not is_terminal(sys.stdout) and (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    return nullcontext(sys.stdout)
 
 
 def complain(*lines: str) -> None:

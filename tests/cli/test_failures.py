@@ -175,6 +175,15 @@ def test_an_encoding_without_the_signs_or_the_names(run: Run, encoding: str) -> 
     assert ran.json["pair"] == ["café", "事件"]
 
 
+@pytest.mark.parametrize("command", ["merge -", "evolve - --add c<d", "extract -", "page - -o -", "draw -"])
+def test_what_is_a_file_is_utf_8_on_standard_output_too(run: Run, command: str) -> None:
+    """It was of people's encoding, and the names that this lacks were escaped where nobody reads escapes."""
+    text = "café < 事件".encode()
+    usual = run(*command.split(), stdin=text).out
+    assert "事件" in usual or "page" in command
+    assert run(*command.split(), stdin=text, encoding="latin-1").out.encode("latin-1").decode() == usual
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes are closed otherwise there")
 def test_a_closed_pipe_is_left_quietly(tmp_path: Path) -> None:
     links = "\n".join(f"e{k} < e{k + 1}" for k in range(4_000))

@@ -14,7 +14,7 @@ from typer import Argument, Option, Typer
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.reading import rulebook
-from microcosm.files import STDIN, write_text
+from microcosm.files import STDIN
 
 if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBehind
@@ -101,10 +101,10 @@ def page(
             text = html(head, columns)
     except TooLarge as error:
         raise exits.UsageError(f"{error}: {ADVICE}") from None
+    with output.opened(out) as stream:
+        stream.write(text)
     if out is None or out == STDIN:
-        sys.stdout.write(text)
         return exits.HOLDS
-    write_text(out, text)
     if output.for_machines():
         told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
         if questions:
@@ -315,7 +315,8 @@ def draw(
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:
-        sys.stdout.write(text)
+        with output.opened(out) as stream:
+            stream.write(text)
         if drawing.more:
             output.note(
                 f"{drawing.more:,} more events are not drawn; --around EVENT says which are, --most how many"
