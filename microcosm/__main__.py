@@ -5,18 +5,19 @@ from __future__ import annotations
 import gc
 import sys
 
-from microcosm.tuning import COLLECTED_EVERY
-
 
 def main() -> int:
     """Run the command line of this process; never raises. Cost: that of the command."""
-    gc.set_threshold(COLLECTED_EVERY)  # what is imported from here on is no garbage
     try:
+        from microcosm.tuning import COLLECTED_EVERY
+
+        gc.set_threshold(COLLECTED_EVERY)  # what is imported from here on is no garbage
         from microcosm.cli.app import main as run
+
+        return run()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)  # as what was being loaded would say it
         return 130
-    return run()
 
 
 if __name__ == "__main__":

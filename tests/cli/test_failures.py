@@ -263,13 +263,14 @@ def test_no_error_has_what_a_terminal_would_obey(run: Run, argv: tuple[str, ...]
     assert not {"\x1b", "\u202e"} & {*ran.out, *ran.err}
 
 
-def test_an_interrupt_while_the_commands_are_loaded_shows_no_traceback() -> None:
+@pytest.mark.parametrize("module", ["microcosm.tuning", "microcosm.cli.app"])
+def test_an_interrupt_while_the_commands_are_loaded_shows_no_traceback(module: str) -> None:
     """A module that raises as Ctrl-C would, in a process of its own."""
     told = (
         "import sys\n"
         "class Interrupts:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'microcosm.cli.app':\n"
+        f"        if name == '{module}':\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupts())\n"
         "from microcosm.__main__ import main\n"
