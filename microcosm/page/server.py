@@ -107,6 +107,8 @@ class _Endpoints:
 
     def __init__(self, behind: Behind, turns: Turns, page: str) -> None:
         self._behind, self._turns, self._page = behind, turns, page
+        self._changes = 0
+        """How many lines have changed what the page shows; a line that undoes one brings its version back."""
 
     async def root(self, _: Request) -> Response:
         """The page, which is empty."""
@@ -124,7 +126,10 @@ class _Endpoints:
 
         def answered() -> dict[str, Any]:
             before = behind.version
-            answer = behind.answer(said)
+            try:
+                answer = behind.answer(said)
+            finally:
+                self._changes += behind.version != before
             return {**answer, "version": behind.version} if behind.version != before else answer
 
         try:
@@ -153,16 +158,16 @@ class _Endpoints:
             return Response(status_code=499)
 
     async def events(self, _: Request) -> Response:
-        """Which version the page is of, each time that it is another one, for as long as somebody listens."""
+        """Which version the page is of, after each change, for as long as somebody listens."""
         return StreamingResponse(self._versions(), media_type="text/event-stream")
 
     async def _versions(self) -> AsyncIterator[str]:
-        last, still = "", 0
+        last, still = (0, ""), 0
         while not self._turns.over:
-            told = json.dumps({"version": self._behind.version, "note": self._behind.note})
-            if told != last:
-                last, still = told, 0
-                yield f"data: {told}\n\n"
+            now = self._changes, json.dumps({"version": self._behind.version, "note": self._behind.note})
+            if now != last:
+                last, still = now, 0
+                yield f"data: {now[1]}\n\n"
             elif (still := still + 1) * EVERY > 15:
                 still = 0
                 yield ": still there\n\n"

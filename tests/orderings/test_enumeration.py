@@ -268,8 +268,8 @@ def test_the_two_oracles_of_one_queue_agree(messages: int) -> None:
 
 @pytest.mark.slow
 def test_one_queue_with_five_messages() -> None:
-    """The closure of Fifo n-n of fully received computations of five messages: of each twentieth, or all."""
+    """The closure of Fifo n-n of fully received computations of five messages: of each fortieth, or all."""
     every = oracle.computations(5, 4, lossless=True)
     assert len(every) == 25_787
-    for chains in every[:: draws(20, 1)]:
+    for chains in every[:: draws(40, 1)]:
         assert (queue_execution(computation_of(chains)) is not None) is oracle.one_queue(chains), chains

@@ -234,6 +234,24 @@ def test_each_change_is_told_to_everybody(album: Path) -> None:
     assert first == third != second
 
 
+def test_what_was_supposed_and_withdrawn_between_two_looks_is_told(album: Path) -> None:
+    """The version is the first one again: who saw the second has to be told."""
+
+    def talk(address: str) -> list[str]:
+        one, other = Client(address), Client(address)
+        with one.http.stream("GET", "/events") as stream:
+            lines = filter(None, stream.iter_lines())
+            told = [next(lines)]
+            other.line("like < late")
+            other.line("undo")
+            while len(told) < 2 or ('"' in told[-1] and told[-1] != told[0]):
+                told.append(next(lines))
+        return told
+
+    first, *_, last = talked(behind(album), talk)
+    assert last == first  # and not ": still there", which is said when nothing was told for long
+
+
 SLOW, SOUGHT = "a" * 1000, "a*a*a*a*a*a*b"
 """A name, and an expression that is looked for by trying all ways to cut it up: 10^18 of them."""
 

@@ -97,6 +97,7 @@ async function hear() {
             for (const part of parts.filter((one) => one.startsWith('data: '))) {
                 const told = JSON.parse(part.slice(6));
                 if (told.note) note(told.note);
+                await live.renewing;  // what is on its way may be older than what is told
                 if (told.version !== model.head.live) await renew();
             }
         }
