@@ -29,6 +29,9 @@ IN_MEMORY = 64 << 20
 GLOB = re.compile(r"[*?\[]").search
 """Whether a path may be a pattern of paths."""
 
+aside: dict[str, BinaryIO] = {}
+"""What came through pipes, by their names, until it is forgotten: a pipe gives it only once."""
+
 _numbers = re.compile(r"([0-9]{1,18})")
 
 
@@ -55,6 +58,9 @@ def read_bytes(path: AnyPath) -> bytes:
     """The content of `path` (`-`: standard input). Raises `TextError` for what cannot be read."""
     name = os.fspath(path)
     with explaining(name):
+        if name in aside:
+            rewind(name)
+            return aside[name].read()
         return standard_input().read() if name == STDIN else Path(name).read_bytes()
 
 
@@ -161,29 +167,45 @@ def _is_mark(path: str) -> bool:
     return name.startswith("_") and os.path.exists(os.path.join(folder, "_SUCCESS"))
 
 
-def put_aside() -> None:
-    """Let standard input be gone through more than once: a stream is put aside in a temporary file."""
-    stream = standard_input()
-    if not stream.seekable():
-        from io import BytesIO, TextIOWrapper
-        from shutil import copyfileobj
-        from tempfile import TemporaryFile  # here, as most commands write no file
+def put_aside(path: AnyPath = STDIN) -> None:
+    """Let standard input, or a pipe, be gone through more than once: it is put aside in a temporary file."""
+    name = os.fspath(path)
+    if name == STDIN:
+        stream = standard_input()
+        if not stream.seekable():
+            from io import TextIOWrapper
 
-        with explaining(display_name(STDIN)):
-            kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
-            if more := stream.read(1):
-                begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
-                copyfileobj(begun, kept)
-                kept.write(more)
-                copyfileobj(stream, kept)
-        kept.seek(0)
-        sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
+            with explaining(display_name(STDIN)):
+                kept = _kept(stream)
+            sys.stdin = TextIOWrapper(kept, encoding="utf-8", errors="surrogateescape")
+    elif name not in aside and os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
+        with explaining(name), open(name, "rb") as stream:
+            aside[name] = _kept(stream)
+
+
+def _kept(stream: BinaryIO) -> BinaryIO:
+    """A copy that can be sought in."""
+    from io import BytesIO
+    from shutil import copyfileobj
+    from tempfile import TemporaryFile  # here, as most commands write no file
+
+    kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
+    if more := stream.read(1):
+        begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
+        copyfileobj(begun, kept)
+        kept.write(more)
+        copyfileobj(stream, kept)
+    kept.seek(0)
+    return kept
 
 
 def rewind(path: AnyPath) -> None:
-    """Let what was put aside of standard input be read from its beginning; files always are."""
-    if os.fspath(path) == STDIN:
+    """Let what was put aside be read from its beginning; files always are."""
+    name = os.fspath(path)
+    if name == STDIN:
         standard_input().seek(0)
+    elif name in aside:
+        aside[name].seek(0)
 
 
 def listing(directory: str | os.PathLike[str]) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from microcosm import files
 from microcosm.cli import exits, output
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def rules() -> str | None:
 def forget() -> None:
     """Begin anew: nothing is said of how logs are to be read, and by which rules."""
     _said.clear()
+    files.aside.clear()
 
 
 def _complete(value: str) -> tuple[str, ...] | bool:

@@ -130,11 +130,15 @@ def opened(out: str | None) -> AbstractContextManager[IO[str]]:
     """
     from microcosm import files
 
-    if out is not None and out != files.STDIN:
-        return files.writing(out)
-    if not is_terminal(sys.stdout) and (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+    return nullcontext(document()) if out is None or out == files.STDIN else files.writing(out)
+
+
+def document() -> TextIO:
+    """Standard output for what is a file elsewhere: UTF-8, as files are, unless a terminal shows it."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and not is_terminal(sys.stdout):
         reconfigure(encoding="utf-8", errors="backslashreplace")
-    return nullcontext(sys.stdout)
+    return sys.stdout
 
 
 def complain(*lines: str) -> None:

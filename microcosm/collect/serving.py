@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -183,10 +184,14 @@ def application(intake: Intake) -> Starlette:
             return _refusal(why, content_type)
         return _answer(taken(media, spans.rejected, spans.said), media)
 
-    async def other(request: Request) -> Response:
-        signal = request.path_params["signal"]
-        ends = f"OTEL_{signal.upper()}_EXPORTER=none ends this"
-        said = f"/v1/{signal} is not kept here, only /v1/traces is: {ends}"
+    async def other(request: Request, why: Exception) -> Response:
+        if request.method != "POST" and isinstance(why, HTTPException):
+            return PlainTextResponse(why.detail, why.status_code, why.headers)
+        path = request.url.path
+        said = f"{path} is not kept here, only /v1/traces is"
+        signal = path.strip("/").removeprefix("v1/")
+        if signal in ("logs", "metrics"):
+            said += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
         intake.counts.refused[Reason.NO_SPANS.called] += 1
         return _refusal(Refused(Reason.NO_SPANS, said), request.headers.get("content-type", ""))
 
@@ -199,14 +204,16 @@ def application(intake: Intake) -> Starlette:
             return PlainTextResponse("ok\n")
         return PlainTextResponse(f"cannot be written: {fault.strerror or fault}\n", status_code=503)
 
-    return Starlette(
+    found = Starlette(
         routes=[
             *(Route(f"/v1/traces{end}", traces, methods=["POST"]) for end in ("", "/")),
-            Route("/v1/{signal:str}", other, methods=["POST"]),
             Route("/metrics", metrics),
             Route("/healthz", health),
-        ]
+        ],
+        exception_handlers={404: other, 405: other},
     )
+    found.router.redirect_slashes = False  # not every exporter follows
+    return found
 
 
 async def _body(request: Request, intake: Intake) -> bytes:

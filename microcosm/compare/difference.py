@@ -24,7 +24,8 @@ class News:
     """A fact that one microcosm knows and the other does not.
 
     `instead` is what the other knows of the pair, `<>` or nothing; `decides` the number of pairs of which
-    the other would know more, were it told this fact alone.
+    the other would know more, were it told this fact alone: 0 where it has to refuse it, as what would follow
+    contradicts what it knows of other events.
     """
 
     fact: Correspondence
@@ -90,8 +91,10 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
     """What each of two microcosms knows that the other does not; `?` and silence are no knowledge.
 
     News are ordered by what they decide, then by name; conflicts by name. Told all of its news, each would
-    know whatever the other does, but for what they conflict about. Cost: that of `analogous`; for each link
-    of the news as many row operations as there are events before it; for each conflict a step.
+    know whatever the other does, but for what they conflict about. A conflict is of one pair: where the two
+    contradict each other over several only, the last of the news is refused (`Microcosm.merge` tells).
+    Cost: that of `analogous`; for each link of the news as many row operations as there are events before
+    it; for each conflict a step.
 
     >>> phone = Microcosm.parse("a < b < c < d")
     >>> laptop = Microcosm.parse("a < b \\n c < d \\n d || e")
@@ -178,9 +181,11 @@ def _links(has: _Side, lacks: _Side) -> list[int]:
 
 
 def _decided(lacks: _Side, i: int, k: int) -> int:
-    """How many pairs an order of event i before event k would order that are not ordered yet."""
-    later = lacks.future[k] | 1 << k
-    return sum((later & ~lacks.future[x]).bit_count() for x in (i, *bits(lacks.past[i])))
+    """How many pairs an order of event i before event k would order that are not yet; 0: it is refused."""
+    later, earlier = lacks.future[k] | 1 << k, (i, *bits(lacks.past[i]))
+    if any(later & lacks.concurrent[x] for x in earlier):
+        return 0
+    return sum((later & ~lacks.future[x]).bit_count() for x in earlier)
 
 
 def _more(has: _Side, lacks: _Side) -> int:

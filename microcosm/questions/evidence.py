@@ -189,7 +189,7 @@ def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = 
                 parts += (_with(givens, a, relation, b) for relation in MEMBERS)
                 continue
         values.add(value)
-        if value == OPEN or len(values) > 1:
+        if len(values) > 1 or value == OPEN:  # what the log lacks leaves it open in a world: so it is
             return OPEN, heeded
     return (values.pop() if len(values) == 1 else OPEN), heeded
 

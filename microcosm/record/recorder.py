@@ -27,7 +27,7 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
-from microcosm.record.strands import Clock, Point, Strand, Strands, follow
+from microcosm.record.strands import Point, Strand, Strands, follow
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
@@ -191,6 +191,8 @@ class Recorder:
                 return name
             if self._strands is not None:
                 strand = self._strands.current()
+            if kind == "receive" and strand.clock is not None:
+                strand.learn(clock)  # before it has a number: the handler of a signal may record the next one
             strand.seq = seq = strand.seq + 1
             text = f'{strand.before}{seq}{strand.life}{kind}"'
             if kind == "send":
@@ -202,7 +204,7 @@ class Recorder:
             if strand.after:
                 text += _after(strand)
             if strand.clock is not None:
-                text += _clock(strand, message if kind == "receive" else None, clock)
+                text += _clock(strand, seq)
             text = f'{text},"attributes":{said}}}\n'
             if "\\ud" in text:
                 text = whole_characters(text)
@@ -238,11 +240,14 @@ class Recorder:
             name = f"{name}#{os.getpid()}"
         if self._feeding is not None:
             name = self._feeding.unused(name)
-        self._strand = strand = Strand(name, life, {} if self._clocks and not seq else None)
+        strand = Strand(name, life, {} if self._clocks and not seq else None)
         strand.seq = seq
-        if self._tasks:
-            self._strands = Strands(name, life, self._clocks)
-            strand = self._strands.current()
+        strands = Strands(name, life, self._clocks) if self._tasks else None
+        if self._strand is not None:  # the handler of a signal has recorded meanwhile
+            return
+        self._strand, self._strands = strand, strands
+        if strands is not None:
+            strand = strands.current()
         if self._forked:
             for each in self._forked:
                 strand.come_after(each, "fork")
@@ -307,14 +312,15 @@ def _after(strand: Strand) -> str:
     return f',"after":{encode(names)},"links":{encode(links)}'
 
 
-def _clock(strand: Strand, received: str | None, clock: Clock | None) -> str:
-    """The vector time of an event, after what came with a message; nothing where it is not known."""
-    if received is not None:
-        strand.learn(clock)
-    if strand.clock is None:
+def _clock(strand: Strand, seq: int) -> str:
+    """The vector time of an event; nothing where it is not known, for the handler of a signal has recorded
+    another one meanwhile.
+    """
+    if (known := strand.clock) is None:
         return ""
-    strand.clock[strand.named] = strand.seq
-    return f',"clock":{encode(strand.clock)}'
+    known[strand.named] = strand.seq
+    told = encode(known)
+    return f',"clock":{told}' if strand.seq == seq else ""
 
 
 def _close(lines: AppendedLines) -> None:

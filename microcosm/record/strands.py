@@ -86,12 +86,13 @@ class Strand:
 
     def learn(self, clock: Clock | None) -> None:
         """Know what is known there; where that is not recorded it is no more known what is known here."""
-        if self.clock is None or clock is None:
+        known = self.clock
+        if known is None or clock is None:
             self.clock = None
             return
         for name, count in clock.items():
-            if count > self.clock.get(name, 0):
-                self.clock[name] = count
+            if count > known.get(name, 0):
+                known[name] = count
 
 
 NOBODY: dict[Strand, Point] = {}

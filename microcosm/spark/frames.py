@@ -7,6 +7,7 @@ that is returned is lazy, and made of the kernels that the jobs run (`microcosm.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -49,6 +50,8 @@ _PLACE = {"file": "string", "line": "long"}
 """Columns of the place of a row, with their types."""
 _ROWS = 1 << 32
 """More rows than a partition has."""
+_UNREAD = re.compile(r"(?:^|[<:,])(variant|interval (?:year|month)[^,>:]*)(?=[,>]|$)")
+"""The types whose values Arrow does not hand to Python, where they stand within others, too."""
 
 DIGESTS = "id string, digest string, consistent boolean, fault string"
 _TRUTH: dict[str | None, bool] = {"<": True, ">": False, "||": False}
@@ -200,6 +203,11 @@ def _events_of(frame: DataFrame) -> DataFrame:
     names = frame.columns
     if len({*names}) < len(names):
         raise TextError("has two columns of one name", file=_FRAME)
+    for field in frame.schema:
+        if found := _UNREAD.search(field.dataType.simpleString()):
+            said = f"the column {field.name} is of a type that has no values here: {found[1]}"
+            hint = "Take its text instead: to_json(x), or cast(x as string)."
+            raise TextError(said, file=_FRAME, hint=hint)
     # By number, for a name may have a dot in it; and one by one, for Spark Connect refuses to replace none.
     plain = frame.toDF(*(f"c{at}" for at in range(len(names))))
     for name in _PLACE.keys() & names:

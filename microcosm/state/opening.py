@@ -155,7 +155,10 @@ def read(*paths: files.AnyPath, report: Report | None = None, log: bool = False,
     if len(found) != 1 and not any(source.fault for source in found):
         message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
         raise TextError(message, file=", ".join(source.name for source in found))
-    return next((source for source in found if source.fault), found[0]).givens(report, **how)
+    try:
+        return next((source for source in found if source.fault), found[0]).givens(report, **how)
+    finally:
+        files.aside.clear()  # who reads a pipe of that name again wants what comes then
 
 
 def read_trace(*paths: files.AnyPath, **how: Any) -> Givens:
@@ -218,8 +221,7 @@ def _each_expanded(paths: Sequence[files.AnyPath], found: list[Source]) -> Itera
 
 def _microcosm(path: str) -> bytes | None:
     """The content of a microcosm file; None of a log. Raises `TextError` for what is neither."""
-    if path == files.STDIN:
-        files.put_aside()
+    files.put_aside(path)
     file = files.display_name(path)
     head = None if file.endswith(MICROCOSM_ENDING) else _log_head(path)
     if head is not None and (not _may_state(head) or (len(head) >= SURE and _is_no_microcosm(head))):

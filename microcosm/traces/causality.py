@@ -152,9 +152,10 @@ class Before:
         self._execution = execution
         self._report = report
         self.pairs = found.pairs
-        if clocks is not None:
-            self.pairs = [pair for pair in found.pairs if not self._against_clock(clocks, *pair)]
         self.links = [(before, event) for event, sources in execution.links.items() for before in sources]
+        if clocks is not None:
+            self.pairs = [pair for pair in self.pairs if not self._against_clock(clocks, *pair, "message")]
+            self.links = [pair for pair in self.links if not self._against_clock(clocks, *pair, "link")]
         covers = clocks.covers if clocks else {}
         previous = execution.previous
         later = [event for event, before in enumerate(previous) if before >= 0]
@@ -187,13 +188,13 @@ class Before:
                     waiting.append(event)
         return found
 
-    def _against_clock(self, clocks: Clocks, sending: int, reception: int) -> bool:
-        told = by_clocks(clocks.times.get(sending), clocks.times.get(reception))
+    def _against_clock(self, clocks: Clocks, before: int, after: int, what: str) -> bool:
+        told = by_clocks(clocks.times.get(before), clocks.times.get(after))
         if told in (None, Relation.BEFORE):  # within a process its order tells, below
             return False
-        s, r = self._execution.events[sending], self._execution.events[reception]
-        said = f"its clock has not seen {s.id}, the sending of {r.message}"
-        _add(self._report, "message-against-clock", r, said)
+        s, r = self._execution.events[before], self._execution.events[after]
+        why = f"the sending of {r.message}" if what == "message" else "which it is said to come after"
+        _add(self._report, f"{what}-against-clock", r, f"its clock has not seen {s.id}, {why}")
         return True
 
     def _break_cycles(self) -> None:

@@ -343,9 +343,7 @@ def might_be(head: str) -> str:
     if "\0" in head[:1000] or head[:1000].count("\ufffd") > 20:
         return "It looks like binary data."
     if re.match(r"[\[(\s]*\{\s*:[a-z]", start):
-        return (
-            "It looks like EDN; a history has each operation in one line, with `:process`, `:type` and `:f`."
-        )
+        return "It looks like EDN; a history has each operation in one line, with `:process` and `:type`."
     if re.match(r"\{|\[\s*[\[{\"]", start):
         return _of_json(start)
     if start.startswith("<"):

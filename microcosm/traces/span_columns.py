@@ -22,7 +22,7 @@ from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
 from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
-from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_links, otlp_spans
+from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_id, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 
@@ -132,12 +132,12 @@ class SpanLog:
         from 0.
         """
         spans = self._spans
-        traces, ids = _texts(records, "traceId"), _texts(records, "spanId")
+        traces, ids = _ids(records, "traceId"), _ids(records, "spanId")
         if not (all(traces) and all(ids)):
             return False
         spans.run.extend(map(self._runs.__getitem__, traces))
         spans.id += ids
-        spans.parent += _texts(records, "parentSpanId")
+        spans.parent += _ids(records, "parentSpanId")
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
         names = _texts(records, "name")
@@ -365,6 +365,13 @@ def _texts(records: Records, key: str) -> list[str]:
     """What a field of each object says, where it is text."""
     found: list[Any] = [record.get(key, "") for record in records]
     return found if {*map(type, found)} == {str} else [*map(text_of, found)]
+
+
+def _ids(records: Records, key: str) -> list[str]:
+    """The ids that a field of each object has."""
+    found = _texts(records, key)
+    every = "".join(found)
+    return found if every == every.lower() else [*map(otlp_id, found)]
 
 
 def _times(records: Records, key: str) -> Iterator[int]:

@@ -76,6 +76,16 @@ def test_a_difference(run: Run, files: tuple[str, str, str]) -> None:
     assert run("diff", one, other).code == 1
 
 
+def test_a_fact_that_has_to_be_refused_is_told_as_such(run: Run) -> None:
+    Path("one.mc").write_text("a < b", encoding="utf-8")
+    Path("two.mc").write_text("c < a \n b < d \n c || d", encoding="utf-8")
+    assert run("diff", "one.mc", "two.mc", "--json").json["news"][0] == [
+        {"fact": ["a", "<", "b"], "instead": None, "decides": 0}
+    ]
+    said = "  a < b   (refused there, where it contradicts what is known of others)"
+    assert said in run("diff", "one.mc", "two.mc").out.splitlines()
+
+
 def test_a_long_difference_is_cut(run: Run) -> None:
     Path("many.mc").write_text("\n".join(f"a{at} || b{at}" for at in range(30)), encoding="utf-8")
     Path("none.mc").write_text("", encoding="utf-8")

@@ -37,6 +37,7 @@ def test_a_search_that_gives_up(run: Run) -> None:
     result = run("explore", "hybrid-basic", "--messages", "3", "--most", "50")
     assert result.code == 3
     assert result.out.endswith("--most allows more\n")
+    assert result.out.splitlines()[1].startswith("nothing is wrong so far, in 50 states; ")
 
 
 @pytest.mark.parametrize(

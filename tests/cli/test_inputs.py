@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from time import sleep
 from typing import Any
 
@@ -108,6 +109,42 @@ def test_a_stream_that_cannot_be_sought_in_is_put_aside(log: str, monkeypatch: p
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Pipe("\n".join(LOG).encode())))
         assert Microcosm.read("-").online("p:1", "q:2") is Relation.BEFORE
         sys.stdin.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no such names there")
+def test_what_comes_through_a_pipe_is_read_as_a_file_is(run: Run, log: str) -> None:
+    """Its beginning was looked at, and lost: `online <(…) a b` said that nothing is known of a and b."""
+
+    def piped(content: str) -> str:
+        reading, writing = os.pipe()
+        os.write(writing, content.encode())
+        os.close(writing)
+        return f"/dev/fd/{reading}"
+
+    text = "\n".join(LOG)
+    for content, a, b in (("a < c\nc < b", "a", "b"), (text, "p:1", "q:2")):
+        assert run("online", piped(content), a, b).out.startswith(f"{a} ")
+        assert run("online", piped(content), a, b, "--json").json["verdict"] == "<"
+        assert run("bisim", piped(content), piped(content)).code == 0
+        assert run("table", piped(content), "--json").json["events"]
+        assert run("order", piped(content), "--complete", "--json").code == 0
+        assert Microcosm.read(piped(content)).online(a, b) is Relation.BEFORE
+        assert Microcosm.from_trace(piped(content)).online(a, b) is Relation.BEFORE
+    Path("a.mc").write_text("a < b", encoding="utf-8")
+    answer = run("online", "a.mc", "a", "b", "--json").out
+    assert run("verify", piped("a < b"), piped(answer)).code == 0
+    parts = LOG[0], "\n".join(LOG[1:])
+    for name, part in zip("xy", parts, strict=True):
+        Path(name).write_text(part, encoding="utf-8")
+    told = [run("order", *each, "--json").json_lines for each in (map(piped, parts), "xy")]
+    through, stored = [[one["orderings"] for one in each] for each in told]
+    assert through == stored
+    os.mkfifo("again")
+    for content, b in (("a < b", "b"), ("a < c", "c")):
+        writer = Thread(target=Path("again").write_text, args=(content,))
+        writer.start()
+        assert Microcosm.read("again").online("a", b) is Relation.BEFORE
+        writer.join()
 
 
 def test_no_file_is_left_behind(run: Run, log: str) -> None:

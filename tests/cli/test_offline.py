@@ -52,6 +52,15 @@ def test_an_inconsistent_microcosm_has_no_verdicts(run: Run, argv: tuple[str, ..
         assert kernel.check(mc(FIVE_CYCLE), read_rules(), proof) is None
 
 
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_a_table_of_what_fits_no_world_says_so(run: Run, mode: str) -> None:
+    """Without assumptions the offline rules do not see it, and what they leave looked as if it could be."""
+    Path("m.mc").write_text(write_mc(mc(FIVE_CYCLE)), encoding="utf-8")
+    ran = run("table", "m.mc", "--mode", mode)
+    assert ran.code == 0
+    assert ran.err == "warning: no world fits all that m.mc gives: `microcosm check` says why\n"
+
+
 def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> None:
     Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
     Path("rules").mkdir()

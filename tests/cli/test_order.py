@@ -481,3 +481,4 @@ def test_a_log_that_is_said_to_be_complete_is_refused_where_it_is_not(run: Run) 
     some = run("order", "gap.jsonl", "--complete=a,b", "--json", "-q")
     assert some.out == run("order", "gap.jsonl", "--incomplete", "--json", "-q").out
     assert run("order", "whole.jsonl", "--complete=a,b").out == run("order", "whole.jsonl").out
+    assert run("order", "whole.jsonl", "--incomplete", "--complete").refused(2)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from microcosm.replica.core import open_store
 from tests.cli.conftest import Run
 
 KNOWS = {
@@ -105,3 +106,12 @@ def test_a_name_that_no_member_can_have_is_refused_before_anything_is_made(tmp_p
         assert run("replica", "serve", "q.journal", "--name", name, "--keys", "keys").refused(4)
         assert run("replica", "member", "add", "p.journal", name, "h:7", "--json").refused(4)
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_who_was_interrupted_begins_again(run: Run, tmp_path: Path) -> None:
+    """There was a journal without a replica: every command wanted a name, and `init` another place."""
+    open_store(tmp_path / "n.journal", create=True).close()
+    init = ("replica", "init", "n.journal", "--name", "n")
+    assert run(*init).code == 0
+    assert run("replica", "status", "n.journal").out.startswith("replica n,")
+    assert run(*init).code == 4

@@ -13,9 +13,11 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from microcosm.errors import JournalError, LockedJournal
 from microcosm.replica.network.keys import new_ring, write_keys
 from tests.cli.conftest import Run
 from tests.replica.served import Served
@@ -263,8 +265,9 @@ def test_a_backup_is_restored_while_the_others_go_on(tmp_path: Path, run: Run) -
         await b.ask("local", event="of b, after the backup")
         await a.ask("remove", given="x < y")
         await same(a, b)
-        async with asyncio.timeout(30):
-            while (await a.ask("status"))["waiting"]:  # an ack may come after what is known of a delivery
+        delivered = {f"d:b:{message}" for message in sent}
+        async with asyncio.timeout(30):  # an ack may come after what is known of a delivery, or before
+            while (await a.ask("status"))["waiting"] or not delivered <= {*(await a.ask("events"))["events"]}:
                 await asyncio.sleep(0.05)
         await b.kill()
         lost = (await a.ask("send", to="b", payload="not acknowledged"))["message"]
@@ -292,6 +295,25 @@ def test_a_backup_is_restored_while_the_others_go_on(tmp_path: Path, run: Run) -
         assert await b.stop() == 0
 
     asyncio.run(scene())
+
+
+def test_a_backup_whose_restoring_failed_can_be_restored_again(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy was there, and in the way; but what somebody else goes on with stays."""
+    assert run("replica", "init", "a.journal", "--name", "a").code == 0
+    assert run("replica", "backup", "a.journal", "a.backup").code == 0
+    restore = ("replica", "restore", "a.backup", "b.journal")
+    for error, left in (JournalError("no room", file="b"), 0), (LockedJournal("locked", file="b"), 2):
+        with monkeypatch.context() as patched:
+            patched.setattr("microcosm.cli.replica.files.network_of", Mock(side_effect=error))
+            assert run(*restore).code == 4
+        assert len([*tmp_path.glob("b.journal*")]) == left
+        for each in tmp_path.glob("b.journal*") if left else ():
+            each.unlink()
+        assert run(*restore).code == 0
+        for each in tmp_path.glob("b.journal*"):
+            each.unlink()
 
 
 def test_of_three_one_is_restored_and_all_are_told_what_is_lost(tmp_path: Path, run: Run) -> None:

@@ -9,6 +9,8 @@ import os
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections import Counter
 from contextlib import closing, redirect_stdout
@@ -416,6 +418,13 @@ def test_a_watched_status_is_drawn_again_until_it_is_interrupted(
     assert all("tablet at 127.0.0.1:11, not met yet" in view for view in others)
     assert "\x1b" not in found.out
     assert run("replica", "status", "phone.j", "--watch", "--json").code == 2
+
+
+def test_what_is_watched_where_nobody_can_see_it_ends(phone: Path) -> None:
+    watch = f'exec "{sys.executable}" -m microcosm replica status phone.j --watch >&-'
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run(["sh", "-c", watch], cwd=phone, env=path, timeout=60, check=False)
+    assert ended.returncode == 141
 
 
 def run_aside(*argv: str) -> None:

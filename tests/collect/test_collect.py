@@ -101,6 +101,10 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
         (413, "too large", (large,), {}),
         (413, "too large", (gzip.compress(large),), {"Content_Encoding": "gzip"}),
         (404, "not for spans", (b"{}", JSON, "/v1/metrics"), {}),
+        (404, "not for spans", (b"{}", JSON, "/v1/logs/"), {}),
+        (404, "not for spans", (b"{}", JSON, "/"), {}),
+        (404, "not for spans", (b"{}", JSON, "/v1/traces//"), {}),
+        (404, "not for spans", (b"{}", JSON, "/healthz"), {}),
     ]
     for status, _, arguments, headers in cases:
         found, said, more = one.post(*arguments, **headers)
@@ -110,6 +114,8 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
         else:
             assert more["content-type"] == JSON
             assert json.loads(said)["message"]
+            of_others = arguments[2:] == ("/v1/metrics",)
+            assert (b"OTEL_METRICS_EXPORTER=none" in said, b"_EXPORTER" in said) == (of_others, of_others)
     assert one.post(b"{}") == (200, b"{}", one.post(b"{}")[2])
     assert json.loads(one.post(b'{"resourceLogs": []}')[1])["partialSuccess"]["errorMessage"]
     with socket.create_connection(("127.0.0.1", one.port)) as cut:
@@ -123,6 +129,7 @@ def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:
     assert 'refused_requests_total{reason="broken gzip"} 2\n' in metrics
     assert metrics.endswith("# EOF\n")
     assert one.get("/healthz") == (200, "ok\n")
+    assert (one.get("/v1/traces")[0], one.get("/v1/logs")[0]) == (405, 404)
     assert one.stop(signal.SIGINT) == 0
     expected: dict[str, int] = {"cut off": 1, "no HTTP": 1}
     for _, name, *_ in cases:

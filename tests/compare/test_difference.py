@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import combinations
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm, Relation
 from microcosm.compare.difference import Comparison, difference
+from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
 from tests.rulesets import without
 from tests.strategies import drawn_from, microcosms, worlds
@@ -47,6 +49,10 @@ def check_news(one: Microcosm, other: Microcosm, found: Comparison) -> None:
             assert knows_more(has.online(a, b), lacks.online(a, b))
             known = lacks.online(a, b)
             assert item.instead is (None if known in SILENT_OR_UNKNOWN else known)
+            told = lacks.copy()
+            with nullcontext() if item.decides else pytest.raises(Contradiction):
+                told.add(item.fact)
+            assert difference(told, lacks).more == (item.decides, 0)
 
 
 @given(microcosms(2, 6), microcosms(2, 6))

@@ -221,6 +221,8 @@ def test_at_400_pixels_everything_is_in_one_column(page_of: Any) -> None:
     assert boxes["stage"]["y"] < boxes["minimap"]["y"] < boxes["panel"]["y"]
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= 400
     assert len(page.run("() => { frame(); return pictureSvg(); }")) > 1000
+    page.tab.set_viewport_size({"width": 100, "height": 800})
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= 100
 
 
 def test_at_100_pixels_nothing_stands_beside_the_window(page_of: Any) -> None:

@@ -55,6 +55,15 @@ def tells_all(givens: Givens, before: Order) -> bool:
     return before.isdisjoint(silent)
 
 
+def test_what_a_log_lacks_leaves_open_in_one_world_as_in_all() -> None:
+    """No world is left to look into then: of ten events without any order there are billions."""
+    known = Microcosm.parse("a <> b <> c <> d <> e <> f <> g <> h <> i <> j")
+    asked = iter(range(10_000))
+    exact = {"exact": True, "stop": lambda: next(asked, None) is None}
+    text = "event any; every any after some any; assert for all x: any: exists y: any: x < y"
+    assert [(a.verdict, a.exact) for a in known.assert_(text, **exact)] == [("open", True)] * 2  # noqa: PT009
+
+
 def held(log: Log, worlds: list[Order], seed: object, rng: Random) -> None:
     """One random question, with and without the search of worlds, against the enumeration."""
     text, formula = random_question(rng)

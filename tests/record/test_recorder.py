@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -166,6 +167,49 @@ def test_two_programs_of_one_name_are_told_apart_and_reported(tmp_path: Path) ->
     assert events[2].id.startswith("alice~")
     assert report.counts["another-life"] == 1
     assert not any("life" in event.attributes for event in events)
+
+
+def test_what_is_recorded_while_another_event_is_has_a_clock_that_is_true(tmp_path: Path) -> None:
+    """As the handler of a signal does, at any place: here a label whose event has its number by then."""
+    log = tmp_path / "run.jsonl"
+
+    class Label:
+        def __str__(self) -> str:
+            alice.event("inside")
+            return "outside"
+
+    label: Any = Label()
+    with Recorder("alice", log, clocks=True) as alice, Recorder("store", log, clocks=True) as store:
+        alice.event("first")
+        alice.receive(store.send("to alice"), label)
+        alice.event("last")
+    report = Report()
+    events = {event.label: event for event in read([str(log)], report=report)}
+    assert not report.counts
+    assert events["outside"].clock is None
+    known = Microcosm.read(log)
+    assert known.online("store:1", "alice:2") is Relation.BEFORE
+    assert known.online("store:1", "alice:3") is Relation.BEFORE
+    assert known.online("store:1", "alice:1") is not Relation.BEFORE
+
+
+def test_who_begins_while_another_one_does_is_of_the_same_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, begun = tmp_path / "run.jsonl", []
+    lives = writing.AppendedLines.lives
+
+    def interrupted(lines: writing.AppendedLines, process: bytes) -> dict[int, tuple[int, str]]:
+        found = lives(lines, process)
+        if not begun:
+            begun.append(True)
+            alice.event("of the handler")
+        return found
+
+    monkeypatch.setattr(writing.AppendedLines, "lives", interrupted)
+    with Recorder("alice", log) as alice:
+        alice.event("first")
+    assert [event.id for event in read([str(log)], report=Report())] == ["alice:1", "alice:2"]
 
 
 @pytest.mark.parametrize("now", [0, -(10**18), 999_999_999, 10**9, 1_795_386_535_944_077_123, 10**20])

@@ -104,12 +104,11 @@ def test_faults_outside_the_model_break_a_protocol() -> None:
 
 
 def test_a_search_gives_up_where_told_to() -> None:
-    whole = explore("hybrid-basic", ExploreScope())
-    assert explore("hybrid-basic", ExploreScope(most=whole.states)) == whole
-    for most in (1, 5, whole.states - 1):
-        given_up = explore("hybrid-basic", ExploreScope(most=most))
-        assert not given_up.complete
-        assert given_up.states == most
+    assert not explore("hybrid-basic", ExploreScope(most=50)).complete
+    states = explore("hybrid-sps", ExploreScope(messages=2)).states
+    for most, complete in ((1, False), (states - 1, False), (states, True)):
+        found = explore("hybrid-sps", ExploreScope(messages=2, most=most))
+        assert (found.states, found.complete) == (most, complete)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -109,6 +110,32 @@ def test_columns_may_have_any_names_but_one_twice(spark: Any) -> None:
     assert (event["attributes"], event["file"]) == ('{"a.b": 2, "c.d": [3]}', None)
     with pytest.raises(TextError, match="two columns of one name"):
         frames.extract(frame.selectExpr("*", "5 seq"))
+
+
+@pytest.mark.parametrize(
+    ("column", "type_"),
+    [
+        ("parse_json('1')", "variant"),
+        ("array(parse_json('1'))", "variant"),
+        ("interval '1-2' year to month", "interval year to month"),
+        ("map('a', named_struct('b', interval '1' month))", "interval month"),
+    ],
+)
+def test_a_column_of_which_python_has_no_values_is_an_error_on_the_driver(
+    spark: Any, column: str, type_: str
+) -> None:
+    """The two parts of a variant were taken for bytes, and of an interval there was a worker's trace."""
+    events = spark.sql(f"select 'p' as process, 1 as seq, 'internal' as kind, {column} as `what.else`")
+    with pytest.raises(TextError, match=f"what.else is of a type .*: {type_}"):
+        frames.extract(events)
+
+
+def test_other_types_are_attributes(spark: Any) -> None:
+    """Also a field called as a type that is none."""
+    columns = "interval '1' day as d, named_struct('variant', 1, 'interval month', 2) as s"
+    events = spark.sql(f"select 'p' as process, 1 as seq, 'internal' as kind, {columns}")
+    found = frames.extract(events).events.collect()[0].attributes
+    assert json.loads(found) == {"d": "1 day, 0:00:00", "s": {"variant": 1, "interval month": 2}}
 
 
 def test_a_document_that_is_no_text_costs_no_other(spark: Any) -> None:

@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from microcosm.cli.app import main
 from microcosm.errors import MicrocosmError
 from microcosm.spark import frames
 from microcosm.spark.extract import job as batch
+from microcosm.spark.io.events import row_of
 from microcosm.spark.session import interrupts
 from microcosm.spark.stream import job
 from microcosm.spark.stream.job import Asked
@@ -94,6 +96,49 @@ def test_stopped_killed_and_started_again_it_is_the_batch_job(
     assert counts == {name: expected[name] for name in COLUMNS}
     assert found.summary["reported"]["duplicate-event"] == 21
     assert found.summary["reported"]["seq-gap"] == expected["reported"]["seq-gap"] > 0
+
+
+class Kept(dict[Any, Any]):
+    """A state of Spark's."""
+
+    containsKey, getValue, updateValue = dict.__contains__, dict.__getitem__, dict.__setitem__
+
+    def exists(self) -> bool:
+        return bool(self)
+
+    def get(self) -> Any:  # type: ignore[override]
+        return self[()]
+
+    def update(self, value: Any) -> None:  # type: ignore[override]
+        self[()] = value
+
+
+def test_who_waits_waits_no_longer_though_other_rows_go_on_coming() -> None:
+    """A timer that began anew with each row of the trace let rows behind a hole wait for ever."""
+    timers: list[int] = []
+    handle = SimpleNamespace(
+        getMapState=lambda *_: Kept(),
+        getValueState=lambda *_: Kept(),
+        listTimers=lambda: [*timers],
+        deleteTimer=timers.remove,
+        registerTimer=timers.append,
+    )
+    processor = job.Processor(5.0, 10_000, once=False)
+    processor.init(handle)
+    told: list[tuple[int, str]] = []
+    for second, (process, seq) in enumerate([("p", 2), *(("q", seq) for seq in range(1, 12))]):
+        row = row_of(TraceEvent(process, seq)) | {"reported": None}
+        row["arrived"] = datetime.fromtimestamp(second, UTC)
+        now = SimpleNamespace(getCurrentWatermarkInMs=lambda second=second: 1000 * (second - 1))
+        rows_ = [SimpleNamespace(asDict=lambda _, row=row: row)]
+        found = [*processor.handleInputRows((None,), iter(rows_), now)]
+        for timer in [timer for timer in timers if timer < 1000 * (second - 1)]:
+            timers.remove(timer)
+            found += processor.handleExpiredTimer((None,), now, None)
+        told += [(second, each.id) for each in found if each.id is not None]
+    assert [each for each in told if each[1] == "p:2"] == [(6, "p:2")]
+    assert [name for _, name in told if name != "p:2"] == [f"q:{seq}" for seq in range(1, 12)]
+    assert not timers
 
 
 def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ Told = tuple[Counter[tuple[str, ...]], dict[str, tuple[str, dict[str, int]]], Co
 
 def streamed(batches: list[list[TraceEvent]], close: bool = True, keep: int = 10_000) -> Told:
     """Edges, the last frontiers, irregularities and the names of events."""
-    memory, stopped, doubtful, ended = Memory(), set[str](), set[str](), False
+    memory, stopped, doubtful, ended = Memory(), dict[str, int](), dict[str, int](), False
     told: list[dict[str, Any]] = []
     for batch in [*batches, None]:
         kernel = StreamKernel(None, memory, keep)
@@ -183,6 +183,33 @@ def test_a_delivery_waits_for_its_own_kind_of_sending_until_nothing_more_is_expe
     assert not streamed([relayed], close=False)[0]
     assert list(streamed([relayed])[0]) == [("q:1", "<", "r:1", "message m")]
     assert list(streamed([relayed, [first]])[0]) == [("p:1", "<", "r:1", "message m")]
+
+
+def test_what_has_waited_long_enough_is_taken_whatever_goes_on_coming() -> None:
+    def row(process: str, seq: int, arrived: int) -> dict[str, Any]:
+        return {**row_of(TraceEvent(process, seq)), "arrived": arrived}
+
+    kernel = StreamKernel(None, Memory())
+    kernel.take([row("p", 2, 100), row("p", 5, 150), row("q", 2, 200)])
+    kernel.take([row("p", 6, 300), row("r", 1, 300)])
+    assert kernel.stopped == {"p": 100, "q": 200}
+    kernel.give_up(99)
+    assert kernel.stopped == {"p": 100, "q": 200}
+    kernel.give_up(100)
+    assert kernel.stopped == {"p": 150, "q": 200}
+    kernel.take([row("q", 1, 400), row("p", 4, 400)])
+    assert kernel.stopped == {"p": 150}
+    kernel.give_up(150)
+    assert not kernel.stopped
+    assert [row["id"] for row in kernel.told if "id" in row] == [
+        "r:1",
+        "p:2",
+        "q:1",
+        "q:2",
+        "p:4",
+        "p:5",
+        "p:6",
+    ]
 
 
 def test_a_message_that_goes_round_in_a_circle_is_reported() -> None:

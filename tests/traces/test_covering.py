@@ -106,6 +106,14 @@ def test_a_link_to_elsewhere_may_lead_back() -> None:
     assert ([link.left for link in found.foreign], found.edges) == (["other/z:1"], [])
 
 
+def test_what_clocks_call_concurrent_no_link_orders() -> None:
+    log = [TraceEvent("p", 1, clock={"p": 1}), TraceEvent("q", 1, clock={"q": 1}, after=("p:1",))]
+    report = Report()
+    found = covering(log, report, chosen=[("p", 1), ("q", 1)])
+    assert found.edges == [("p:1", "||", "q:1", "concurrent")]
+    assert report.counts == {"link-against-clock": 1}
+
+
 def test_holders_of_a_token_are_related_one_by_one() -> None:
     log = [TraceEvent(process, 1, attributes={"lock": "l"}) for process in "pqr"]
     edges = covering(log, Report(), token="lock").edges

@@ -92,6 +92,13 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
             "",
         )
     ],
+    "link-against-clock": [
+        (
+            [line("p", 1, clock={"p": 1}), line("q", 1, clock={"q": 1}, after=["p:1"])],
+            [("link-against-clock", 2)],
+            "",
+        )
+    ],
     "message-cycle": [
         (
             [line("p", 1, "receive", "b"), line("p", 2, "send", "a"), line("p", 3, "send", "c"),

@@ -196,10 +196,12 @@ def diff(
 
     The most informative facts come first: those that would decide the most pairs in the other
     microcosm. Orders that follow from others are not told. Exit 0 if they know the same, 1 if not.
+    What the other would refuse says so; whether all of them can be true together, `microcosm merge` says.
 
     With --json: news, a list for each file of what it could tell the other, with fact (["a", "<", "b"]),
-    instead ("<>", or null where the other knows nothing of the pair) and decides; more, for each file the
-    number of pairs of which it knows more; conflicts, with pair and verdicts, which cannot both be true.
+    instead ("<>", or null where the other knows nothing of the pair) and decides (0: the other refuses it);
+    more, for each file the number of pairs of which it knows more; conflicts, with pair and verdicts, which
+    cannot both be true.
 
     \b
     Example:
@@ -282,6 +284,7 @@ def _news_line(item: News, words: Words) -> str:
     fact = item.fact
     said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
     notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
+    notes += [] if item.decides else ["refused there, where it contradicts what is known of others"]
     notes += ["known as <> there"] if item.instead is not None else []
     return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
 

@@ -104,6 +104,7 @@ def page(
     with output.opened(out) as stream:
         stream.write(text)
     if out is None or out == STDIN:
+        output.document().write(text)
         return exits.HOLDS
     if output.for_machines():
         told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
@@ -315,8 +316,7 @@ def draw(
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:
-        with output.opened(out) as stream:
-            stream.write(text)
+        output.document().write(text)
         if drawing.more:
             output.note(
                 f"{drawing.more:,} more events are not drawn; --around EVENT says which are, --most how many"

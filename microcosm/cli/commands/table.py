@@ -234,6 +234,7 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
         else:
             output.say_all(inconsistent_lines(known, problem))
         return exits.REFUTED
+    warn_if_inconsistent(known, (file,))
     _left(file, known, pairs, every, {})
     return exits.HOLDS
 

@@ -6,6 +6,7 @@ import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
@@ -15,7 +16,7 @@ from microcosm.cli.replica import knowledge as replica_knowledge
 from microcosm.cli.replica import network as replica_members
 from microcosm.cli.replica import status as replica_status
 from microcosm.cli.replica.network import network_of
-from microcosm.errors import KeyFileError
+from microcosm.errors import KeyFileError, LockedJournal
 
 if TYPE_CHECKING:
     from microcosm.replica.journal.examine import FsckReport
@@ -132,20 +133,27 @@ def restore(
       microcosm replica restore phone.backup phone.journal
     """
     from microcosm.replica.journal.examine import backup as copy
+    from microcosm.replica.journal.files import Files
     from microcosm.replica.journal.reader import Reader
     from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:
         copy(reader, path)
-    with network_of(path) as (replica, durable):
-        members = [member.name for member in durable.process.members]
-        gone = lost(replica)
-        incarnation = replica.known_as
+    try:
+        with network_of(path) as (replica, durable):
+            members = [member.name for member in durable.process.members]
+            gone = lost(replica)
+            incarnation = replica.known_as
+    except LockedJournal:  # somebody goes on with it already
+        raise
+    except BaseException:
+        Files(Path(path)).remove()
+        raise
     found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
     lines = [f"{path} is the replica {replica.name}, incarnation {incarnation}"]
     lines += [f"not known to have reached {name}: {', '.join(messages)}" for name, messages in gone.items()]
-    said = f"microcosm replica member replace JOURNAL {replica.name} --incarnation {incarnation}"
+    said = f"microcosm replica member replace JOURNAL {quote(replica.name)} --incarnation {incarnation}"
     lines += [f"at {name}: {said}" for name in members]
     return output.answer({**found, "lost": gone}, map(output.printable, lines))
 

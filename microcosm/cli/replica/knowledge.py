@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.output import counted
 from microcosm.cli.reading import rulebook
-from microcosm.errors import Contradiction, ReplicaError, Undefined
+from microcosm.errors import Contradiction, MicrocosmError, ReplicaError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.replica.core import open_store
 from microcosm.replica.journal.reader import Reader
@@ -51,12 +51,21 @@ def init(
             check_name(each)
     except ReplicaError as error:
         raise exits.UsageError(f"--name and --member: {error}") from None
-    if Path(path).exists():
+    if Path(path).exists() and not _nobodys(path):
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
         said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
-        return output.answer({**said, "author": key and key.hex()}, f"{path} is the replica {name}")
+        return output.answer(
+            {**said, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
+        )
+
+
+def _nobodys(path: str) -> bool:
+    """Whether there is a journal that has no replica yet: who began it was interrupted."""
+    with suppress(MicrocosmError), Reader(path) as reader:
+        return reader.last() == 0
+    return False
 
 
 @app.command("query")

@@ -56,6 +56,8 @@ def status(
     if watch:
         if output.for_machines():
             raise exits.UsageError("--watch is for people; ask for --json again and again")
+        if sys.__stdout__ is None:  # closed: nobody would ever see it
+            raise BrokenPipeError
         return _watch(path, every)
     with looked_into(path) as replica:
         process = network_in(replica)

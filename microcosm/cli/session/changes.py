@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, digest_now, opened, said
 from microcosm.errors import TextError, Undefined
-from microcosm.files import STDIN
+from microcosm.files import STDIN, aside
 from microcosm.text.mc_reader import parse_statement
 from microcosm.text.names import quote
 from microcosm.text.statement import Correspondences
@@ -153,6 +153,7 @@ def load(session: Session, sentence: Sentence) -> Answer:
     if not session.is_saved and not sentence.has("FORCE"):
         refused = f"{UNSAVED}: `save`, or `load! {path}` to lose them"
         return said(f"not loaded: {refused}", outcome=exits.REFUTED, error=refused)
+    aside.clear()
     found = opened([path], session.how)
     session.begin(found)
     return said(found.told, loaded=path)

@@ -7,6 +7,7 @@ as it was before.
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,7 +78,7 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
     events, stated = output.counted(len(known), "event"), output.counted(_stated(givens), "statement")
     told = f"{output.printable(source.name)}: {events}, {stated}"
-    path = None if files.STDIN in source.paths else source.paths[0]
+    path = source.paths[0] if os.path.isfile(source.paths[0]) else None
     return Opened(known, path, None if path is None else digest_of(source.content), told)
 
 

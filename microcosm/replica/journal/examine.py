@@ -235,19 +235,34 @@ def make(files: Files, application: str, disk: Disk) -> None:
 def backup(reader: Reader, path: AnyPath) -> int:
     """Copy what a reader sees, as a new instance; the number of its last record.
 
-    Raises `JournalError` where something is there.
+    Raises `JournalError` where something is there, `LockedJournal` where somebody else makes it.
     """
     files = Files(Path(path))
-    if files.database.exists() or files.head.exists():
-        hint = "choose another place: a backup replaces nothing"
-        raise JournalError("exists already", file=str(files.database), hint=hint)
+    _must_be_free(files)
 
     def fill(connection: sqlite3.Connection) -> JournalState:
         state = reader.copy_to(connection)
         rename(connection)
         return state
 
-    return build(files, fill, DISK).last.number
+    busy = files.database.with_name(f".{files.database.name}.lock")
+    lock = Lock(busy, files.database)
+    try:
+        _must_be_free(files)
+        try:
+            return build(files, fill, DISK).last.number
+        except BaseException:
+            files.remove()
+            raise
+    finally:
+        busy.unlink(missing_ok=True)
+        lock.release()
+
+
+def _must_be_free(files: Files) -> None:
+    if files.database.exists() or files.head.exists():
+        hint = "choose another place: a backup replaces nothing"
+        raise JournalError("exists already", file=str(files.database), hint=hint)
 
 
 def rename(connection: sqlite3.Connection) -> None:

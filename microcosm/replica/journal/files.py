@@ -223,9 +223,13 @@ class Files:
     def new(self) -> Files:
         """Files to build a journal in before it takes the place of this one; there is none of them yet."""
         made = Files(self.database.with_name(f".{self.database.name}.new"))
-        for path in (made.database, made.wal, made.shm, made.head):
-            path.unlink(missing_ok=True)
+        made.remove()
         return made
+
+    def remove(self) -> None:
+        """Delete them, but for the lock, which stays there."""
+        for path in (self.database, self.wal, self.shm, self.head):
+            path.unlink(missing_ok=True)
 
     def try_to_keep(self) -> str | None:
         """`keep` where that is possible: there may be no room, and the journal is left as it is anyway."""

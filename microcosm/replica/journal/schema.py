@@ -240,6 +240,8 @@ def look(connection: sqlite3.Connection, about: About) -> JournalState:
     [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise Broken(f"SQLite says: {said.replace(chr(10), ' ')}")
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+        raise Broken(f"the trigger {name!r}, which is none of ours, may change what is written")
     return survey(connection, about)
 
 

@@ -26,6 +26,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -153,8 +154,10 @@ def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
             os.fsync(stream.fileno())
         os.replace(beside, target)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise KeyFileError(f"{target}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):  # what is left of it, by Ctrl-C too, is a secret
+            beside.unlink()
 
 
 def new_ring() -> Keyring:

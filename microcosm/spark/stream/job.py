@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from microcosm.spark.io.folders import SCHEMA, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.session import NoSpark, interrupts, require_streams
-from microcosm.spark.stream.kernel import StreamKernel
+from microcosm.spark.stream.kernel import ARRIVED, StreamKernel
 from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, as
     told = (
         rows.withWatermark("arrived", "0 seconds")
         .groupBy("trace")
-        .transformWithState(Processor(asked.wait, asked.keep), TOLD, "append", "eventTime")
+        .transformWithState(
+            Processor(asked.wait, asked.keep, asked.every is None), TOLD, "append", "eventTime"
+        )
     )
     writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
@@ -278,12 +281,13 @@ _MAPS = ("clock", "knows")
 class Processor(StatefulProcessor):
     """Takes the rows of a trace as they come, and gives up waiting when the time has come.
 
-    `wait` is in seconds, `keep` as for `StreamKernel`.
+    `wait` is in seconds, `keep` as for `StreamKernel`; what is followed `once` waits until no more comes.
     """
 
-    def __init__(self, wait: float, keep: int) -> None:
-        self._wait = wait
+    def __init__(self, wait: float, keep: int, once: bool) -> None:
+        self._wait = int(wait * 1000)
         self._keep = keep
+        self._once = once
 
     def init(self, handle: Any) -> None:
         self._handle = handle
@@ -292,11 +296,10 @@ class Processor(StatefulProcessor):
         self._waiting = handle.getValueState("waiting", "waiting string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        arrived = 0
         events = []
         for given in rows:
             row = given.asDict(True)
-            arrived = max(arrived, int(row.pop("arrived").timestamp() * 1000))
+            row[ARRIVED] = int(row[ARRIVED].timestamp() * 1000)
             if row["reported"] is not None:
                 yield _row(row)
             else:
@@ -305,16 +308,14 @@ class Processor(StatefulProcessor):
             return
         kernel, store = self._kernel(key[0])
         kernel.take(events)
-        self._keep_state(kernel, store)
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        if kernel.stopped or kernel.doubtful:
-            self._handle.registerTimer(arrived + int(self._wait * 1000) - 1)
+        self._keep_state(kernel, store, max(row[ARRIVED] for row in events))
         yield from map(_row, kernel.told)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         kernel, store = self._kernel(key[0])
-        kernel.give_up()
+        kernel.give_up(inf if self._once else timerValues.getCurrentWatermarkInMs() - self._wait + 1)
         self._keep_state(kernel, store)
         yield from map(_row, kernel.told)
 
@@ -326,13 +327,17 @@ class Processor(StatefulProcessor):
         kernel = StreamKernel(trace, store, self._keep)
         if self._waiting.exists():
             stopped, doubtful, kernel.ended = json.loads(self._waiting.get()[0])
-            kernel.stopped, kernel.doubtful = set(stopped), set(doubtful)
+            kernel.stopped, kernel.doubtful = (
+                each if type(each) is dict else dict.fromkeys(each, 0)  # as version 0.1.0 kept them
+                for each in (stopped, doubtful)
+            )
         return kernel, store
 
-    def _keep_state(self, kernel: StreamKernel, store: _KeptState) -> None:
+    def _keep_state(self, kernel: StreamKernel, store: _KeptState, latest: int = 0) -> None:
         store.write()
-        waiting = [sorted(kernel.stopped), sorted(kernel.doubtful), kernel.ended]
-        self._waiting.update((json.dumps(waiting),))
+        self._waiting.update((json.dumps([kernel.stopped, kernel.doubtful, kernel.ended]),))
+        if since := [*kernel.stopped.values(), *kernel.doubtful.values()]:
+            self._handle.registerTimer((latest if self._once else min(since)) + self._wait - 1)
 
 
 class _KeptState:

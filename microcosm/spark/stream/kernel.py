@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
+from math import inf
 
 from microcosm.spark.io.events import Row
 from microcosm.spark.stream.state import MessageState, ProcessState, Sent, TraceState
@@ -31,6 +32,9 @@ _SAYING = (
 )
 """Columns in which two rows of one event agree."""
 
+ARRIVED = "arrived"
+"""What a row may say of when it came, in milliseconds."""
+
 KEEP = 10_000
 """How many positions of a process are remembered, for what comes late."""
 
@@ -39,8 +43,8 @@ class StreamKernel:
     """The kernel of one trace. `told` are the rows to be told since it was last emptied.
 
     `stopped` are the processes that wait for rows that have not come, `doubtful` the messages received
-    whose sending is there only on the other level, network or application; `ended` says that a process has
-    begun again.
+    whose sending is there only on the other level, network or application, each with the time at which the
+    first row arrived that waits for it; `ended` says that a process has begun again.
 
     Cost of a row: its process's vector, and for one that comes late those of the positions remembered.
     """
@@ -50,8 +54,8 @@ class StreamKernel:
         self._store = store
         self._keep = keep
         self.told: list[Row] = []
-        self.stopped: set[str] = set()
-        self.doubtful: set[str] = set()
+        self.stopped: dict[str, int] = {}
+        self.doubtful: dict[str, int] = {}
         self.ended = False
         self._grown: dict[str, None] = {}
         self._unused: dict[str, tuple[Row, int]] = {}
@@ -91,13 +95,16 @@ class StreamKernel:
             self._odd("restart", where, "what follows is of another execution, and not followed", lost, lost)
         return taken
 
-    def give_up(self) -> None:
-        """Wait no longer: take what stands behind holes, and match what was sent on another level."""
-        while self.stopped:
-            for process in self.stopped:
+    def give_up(self, since: float = inf) -> None:
+        """No longer wait where that has lasted since some time: take what stands behind holes, and match what
+        was sent on another level.
+        """
+        while due := sorted(process for process, first in self.stopped.items() if first <= since):
+            for process in due:
                 self._skip(process, self._store.process(process))
-            self._run(dict.fromkeys(sorted(self.stopped)))
-        for message in sorted(self.doubtful):
+            self._run(dict.fromkeys(due))
+        for message in sorted(message for message, first in self.doubtful.items() if first <= since):
+            del self.doubtful[message]
             ends = self._store.message(message)
             for entry in list(ends.waits):
                 kind, process, seq, name = entry
@@ -108,7 +115,6 @@ class StreamKernel:
                 if sender is not None:
                     ends.waits.remove(entry)
                     self._message(sender, process, seq, name, message)
-        self.doubtful.clear()
         self._tell_frontiers()
 
     def _enters(self, row: Row) -> bool:
@@ -160,10 +166,10 @@ class StreamKernel:
                 self._next(first, first.waiting[first.reached + 1], at_hand)
             going = held
         for process in processes:
-            if self._store.process(process).waiting:
-                self.stopped.add(process)
+            if rows := self._store.process(process).waiting.values():
+                self.stopped[process] = min(row.get(ARRIVED, 0) for row in rows)
             else:
-                self.stopped.discard(process)
+                self.stopped.pop(process, None)
 
     def _awaited(self, row: Row, at_hand: dict[str, int]) -> bool:
         if not at_hand.get(row["message"]):
@@ -211,7 +217,7 @@ class StreamKernel:
             for entry in list(ends.waits):
                 receiving, receiver, at, event = entry
                 if ANSWERED[receiving] != kind:
-                    self.doubtful.add(message)
+                    self.doubtful.setdefault(message, row.get(ARRIVED, 0))
                     continue
                 sender = self._sender(ends, kind, receiver)
                 if sender is not None:
@@ -231,7 +237,7 @@ class StreamKernel:
         else:
             ends.waits.append((kind, process, seq, name))
             if ends.sent:
-                self.doubtful.add(message)
+                self.doubtful.setdefault(message, row.get(ARRIVED, 0))
             insort(self._store.process(process).open, (seq, message))
 
     def _sender(self, ends: MessageState, level: str, receiver: str) -> Sent | None:

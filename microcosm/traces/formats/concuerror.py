@@ -186,7 +186,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     begun = ""
     for number, text in stream:
         step = _STEP.fullmatch(text)
-        if begin := _BEGIN.fullmatch(text):
+        if step is not None and stream.cut_off:  # the name at its end may be half of one
+            report.add("bad-line", "half-written last line", file=file, line=number, lost=1, lines=1)
+        elif begin := _BEGIN.fullmatch(text):
             begun, run = f"Interleaving {begin[1]}", None
         elif text.strip() in _STEPS:
             run = _begin(begun or "Interleaving 1", names)

@@ -7,11 +7,11 @@
 An operation is an event, in the line of its invocation. Its client, which has one at a time, is a process.
 An operation that was over before another began is before it in *real time*: that is kept as a stamp, the
 interval from the invocation to the completion, from which it follows that the later one was not before the
-earlier one. That the earlier one is before the later one in the causal order follows only where their clock
-is known to order causally, which no history says. What did not complete (`:info`, or the end of the log) may
-take effect at any time later. Without `:time` the order of lines, or `:index`, is the time. The times of
-several files, or of executions that follow one another, say nothing of one another: only the first has
-stamps.
+earlier one. That the earlier one is before the later one in the causal order follows only where their
+clock is known to order causally, which no history says. What did not complete (`:info`, or the end of the
+log) may take effect at any time later. What is done (`:f`) may be left out, as in Elle's. Without `:time`
+the order of lines, or `:index`, is the time. The times of several files, or of executions that follow one
+another, say nothing of one another: only the first has stamps.
 """
 
 from __future__ import annotations
@@ -260,12 +260,12 @@ def _operation(value: object, text: str, line: int) -> _Line:
 
 def _of_map(record: object, text: str, line: int) -> _Line:
     if type(record) is not dict:
-        raise BadLine("not an operation: a map with `:process`, `:type` and `:f` is expected")
+        raise BadLine("not an operation: a map with `:process`, `:type` and `:f` or `:value` is expected")
     process, type_, what = record.pop(":process", None), record.pop(":type", None), record.pop(":f", None)
-    if process is None or type(type_) is not str or type_.lstrip(":") not in _TYPES or what is None:
-        raise BadLine(
-            "not an operation: `:process`, `:type` (:invoke, :ok, :fail or :info) and `:f` are expected"
-        )
+    says = what is not None or ":value" in record
+    if process is None or type(type_) is not str or type_.lstrip(":") not in _TYPES or not says:
+        wanted = "`:process`, `:type` (:invoke, :ok, :fail or :info) and `:f` or `:value` are expected"
+        raise BadLine(f"not an operation: {wanted}")
     time, index = record.pop(":time", None), record.pop(":index", None)
     key = f"{shown(record.pop(':key'))} " if ":key" in record else ""
     value = shown(record.pop(":value", None))
@@ -280,7 +280,7 @@ def _of_map(record: object, text: str, line: int) -> _Line:
     return _Line(
         who,
         type_.lstrip(":"),
-        shown(what).lstrip(":"),
+        "" if what is None else shown(what).lstrip(":"),
         f"{key}{value}",
         time if type(time) is int and 0 <= time <= _FOREVER else None,
         index if type(index) is int and 0 <= index <= _FOREVER else None,

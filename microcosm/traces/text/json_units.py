@@ -35,6 +35,11 @@ class Elements(list[dict[str, object]]):
         super().__init__(objects)
         self.lines = [line] * len(self)
 
+    def take(self, objects: Iterable[dict[str, object]], lines: Iterable[int]) -> None:
+        """Take in more objects, each with its line."""
+        self.extend(objects)
+        self.lines.extend(lines)
+
 
 @dataclass(slots=True)
 class Unit:
@@ -229,23 +234,27 @@ class _Documents:
         self._json.step()
 
     def _member(self, found: dict[str, object], key: str, level: int) -> bool:
-        """Read the value of a key of a unit, or so deep inside of one; whether it could be read."""
+        """Read the value of a key of a unit, or so deep inside of one; whether it could be read.
+
+        Where the key of an inner array stands there again, the elements of both are read.
+        """
+        known = found.get(key)
         if level < len(self._inner) and key in self._inner[level] and self._json.sign() == "[":
-            elements = found[key] = Elements()
-            if level + 1 == len(self._inner) and (known := self._json.at_hand()) is not None:
-                value, end = known
+            elements = found[key] = known if isinstance(known, Elements) else Elements()
+            if level + 1 == len(self._inner) and (read := self._json.at_hand()) is not None:
+                value, end = read
                 if type(value) is list and all(type(one) is dict for one in value):
-                    found[key] = Elements(value, self._json.line)
+                    elements.take(value, [self._json.line] * len(value))
                     self._json.take(end)
                     return True
             for unit in self._array(level + 1):
-                elements.append(unit.value)
-                elements.lines.append(unit.line)
+                elements.take([unit.value], [unit.line])
             return True
         value = self._value_or_fault()
         if value is _FAULTY:
             return False
-        found[key] = value
+        if not isinstance(known, Elements):
+            found[key] = value
         return True
 
     def _value_or_fault(self) -> object:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.files import STDIN, display_name, standard_input, unreadable
+from microcosm.files import STDIN, aside, display_name, rewind, standard_input, unreadable
 from microcosm.traces.event import writable
 from microcosm.traces.report import Report
 from microcosm.traces.text.packed import PACKED, unpacked
@@ -216,6 +216,10 @@ def open_lines(path: str | os.PathLike[str], report: Report) -> Iterator[Lines]:
     name = os.fspath(path)
     if name == STDIN:
         yield Lines(standard_input(), display_name(name), report)
+        return
+    if name in aside:
+        rewind(name)
+        yield Lines(aside[name], name, report)
         return
     try:
         binary = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)

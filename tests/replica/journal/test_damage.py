@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -257,6 +258,44 @@ def test_a_backup_says_what_is_damaged_and_what_has_no_room(tmp_path: Path) -> N
     assert not list(tmp_path.glob("*copy*"))
 
 
+def test_two_backups_to_one_place_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head file of the one and the database of the other: both had said that it was there."""
+    copy, build = tmp_path / "copy", journal_wal.build
+    with journal(tmp_path / "journal") as opened:
+        opened.commit([("note", b"1")])
+
+        def meanwhile(*arguments: Any) -> Any:
+            monkeypatch.setattr(journal_wal, "build", build)
+            with pytest.raises(LockedJournal, match="copy: locked by process"):
+                opened.backup(copy)
+            return build(*arguments)
+
+        monkeypatch.setattr(journal_wal, "build", meanwhile)
+        assert opened.backup(copy) == 1
+        with pytest.raises(JournalError, match="exists already"):
+            opened.backup(copy)
+    assert fsck(copy).faults == ()
+    assert not [*tmp_path.glob(".copy*")]
+
+
+def test_an_interrupted_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when Ctrl-C comes while the folder is synced: its files have their names already."""
+    with journal(tmp_path / "journal") as opened:
+        opened.commit([("note", b"1")])
+        for left in range(2):
+            syncs = iter([None] * left)
+
+            def synced(*_: Any, syncs: Any = syncs) -> None:
+                if next(syncs, 0) == 0:
+                    raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                patched.setattr("microcosm.replica.journal.files.Disk.sync_folder", synced)
+                with pytest.raises(KeyboardInterrupt):
+                    opened.backup(tmp_path / "copy")
+            assert not [*tmp_path.glob("*copy*")]
+
+
 def test_a_column_more_is_nothing_to_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with journal(path) as opened:
@@ -481,3 +520,20 @@ def test_fsck_leaves_what_cannot_be_saved(tmp_path: Path) -> None:
 def test_fsck_waits_for_nobody(tmp_path: Path) -> None:
     with journal(tmp_path / "journal"), pytest.raises(LockedJournal):
         fsck(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("body", ["DELETE FROM record WHERE number < new.number", "SELECT 1"])
+def test_a_trigger_is_none_of_ours(tmp_path: Path, body: str) -> None:
+    """It would change what is written after it was acknowledged; a repair leaves it out."""
+    path = tmp_path / "journal"
+    with journal(path) as opened:
+        opened.commit([("note", b"1")])
+    with closing(sqlite3.connect(path)) as foreign:
+        foreign.execute(f"CREATE TRIGGER odd AFTER INSERT ON record BEGIN {body}; END")
+    with pytest.raises(DamagedJournal, match="the trigger 'odd'"):
+        journal(path)
+    assert fsck(path, repair=True).repaired
+    assert fsck(path).faults == ()
+    with journal(path) as opened:
+        opened.commit([("note", b"2")])
+        assert [record.payload for record in opened.records()] == [b"1", b"2"]

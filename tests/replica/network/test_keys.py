@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from msgpack import packb
@@ -150,3 +151,12 @@ def test_a_bad_key_file(spoil: Callable[[str], str], said: str, tmp_path: Path) 
         read_keys(tmp_path / "none")
     with pytest.raises(KeyFileError, match="cannot be written"):
         write_keys(tmp_path / "none" / "keys", new_ring())
+
+
+def test_an_interrupted_key_file_leaves_no_secret_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_keys(tmp_path / "keys", new_ring())
+    assert not [*tmp_path.iterdir()]

@@ -83,6 +83,21 @@ def test_of_slices_of_one_time_the_inner_one_ends_first_and_an_end_told_again_is
     assert report.counts == {"duplicate-event": 1}
 
 
+@pytest.mark.parametrize("copies", [2, 3])
+def test_a_copy_of_a_log_does_not_end_what_has_no_end_in_it(copies: int) -> None:
+    """Equal ends are those of slices that end together, but for those of the copy."""
+    ends = [event("E", 5, name=""), event("E", 5, name="")]
+    for records in (
+        [event("B", 1), event("B", 2), event("E", 5, name="")],
+        [event("B", 1), event("B", 2), event("B", 3), *ends],
+        [event("B", 1), event("B", 2), *ends],
+    ):
+        once, _ = read_text(json.dumps(records), "chrome")
+        found, report = read_text(json.dumps(records * copies), "chrome")
+        assert [(each.id, each.label) for each in found] == [(each.id, each.label) for each in once]
+        assert report.counts == {"duplicate-event": (copies - 1) * len(records)}
+
+
 def test_threads_have_the_names_that_the_log_gives_them() -> None:
     names = [
         {"name": "process_name", "ph": "M", "pid": 9, "args": {"name": "renderer"}},

@@ -53,6 +53,16 @@ def test_the_steps_of_interleavings() -> None:
     assert formats.detect(REPORT, "x.txt").NAME == "concuerror"
 
 
+def test_a_step_that_is_cut_off_says_nothing() -> None:
+    """Half of `P.12` is the name of another process."""
+    steps = "   1: P: {m} = P.12 ! {m}\n   2: Message ({m}) from P reaches P.12\n"
+    assert [event.process for event in read_text(steps, "concuerror")[0]] == ["P", "P.12 mailbox"]
+    for size in range(27, len(steps)):
+        events, report = read_text(steps[:size], "concuerror")
+        assert [event.process for event in events] == ["P"]
+        assert report.counts.keys() <= {"bad-line"}
+
+
 def test_sendings_by_name_and_by_call_are_those_of_what_arrives() -> None:
     steps = (
         "P: true = erlang:register(srv, R)",

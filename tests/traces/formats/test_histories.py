@@ -149,6 +149,19 @@ def test_what_is_no_edn_is_said_so(text: str) -> None:
         edn(text)
 
 
+def test_what_is_done_may_be_left_out() -> None:
+    """Elle's histories are of transactions alone."""
+    lines = (
+        "{:process 0, :type :invoke, :value [[:append x 1]], :index 0}",
+        "{:process 0, :type :ok, :value [[:append x 1]], :index 1}",
+    )
+    events, report = read_text("\n".join(lines), "jepsen")
+    assert [(event.label, event.stamp, event.attributes["outcome"]) for event in events] == [
+        ('[[":append", "x", 1]]', (0, 1), "ok")
+    ]
+    assert not report.counts
+
+
 FAULTS = [
     '{:process "", :type :invoke, :f :read}',
     "{:process 0, :type :begin, :f :read}",

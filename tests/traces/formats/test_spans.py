@@ -12,7 +12,7 @@ import pytest
 from microcosm.givens.givens import Givens
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.extract import extract
+from microcosm.traces.extract import extract, microcosm_of_logs
 from microcosm.traces.formats.spans.span import Span, Spans
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -242,6 +242,41 @@ def test_a_span_that_is_no_object_is_not_lost_silently() -> None:
     assert (events, dict(report.counts), report.lost) == ([], {"bad-line": 2}, 4)
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("key", ["resourceSpans", "scopeSpans", "spans"])
+def test_a_key_that_stands_there_twice_loses_no_span(key: str, indent: int | None) -> None:
+    levels = ["resourceSpans", "scopeSpans", "spans"]
+    at = levels.index(key)
+    inner: list[object] = [{"traceId": "t", "spanId": "a"}]
+    for name in reversed(levels[at + 1 :]):
+        inner = [{name: inner}]
+    another = json.loads(json.dumps(inner).replace('"a"', '"b"'))
+    twice: object = {key: inner, "again": another, "once more": None}
+    for name in reversed(levels[:at]):
+        twice = {name: [twice]}
+    text = json.dumps(twice, indent=indent).replace("again", key).replace("once more", key)
+    events, report = read_text(text, "otlp")
+    assert [event.attributes["span_id"] for event in events] == [*"aabb"]
+    assert report.counts == {"missing-time": 2}
+
+
+def test_the_case_of_the_digits_of_ids_is_of_no_consequence(tmp_path: Path) -> None:
+    """In OTLP they are hexadecimal in either case; what is no such, as Base64, is another id."""
+    spans = [
+        {"traceId": "AB", "spanId": "c1"},
+        {"traceId": "ab", "spanId": "d1", "parentSpanId": "C1"},
+        {"traceId": "aB", "spanId": "E1", "links": [{"spanId": "D1"}, {"traceId": "Ab", "spanId": "C1"}]},
+        {"traceId": "ab", "spanId": "W47=", "parentSpanId": "w47="},
+    ]
+    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    wanted = {("c1:1", "d1:1"), ("d1:1", "e1:2"), ("c1:1", "e1:2")}
+    careful = extract(read_text(text, "otlp")[0])
+    (tmp_path / "log.json").write_text(text, "utf-8")
+    for found in (careful, microcosm_of_logs([tmp_path / "log.json"])):
+        assert {(a, b) for a, b in orders(found.givens) if a[:-2] != b[:-2]} == wanted
+        assert found.reported["unknown-event"] == 1
+
+
 ZIPKIN_HALVES = [
     {"traceId": "1", "id": "a", "kind": "CLIENT", "timestamp": 1, "localEndpoint": {"serviceName": "x"}},
     {
@@ -370,6 +405,11 @@ def test_a_trace_may_be_spread_over_files(tmp_path: Path) -> None:
                 for left, right in orders(extract(formats.read(several)).givens)
             }
             assert ("a:1", "b:1") in found
+
+
+def test_two_lines_that_run_into_one_are_no_span() -> None:
+    events, report = read_text(NEZHA.replace(",10\n", ",10"), "nezha")
+    assert (events, told(report)) == ([], [("bad-line", 2), ("bad-line", 3)])
 
 
 def test_a_header_in_the_middle_is_no_span(tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ class Tracks:
         self._left_out = LeftOut.of(options, report)
         self._tracks: dict[Track, tuple[list[_Mark], list[_Mark]]] = {}
         """What each thread did, and the ends among it that stand there already."""
+        self._copied: defaultdict[Track, Counter[int]] = defaultdict(Counter)
+        """How often what else a thread did stands there already."""
         self._names: dict[Track, str] = {}
         """The names of threads, and under an empty `tid` those of processes."""
         self._flows: defaultdict[Flow, Ends] = defaultdict(lambda: {part: [] for part in "stf"})
@@ -129,6 +131,7 @@ class Tracks:
         said = hash(json_text(record))
         if said in self._said:
             if phase != "E" or "bind_id" in record:
+                self._copied[track][said] += 1
                 return _AGAIN
             marks = again
         self._said.add(said)
@@ -158,7 +161,7 @@ class Tracks:
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all files, track by track."""
         for track, (marks, again) in self._tracks.items():
-            self._tell_ends(marks, again)
+            self._tell_ends(marks, again, 1 + max(self._copied[track].values(), default=0))
             _pair(marks)
             marks.sort(key=lambda mark: (mark.time, mark.rank))
             name = self._called(track)
@@ -182,12 +185,18 @@ class Tracks:
                     numbered=True,
                 )
 
-    def _tell_ends(self, marks: list[_Mark], again: list[_Mark]) -> None:
-        """Take ends that stand there already for those of slices without one; the others are told again."""
+    def _tell_ends(self, marks: list[_Mark], again: list[_Mark], copies: int) -> None:
+        """Take ends that stand there already for those of slices without one; the others are told again.
+
+        Of a thread that stands there in several `copies`, so do its ends.
+        """
         said = Counter(mark.phase for mark in marks if not mark.rank[3])
-        for mark in again:
-            if said["B"] > said["E"]:
+        alike = [(mark.time, mark.label, json_text(mark.attributes)) for mark in again]
+        left = {end: (1 + many) // copies - 1 for end, many in Counter(alike).items()}
+        for end, mark in zip(alike, again, strict=True):
+            if said["B"] > said["E"] and left[end] > 0:
                 said["E"] += 1
+                left[end] -= 1
                 marks.append(mark)
             else:
                 self._report.add("duplicate-event", _AGAIN, file=mark.track[0], line=mark.line, lost=1)

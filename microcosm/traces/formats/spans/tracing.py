@@ -1,7 +1,8 @@
 """The files of distributed tracing: OpenTelemetry's JSON, Jaeger's, Zipkin's, and Nezha's columns.
 
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
-text. Older documents have `instrumentationLibrarySpans` where newer ones have `scopeSpans`.
+text, and the hexadecimal digits of ids in either case. Older documents have `instrumentationLibrarySpans`
+where newer ones have `scopeSpans`.
 
 Lines of the Collector that hold log records or metrics are told of and left out.
 
@@ -25,6 +26,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from string import hexdigits
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
@@ -40,6 +42,7 @@ SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
 _OTLP_KEYS = frozenset(("resourceSpans",))
 _NO_SPANS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
 _INNER = (frozenset(SCOPES), frozenset(("spans",)))
+_HEXADECIMAL = frozenset(hexdigits)
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 
 
@@ -102,13 +105,13 @@ def _objects(value: object) -> list[dict[str, object]]:
 
 
 def _otlp_span(record: dict[str, object], service: str) -> Span | None:
-    trace, identity = text_of(record.get("traceId")), text_of(record.get("spanId"))
+    trace, identity = otlp_id(record.get("traceId")), otlp_id(record.get("spanId"))
     if not trace or not identity:
         return None
     return Span(
         trace,
         identity,
-        text_of(record.get("parentSpanId")) or None,
+        otlp_id(record.get("parentSpanId")) or None,
         service,
         text_of(record.get("name")),
         kind_of(record.get("kind")),
@@ -119,10 +122,20 @@ def _otlp_span(record: dict[str, object], service: str) -> Span | None:
     )
 
 
+def otlp_id(value: object) -> str:
+    """The id of a trace or a span, whose hexadecimal digits mean the same in either case.
+
+    >>> otlp_id("5B8EFFF798038103"), otlp_id("W47/95gDgQM=")
+    ('5b8efff798038103', 'W47/95gDgQM=')
+    """
+    text = text_of(value)
+    return text if text.islower() or set(text) - _HEXADECIMAL else text.lower()
+
+
 def otlp_links(value: object, trace: str) -> tuple[tuple[str, str], ...]:
     """The traces and spans that a span of some trace links to."""
     return tuple(
-        (text_of(link.get("traceId")) or trace, text_of(link["spanId"]))
+        (otlp_id(link.get("traceId")) or trace, otlp_id(link["spanId"]))
         for link in _objects(value)
         if text_of(link.get("spanId"))
     )
@@ -319,7 +332,7 @@ def _nezha_spans(stream: Lines, file: str) -> Iterator[tuple[Span | None, int]]:
             columns, header = [fields.index(name) for name in _COLUMNS], fields
         elif fields == header:
             continue  # where files were put together
-        elif len(fields) <= max(columns) or not fields[columns[0]] or not fields[columns[1]]:
+        elif not max(columns) < len(fields) <= len(header) or not all(fields[at] for at in columns[:2]):
             yield None, number
         else:
             trace, identity, parent, pod, name, start, end = (fields[column] for column in columns)
