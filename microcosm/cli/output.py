@@ -124,10 +124,7 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
 
 
 def opened(out: str | None) -> AbstractContextManager[IO[str]]:
-    """What is written to OUT, or to standard output where that is `-` or not said.
-
-    It is UTF-8 there, too, whatever people's encoding is: a file, to be read. A terminal has its own.
-    """
+    """What is written to OUT, or to standard output where that is `-` or not said."""
     from microcosm import files
 
     return nullcontext(document()) if out is None or out == files.STDIN else files.writing(out)

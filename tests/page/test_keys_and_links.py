@@ -225,11 +225,6 @@ def test_at_400_pixels_everything_is_in_one_column(page_of: Any) -> None:
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= 100
 
 
-def test_at_100_pixels_nothing_stands_beside_the_window(page_of: Any) -> None:
-    page = page_of(ALBUM, size=(100, 600))
-    assert page.tab.evaluate("document.documentElement.scrollWidth") <= 100
-
-
 def test_print_shows_the_picture_on_white(page_of: Any) -> None:
     page = page_of(ALBUM, scheme="dark")
     page.run("() => { choose(model.find('digest'), false); frame(); }")

@@ -14,7 +14,7 @@ from typer import Argument, Option, Typer
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.reading import rulebook
-from microcosm.files import STDIN
+from microcosm.files import STDIN, write_text
 
 if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBehind
@@ -101,11 +101,10 @@ def page(
             text = html(head, columns)
     except TooLarge as error:
         raise exits.UsageError(f"{error}: {ADVICE}") from None
-    with output.opened(out) as stream:
-        stream.write(text)
     if out is None or out == STDIN:
         output.document().write(text)
         return exits.HOLDS
+    write_text(out, text)
     if output.for_machines():
         told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
         if questions:
