@@ -326,11 +326,7 @@ class Processor(StatefulProcessor):
         store = _KeptState(self._processes, self._messages)
         kernel = StreamKernel(trace, store, self._keep)
         if self._waiting.exists():
-            stopped, doubtful, kernel.ended = json.loads(self._waiting.get()[0])
-            kernel.stopped, kernel.doubtful = (
-                each if type(each) is dict else dict.fromkeys(each, 0)  # as version 0.1.0 kept them
-                for each in (stopped, doubtful)
-            )
+            kernel.stopped, kernel.doubtful, kernel.ended = json.loads(self._waiting.get()[0])
         return kernel, store
 
     def _keep_state(self, kernel: StreamKernel, store: _KeptState, latest: int = 0) -> None:
