@@ -10,8 +10,7 @@ Nothing is imported before it is asked for (PEP 562), so that the command line s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # without `typing`, in whose import a Ctrl-C would show a traceback
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Bisimilarity, bisimilar
     from microcosm.compare.difference import diff

@@ -13,10 +13,11 @@ def main() -> int:
 
         gc.set_threshold(COLLECTED_EVERY)  # what is imported from here on is no garbage
         from microcosm.cli.app import main as run
+
+        return run()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)  # as what was being loaded would say it
         return 130
-    return run()
 
 
 if __name__ == "__main__":

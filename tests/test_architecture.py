@@ -183,4 +183,4 @@ def test_contributing_tells_every_package_and_what_it_may_import() -> None:
 def test_importing_the_package_imports_nothing_else() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     eager = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    assert eager == ["from __future__ import annotations", "from typing import TYPE_CHECKING"]
+    assert eager == ["from __future__ import annotations"]

@@ -190,10 +190,16 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
 
 def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
     """The verdicts on two columns of names: None for silence, where a name is null, and of one event."""
-    pairs = [*zip(*(each.cast(pa.string()).to_pylist() for each in (a, b)), strict=True)]
+    pairs = [*zip(_names(a), _names(b), strict=True)]
     asked = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
     found = dict(zip(asked, (verdict.value for verdict in known.online_many(asked)), strict=True))
     return [found.get(pair) for pair in pairs]
+
+
+def _names(column: pa.Array) -> list[str | None]:
+    """A column as names; of bytes that are no UTF-8, which Spark lets a text have, such as nothing has."""
+    texts = column.cast(pa.string(), safe=False).cast(pa.binary()).to_pylist()
+    return [None if text is None else text.decode(errors="surrogateescape") for text in texts]
 
 
 def _events_of(frame: DataFrame) -> DataFrame:

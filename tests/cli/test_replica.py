@@ -42,6 +42,17 @@ def test_a_locked_journal_on_the_command_line(run: Run, tmp_path: Path) -> None:
         assert run("replica", "backup", "journal", "copy").code == 0
 
 
+def test_what_is_to_be_typed_can_be_and_no_name_reaches_a_terminal_as_it_is(run: Run) -> None:
+    made = run("replica", "init", "a\x1b[2J", "--name", "my phone")
+    assert made.out == "a\\x1b[2J is the replica my phone\n"
+    assert run("replica", "member", "add", "a\x1b[2J", "b", "127.0.0.1:9").code == 0
+    assert run("replica", "backup", "a\x1b[2J", "copy").code == 0
+    assert (
+        "at b: microcosm replica member replace JOURNAL 'my phone' --inc"
+        in run("replica", "restore", "copy", "again").out
+    )
+
+
 @pytest.mark.parametrize("path", [".", "/", ""])
 def test_a_path_without_a_name_is_no_journal(run: Run, path: str) -> None:
     for command in (("fsck",), ("status",), ("export",), ("init", "--name", "a")):

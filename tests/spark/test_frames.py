@@ -204,6 +204,10 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
         "select verdict(1, 2), verdict(1, null), happens_before(date'2026-01-01', 1.5)"
     ).collect()
     assert [*number] == ["?", None, None]
+    [bytes_] = spark.sql(
+        "select verdict('a', X'ff'), verdict(cast(X'ff' as string), 'a'), verdict(X'61', 'b')"
+    ).collect()
+    assert [*bytes_] == ["?", "?", "<"]
     pairs = {frozenset(row) for row in spark.sql("select * from concurrent_pairs()").collect()}
     assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
 

@@ -196,7 +196,7 @@ def diff(
 
     The most informative facts come first: those that would decide the most pairs in the other
     microcosm. Orders that follow from others are not told. Exit 0 if they know the same, 1 if not.
-    Each fact could be told alone: whether all of them can be true together, `microcosm merge` says.
+    What the other would refuse says so; whether all of them can be true together, `microcosm merge` says.
 
     With --json: news, a list for each file of what it could tell the other, with fact (["a", "<", "b"]),
     instead ("<>", or null where the other knows nothing of the pair) and decides (0: the other refuses it);

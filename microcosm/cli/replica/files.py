@@ -6,6 +6,7 @@ import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
@@ -152,7 +153,7 @@ def restore(
     found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
     lines = [f"{path} is the replica {replica.name}, incarnation {incarnation}"]
     lines += [f"not known to have reached {name}: {', '.join(messages)}" for name, messages in gone.items()]
-    said = f"microcosm replica member replace JOURNAL {replica.name} --incarnation {incarnation}"
+    said = f"microcosm replica member replace JOURNAL {quote(replica.name)} --incarnation {incarnation}"
     lines += [f"at {name}: {said}" for name in members]
     return output.answer({**found, "lost": gone}, map(output.printable, lines))
 

@@ -56,7 +56,9 @@ def init(
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
         said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
-        return output.answer({**said, "author": key and key.hex()}, f"{path} is the replica {name}")
+        return output.answer(
+            {**said, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
+        )
 
 
 def _nobodys(path: str) -> bool:
