@@ -421,11 +421,18 @@ def test_whoever_waits_for_a_gathering_waited_for_what_failed_and_was_cancelled(
             await asyncio.wait_for(asyncio.gather(inner, made[2]), 5)
             recorder.event("gathered")
 
-        apart = asyncio.create_task(say(recorder, "apart", 0.02))
+        over = asyncio.Event()
+
+        async def waits() -> None:
+            await over.wait()
+            recorder.event("apart")
+
+        apart = asyncio.create_task(waits())
         await asyncio.create_task(other())
         with pytest.raises(ValueError, match="boom"):
             await asyncio.gather(fails("fault"), apart)
         recorder.event("caught")
+        over.set()
         await apart
 
     run(tmp_path / "log.jsonl", work)
