@@ -191,7 +191,7 @@ def _kept(stream: BinaryIO) -> BinaryIO:
 
     kept: BinaryIO = BytesIO(stream.read(IN_MEMORY))
     if more := stream.read(1):
-        begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is standard input now)
+        begun, kept = kept, cast(BinaryIO, TemporaryFile())  # noqa: SIM115 (it is read later)
         copyfileobj(begun, kept)
         kept.write(more)
         copyfileobj(stream, kept)

@@ -152,13 +152,14 @@ def read(*paths: files.AnyPath, report: Report | None = None, log: bool = False,
     `TextError`. Cost: linear, and for a log that of extraction.
     """
     found = sources(paths, log=log or _is_described(how))
-    if len(found) != 1 and not any(source.fault for source in found):
-        message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
-        raise TextError(message, file=", ".join(source.name for source in found))
     try:
+        if len(found) != 1 and not any(source.fault for source in found):
+            message = "one microcosm or the files of one log can be read at a time; `merge` joins microcosms"
+            raise TextError(message, file=", ".join(source.name for source in found))
         return next((source for source in found if source.fault), found[0]).givens(report, **how)
     finally:
-        files.aside.clear()  # who reads a pipe of that name again wants what comes then
+        for path in (path for source in found for path in source.paths):
+            files.aside.pop(path, None)  # who reads a pipe of that name again wants what comes then
 
 
 def read_trace(*paths: files.AnyPath, **how: Any) -> Givens:

@@ -25,10 +25,12 @@ JUDGE = "tests.orderings.judge"
 
 @pytest.mark.slow
 def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
-    assert faulty.passes(JUDGE, dict.fromkeys(name for mutant in MUTANTS for name in mutant.noticed_by))
+    assert faulty.passes(
+        JUDGE, dict.fromkeys(name for mutant in MUTANTS[:: draws(6, 1)] for name in mutant.noticed_by)
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS[:: draws(3, 1)], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", MUTANTS[:: draws(6, 1)], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_killed(mutant: Mutant, faulty: FaultyCopy) -> None:
     assert not faulty.passes(JUDGE, mutant.noticed_by, mutant.changes)

@@ -38,6 +38,6 @@ def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS[:: draws(3, 1)], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", MUTANTS[:: draws(6, 1)], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_killed(mutant: Mutant, faulty: FaultyCopy) -> None:
     assert not faulty.tested(within_protocol(mutant.tests), changes(mutant))

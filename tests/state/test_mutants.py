@@ -21,10 +21,10 @@ def test_a_mutant_can_be_made(mutant: Mutant) -> None:
 
 @pytest.mark.slow
 def test_without_a_fault_they_pass(faulty: FaultyCopy) -> None:
-    assert faulty.tested(" ".join(dict.fromkeys(mutant.tests for mutant in MUTANTS[:: draws(3, 1)])))
+    assert faulty.tested(" ".join(dict.fromkeys(mutant.tests for mutant in MUTANTS[:: draws(6, 1)])))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS[:: draws(3, 1)], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", MUTANTS[:: draws(6, 1)], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_noticed(mutant: Mutant, faulty: FaultyCopy) -> None:
     assert not faulty.tested(mutant.tests, [(f"microcosm/{mutant.file}", mutant.old, mutant.new)])

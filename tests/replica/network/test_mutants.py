@@ -20,7 +20,7 @@ def test_a_mutant_can_be_made(mutant: Mutant) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS[:: draws(3, 1)], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", MUTANTS[:: draws(6, 1)], ids=lambda mutant: mutant.name)
 def test_a_mutant_is_killed(mutant: Mutant, faulty: FaultyCopy) -> None:
     tests = f"tests/replica/network/{mutant.tests}"
     assert not faulty.tested(tests, [(f"microcosm/{mutant.file}", mutant.old, mutant.new)])
