@@ -20,6 +20,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -391,6 +392,8 @@ class Turns:
 
         def ring(number: int, frame: object) -> None:
             running = self._running
+            if isinstance(sys.exception(), KeyboardInterrupt):
+                return  # an interrupt is on its way, whose place no alarm may take
             if running is not None and (running is self._dropped or monotonic() >= self._ends):
                 raise _Alarm
 

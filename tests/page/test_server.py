@@ -256,6 +256,21 @@ SLOW, SOUGHT = "a" * 1000, "a*a*a*a*a*a*b"
 """A name, and an expression that is looked for by trying all ways to cut it up: 10^18 of them."""
 
 
+def test_an_alarm_takes_no_interrupt_away() -> None:
+    def work() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            time.sleep(0.1)
+
+    turns = Turns(0.01)
+    promise = turns.put(work, lambda: None)
+    turns.close()
+    with pytest.raises(KeyboardInterrupt):
+        turns.run()
+    assert not promise.done()
+
+
 def test_an_answer_that_takes_too_long_makes_room_for_the_next(tmp_path: Path) -> None:
     path = tmp_path / "slow.mc"
     path.write_text(f'"{SLOW}" < b\nb < c\n', encoding="utf-8")
