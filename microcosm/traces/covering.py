@@ -117,7 +117,7 @@ class _Part:
         self._run = run
         self._said = said = Causality(run, full_names, report)
         self._names = said.names
-        self._related: set[int] = {*said.exchange.sent, *said.exchange.received}
+        self._related: set[int] = {*said.exchange.told}
 
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
