@@ -64,6 +64,12 @@ where it was, as after any end.
 """
 _ATTEMPTS = 8
 
+_BACK = 50 * 365 * 86_400
+"""Seconds by which a clock may be put back while a stream is followed, or between two runs of it.
+
+Rows that come no later than the watermark Spark drops without a word; so the watermark is as far behind.
+"""
+
 _OF = {
     "events": "seq is not null and reported is null",
     "edges": "left is not null",
@@ -151,7 +157,7 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, as
     for name, value in STATE.items():
         spark.conf.set(name, value)
     told = (
-        rows.withWatermark("arrived", "0 seconds")
+        rows.withWatermark("arrived", f"{_BACK} seconds")
         .groupBy("trace")
         .transformWithState(
             Processor(asked.wait, asked.keep, asked.every is None), TOLD, "append", "eventTime"
@@ -315,7 +321,8 @@ class Processor(StatefulProcessor):
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         kernel, store = self._kernel(key[0])
-        kernel.give_up(inf if self._once else timerValues.getCurrentWatermarkInMs() - self._wait + 1)
+        now = timerValues.getCurrentWatermarkInMs() + _BACK * 1000
+        kernel.give_up(inf if self._once else now - self._wait + 1)
         self._keep_state(kernel, store)
         yield from map(_row, kernel.told)
 
@@ -333,7 +340,8 @@ class Processor(StatefulProcessor):
         store.write()
         self._waiting.update((json.dumps([kernel.stopped, kernel.doubtful, kernel.ended]),))
         if since := [*kernel.stopped.values(), *kernel.doubtful.values()]:
-            self._handle.registerTimer((latest if self._once else min(since)) + self._wait - 1)
+            end = (latest if self._once else min(since)) + self._wait - 1
+            self._handle.registerTimer(end - _BACK * 1000)
 
 
 class _KeptState:
