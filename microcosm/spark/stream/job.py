@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,7 +25,7 @@ from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
 from microcosm.spark.io.events import EDGES, EVENT, FRONTIERS, NAMED, REPORTED, Row, arrow_names
 from microcosm.spark.io.events import told as irregularities
-from microcosm.spark.io.folders import SCHEMA, versioned
+from microcosm.spark.io.folders import SCHEMA, held, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.session import NoSpark, interrupts, require_streams
@@ -115,22 +116,26 @@ def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, aske
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
     Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
-    where `out` belongs to another stream. What it returns is of all runs.
+    where `out` belongs to another stream, or a job is at work there. What it returns is of all runs.
     """
     require_streams()
     folder, kept = local_path(out), local_path(checkpoint)
-    _check_owner(folder, kept)
-    begin = time.monotonic()
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            _run(spark, rows, folder, kept, asked)
-            break
-        except MicrocosmError as error:
-            if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
-                raise
-            _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
-    followed = time.monotonic()
-    summary, faults = _summary(spark, folder)
+    lock = held(folder)
+    try:
+        _check_owner(folder, kept)
+        begin = time.monotonic()
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                _run(spark, rows, folder, kept, asked)
+                break
+            except MicrocosmError as error:
+                if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
+                    raise
+                _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
+        followed = time.monotonic()
+        summary, faults = _summary(spark, folder)
+    finally:
+        os.close(lock)
     stages = {"follow": round(followed - begin, 3), "count": round(time.monotonic() - followed, 3)}
     return Outcome(summary, faults, stages)
 
@@ -238,10 +243,6 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
 
 
 def _write_owner(out: Path, query: str) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TextError(f"cannot be made: {error.strerror}", file=str(out)) from None
     files.write_text(out / MANIFEST, json.dumps({"schema": SCHEMA, "query": str(query)}) + "\n")
 
 
