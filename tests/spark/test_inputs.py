@@ -38,6 +38,7 @@ def lake(spark: Any, tmp_path: Path) -> tuple[Path, str]:
     text = "".join(map(line_of, events))
     (here / "log.jsonl").write_text(text, encoding="utf-8")
     (here / "b c" / "run.log").write_text(shiviz_text(list(traces(9, count=1, steps=20))), encoding="utf-8")
+    (here / "run.log").touch()  # of which Spark shows no row; it shares its name
     (here / "b c" / "_hidden.jsonl").write_text("no log", encoding="utf-8")
     (here / "b c" / "bytes.bin").write_bytes(b"\xff\x00")
     (here / "b c" / "log.jsonl.gz").write_bytes(gzip.compress(text.encode()))

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from microcosm import files
 from microcosm.errors import TextError
@@ -228,8 +229,13 @@ def opened(spark: SparkSession, name: str, endings: Sequence[str] = ()) -> DataF
 def listed(spark: SparkSession, name: str, endings: Sequence[str] = ()) -> list[tuple[str, int, str]]:
     """The files behind a URI by name: path, bytes, time of change. Raises `TextError`."""
     with explaining(name):
-        found = opened(spark, name, endings).select("path", "length", "modificationTime").collect()
-    return sorted((row.path, row.length, str(row.modificationTime)) for row in found)
+        table = opened(spark, name, endings)
+        found = {
+            unquote(path): (0, "") for path in table.inputFiles()
+        }  # also those of no bytes, without rows
+        for path, *rest in table.select("path", "length", "modificationTime").collect():
+            found[path] = (rest[0], str(rest[1]))
+    return sorted((path, *rest) for path, rest in found.items())
 
 
 @contextmanager

@@ -127,6 +127,9 @@ class Inputs:
             with explaining(name):
                 some = opened(self._spark, name, self._endings).select("path", "content")
                 some.mapInArrow(fetch, "path string").collect()
+            for path in (_place(root, path) for path, size, _ in self._far[name] if not size):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
         return sum(map(len, self._far.values()))
 
 
