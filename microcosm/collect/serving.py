@@ -134,7 +134,7 @@ class _Counting(logging.Handler):
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it, and waits for the head of a request as for its body."""
+    """A server that leaves signals to whoever runs it, and waits for the head of a request as for a body."""
 
     def __init__(self, config: uvicorn.Config, intake: Intake) -> None:
         super().__init__(config)

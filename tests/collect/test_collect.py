@@ -94,7 +94,7 @@ def test_a_slash_at_the_end_of_the_address_is_nothing(collector: Make) -> None:
 
 
 def test_who_never_ends_the_head_of_a_request_is_not_waited_for(tmp_path: Path) -> None:
-    """Such a connection was held for ever, be it that it sent a byte a minute; a thousand of them were all."""
+    """Such a connection was held for ever, also where it sent a byte a minute; a thousand were all."""
 
     async def answered(reader: asyncio.StreamReader) -> bytes:
         found = b""
