@@ -74,10 +74,11 @@ async def serve(
 
         def unforeseen(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             nonlocal second
-            if "socket" not in context:
+            if "socket" in context:  # no file for a connection, told some 1000 times
+                before, second = second, int(loop.time())
+                intake.counts.refused["too many open files"] += second != before
+            elif not server.should_exit:  # when asyncio may try once more to have it, of no socket
                 loop.default_exception_handler(context)
-            elif second != (second := int(loop.time())):  # no file for a connection, told some 1000 times
-                intake.counts.refused["too many open files"] += 1
 
         loop.set_exception_handler(unforeseen)
         for number in (signal.SIGINT, signal.SIGTERM):

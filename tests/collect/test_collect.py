@@ -140,6 +140,15 @@ def test_who_never_ends_the_head_of_a_request_is_not_waited_for(tmp_path: Path) 
     assert [answer[:12] for answer in slow] == [b"", b"", b"HTTP/1.1 408", b"HTTP/1.1 404"]
 
 
+def test_a_largest_request_is_one_that_can_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of gRPC it was a fault of this program, and so was each request that was packed."""
+    from microcosm.cli.app import main
+
+    assert main(["collect", "--grpc", "0", "--max-body", "2048", "--out", str(tmp_path / "spans")]) == 2
+    assert "--max-body is a number of MB from 0.001 to 2,047" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
 def test_connections_for_which_there_is_no_file_are_counted_and_wait(collector: Make) -> None:
     """Of each second there were megabytes of traces of where."""
     one = collector()
