@@ -216,8 +216,8 @@ class Warnings:
         for name, count in node.unreadable().items():
             self.once(
                 ("unreadable", name),
-                f"{count} packets in the name of {name} cannot be opened: it has another key file, or calls"
-                " this one otherwise, or somebody else uses its name; `replica key` tells how keys are shared",
+                f"{count} packets in the name of {name} cannot be opened: it has another key file, calls this"
+                " one otherwise, or somebody else uses its name; `replica key` tells how keys are shared",
             )
         for name, (old, new) in node.moved().items():
             self.once(
