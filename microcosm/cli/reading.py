@@ -101,7 +101,7 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
 def may_be_complete(known: Microcosm) -> bool:
     """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
     given = known.givens
-    told = given.told is not None or bool(given.messages)
+    told = given.message_columns is not None or bool(given.messages)
     return given.events is not None and not given.complete and told and _whole[0]
 
 

@@ -309,8 +309,8 @@ class Fixpoint:
             if any(rows):
                 left = _lacking(self._masks[self._passed_on.bound], rows)
                 wanting = {a: row for a, row in enumerate(left) if row}
-                told = None if self.log is None else partial(self._tell, pred)
-                Sweep(self._passed_on, rows, wanting, told).run()
+                log_gain = None if self.log is None else partial(self._log_gain, pred)
+                Sweep(self._passed_on, rows, wanting, log_gain).run()
             return
         pending: list[tuple[int, list[tuple[int, int]]]] = []
         for a in bits(self.domain):
@@ -367,9 +367,9 @@ class Fixpoint:
             columns = self.columns[pred]
             for b in bits(gained):
                 columns[b] |= 1 << a
-        self._tell(pred, a, gained)
+        self._log_gain(pred, a, gained)
 
-    def _tell(self, pred: Pred, a: int, gained: int) -> None:
+    def _log_gain(self, pred: Pred, a: int, gained: int) -> None:
         if self.log is not None:
             self._time += 1
             self.log[pred].setdefault(a, []).append((self._time, gained))

@@ -176,7 +176,7 @@ def lacking(givens: Givens) -> str | None:
 
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
     """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
-    links = givens.links
+    links = givens.order_columns
     external = givens.external.values() if links is None else ()
     linked: Iterable[tuple[int, int]] = ()
     if links is not None:

@@ -37,7 +37,7 @@ class Rows:
     (False, True)
     """
 
-    FEW, TOLD = tuning.ROWS_FEW, tuning.ROWS_TOLD
+    FEW, FUTURES = tuning.ROWS_FEW, tuning.ROWS_OF_FUTURE
     MANY = tuning.ROWS_MANY
     WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
     SATURATE = tuning.ROWS_SATURATED
@@ -193,16 +193,16 @@ class Rows:
     def _link(self, a: int, b: int) -> None:
         """Put a new link into all rows."""
         assert self._past is not None
-        known, told = self._past[b], self._past[a] | 1 << a
-        changed = self._counted(gain(self._past, b, told, self._successors))
+        old, gained = self._past[b], self._past[a] | 1 << a
+        changed = self._counted(gain(self._past, b, gained, self._successors))
         few = len(changed) <= self.FEW and (
-            self._doubt is not None or _gained(known, told) * self.TOLD > self.size
+            self._doubt is not None or _gained(old, gained) * self.FUTURES > self.size
         )
         if self._future is not None and not self._doubted(changed, few):
-            told = self._closed_future(b) | 1 << b
+            gained = self._closed_future(b) | 1 << b
             if self._doubt is not None:
-                told &= ~self._doubt.row
-            self._counted(gain(self._future, a, told, self._predecessors))
+                gained &= ~self._doubt.row
+            self._counted(gain(self._future, a, gained, self._predecessors))
 
     def _waits(self, a: int, b: int) -> bool:
         """Whether a new link is better kept apart: others that are lead to it, or it may change many rows."""
@@ -431,6 +431,6 @@ class Rows:
             assert all(theirs[v] == row for v, row in remembered.items())
 
 
-def _gained(row: int, told: int) -> int:
+def _gained(row: int, gained: int) -> int:
     """How many members a row gains."""
-    return (told ^ told & row).bit_count()
+    return (gained ^ gained & row).bit_count()

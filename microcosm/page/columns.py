@@ -117,7 +117,7 @@ class PageModel:
         if None in found:
             told = Processes(self.givens, self.engine.universe)
             position = self.engine.universe.position
-            by_source = {} if self.givens.links is not None else processes_by_source(self.givens)
+            by_source = {} if self.givens.order_columns is not None else processes_by_source(self.givens)
             for at, name in enumerate(places):
                 if found[at] is None and name in position:
                     process = told(position[name])
@@ -135,7 +135,7 @@ class PageModel:
         lefts: list[int] = []
         rights: list[int] = []
         why: list[int] = []
-        givens, links = self.givens, self.givens.links
+        givens, links = self.givens, self.givens.order_columns
         if links is not None:
             at = [*map(place.__getitem__, links.names)]
             lefts += map(at.__getitem__, links.lefts)
@@ -212,7 +212,7 @@ class PageModel:
         for at, (kind, message) in enumerate(zip(kinds, messages, strict=True)):
             if message and ((kind == 1 and message not in received) or (kind == 2 and message not in sent)):
                 found[at] = []
-        if self.givens.told is None:  # else nobody knows any receiver
+        if self.givens.message_columns is None:  # else nobody knows any receiver
             heard = {(m.message, m.process) for m in self.givens.messages if m.kind == "receive"}
             for m in self.givens.messages:
                 if m.kind == "send" and m.receivers:
@@ -283,7 +283,7 @@ class PageModel:
     def given(self) -> Iterator[list[object]]:
         """What is given besides orders: `[a, sign, b, source]` for each `||`, `<>` and `!<`."""
         givens = self.givens
-        stated = () if givens.links is not None else givens.external.values()
+        stated = () if givens.order_columns is not None else givens.external.values()
         for fact in chain(stated, givens.refuted.values()):
             if fact.relation is not Relation.BEFORE:
                 yield [self.number[fact.left], fact.relation.value, self.number[fact.right], fact.source]

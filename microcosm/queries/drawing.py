@@ -400,7 +400,7 @@ def counted(givens: Givens) -> str:
     """The name of some givens, if they have one, and how much of each kind there is. Cost: constant."""
     counts = {
         "internal events": len(givens.internal),
-        "correspondences": givens.externals,
+        "correspondences": givens.external_count,
         "clocks": len(givens.clocks),
         "tokens": len(givens.tokens),
     }

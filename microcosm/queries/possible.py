@@ -265,7 +265,7 @@ def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -
     """
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
         return givens.clocks.hold_along(places(givens.clocks.names))
-    links = givens.links
+    links = givens.order_columns
     if links is None or not _only_order(givens):
         return False
     linked = links.placed(places(links.names))

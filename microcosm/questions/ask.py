@@ -184,7 +184,7 @@ def asked_of(
         _tell(asked, one, known)
     if questions.complete is not None:
         known.complete = True
-        known.own_told()
+        known.add_processes_of_table()
         _expect_complete(asked, known, questions.complete)
     try:
         built = build(known)

@@ -225,7 +225,7 @@ def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | 
     if not asked.givens.complete and asked.givens.messages and not asked.missing:
         known = asked.givens.copy()
         known.complete = True
-        known.own_told()
+        known.add_processes_of_table()
         if lacking(known) is None:
             yield (
                 ("complete", "if every message of this system is in the log (`complete`)", None, None),

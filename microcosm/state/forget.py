@@ -159,16 +159,16 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
     others = (1 << len(names)) - 1
     rank = {at: place for place, at in enumerate(graph.order)}
     past = graph.pasts()
-    told = [0] * len(position)
+    recorded = [0] * len(position)
     for x in graph.order:
         for u in graph.predecessors[x]:
-            told[x] |= told[u]
+            recorded[x] |= recorded[u]
         if x >= len(names):
             continue
-        lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~told[x]
+        lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~recorded[x]
         for y in sorted(bits(lost), key=rank.__getitem__, reverse=True):
-            if not told[x] >> y & 1:
-                told[x] |= past[y]
+            if not recorded[x] >> y & 1:
+                recorded[x] |= past[y]
                 yield names[x], names[y]
 
 

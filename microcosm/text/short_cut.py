@@ -180,8 +180,8 @@ def _clocked(
         raise Unusual from None
     if len(times) != len(names):
         raise Unusual
-    event, process, *apart = names_of([event, process] if execution is None else [event, process, execution])
-    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, apart)))
+    event, process, *named = names_of([event, process] if execution is None else [event, process, execution])
+    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, named)))
 
 
 def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statement:
@@ -335,7 +335,7 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
     once: dict[str, str] = {}
     return found.end(), EventTable(
         _texts(names),
-        [*map(once.setdefault, told := _texts(processes), told)],
+        [*map(once.setdefault, owners := _texts(processes), owners)],
         [int(seq or 0) for seq in seqs],
         kinds,
         _if_told(messages),

@@ -446,12 +446,14 @@ class LogColumns:
             report.add("unreceived-send", said, file=file, line=line)
         givens = Givens()
         unlinked = self.unlinked()
-        givens.link(links := self._links(unlinked))
+        givens.set_order_columns(links := self._links(unlinked))
         if any(self._kind):
             words = [*map(_WORDS.__getitem__, self._kind)]
             order = array("q", chain.from_iterable(self._threads.values()))
             apart = [event for event in unlinked if self._kind[event]]
-            givens.tell(MessageColumns(order, words, self._ids, self._message, self._process, apart))
+            givens.set_message_columns(
+                MessageColumns(order, words, self._ids, self._message, self._process, apart)
+            )
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
             said = f"{self._ids[event]}: nothing relates it to another event"

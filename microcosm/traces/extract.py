@@ -297,7 +297,7 @@ class _Part:
                 if self.said.trace is not None:
                     entries = {self.said.full(process): count for process, count in time.entries.items()}
                     time = Clock(self.said.full(time.process), entries, time.ticked, self.said.trace)  # noqa: PLW2901
-                givens.time(self.names[event], time)
+                givens.set_clock(self.names[event], time)
 
     def tell(self, givens: Givens) -> int:
         """Add what was sent and received; how many messages these are.

@@ -220,7 +220,7 @@ class SpanLog:
         self._names = [*chain.from_iterable((name, f"{name}/end") for name in self._named())]
         self._check_times(report)
         givens = Givens()
-        givens.link(links := self._links(report))
+        givens.set_order_columns(links := self._links(report))
         givens.events = self._table()
         related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
         assumed = any(told.get("assumed") is True for told in spans.attributes if told)

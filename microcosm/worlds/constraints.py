@@ -201,7 +201,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
     clocks of some thousand events (of more they are asked one by one).
     """
-    links = givens.links
+    links = givens.order_columns
     external = givens.external.values() if links is None else ()
     known = constrained(
         position,

@@ -67,7 +67,7 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
     """
     odd: list[Irregularity] = []
     found = plain_extraction([path], Report(each=odd.append), in_order=True)
-    told = None if found is None or found.incomplete else found.givens.told
+    told = None if found is None or found.incomplete else found.givens.message_columns
     if told is None:
         return None
     kinds, events, messages, processes = told.columns()

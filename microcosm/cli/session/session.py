@@ -112,7 +112,12 @@ def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, repo
 def _stated(givens: Givens) -> int:
     """How many statements there are, the internal chain counting as one."""
     parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
-    return givens.externals + givens.exchanged + sum(len(part) for part in parts) + bool(givens.internal)
+    return (
+        givens.external_count
+        + givens.message_count
+        + sum(len(part) for part in parts)
+        + bool(givens.internal)
+    )
 
 
 PROMPT = "> "

@@ -185,7 +185,7 @@ LONGEST = 0.5
 def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     """Warn where no world fits what is given, though online decision making does not see it."""
     given = known.givens
-    if given.rightly_clocked or max(len(given.clocks), given.externals) > MOST_EVENTS:
+    if given.rightly_clocked or max(len(given.clocks), given.external_count) > MOST_EVENTS:
         return
     if not (given.refuted or given.stamps or given.tokens or given.clocks):
         stated = any(fact.relation is Relation.RELATED for fact in given.external.values())
