@@ -362,9 +362,9 @@ class FormulaReader:
 
     def _source(self, tree: Any) -> str:
         """The text of a statement, on one line."""
-        said = self.text[tree.meta.start_pos : tree.meta.end_pos]
+        source = self.text[tree.meta.start_pos : tree.meta.end_pos]
         return " ".join(
-            line.split("#")[0].strip() if '"' not in line else line.strip() for line in said.split("\n")
+            line.split("#")[0].strip() if '"' not in line else line.strip() for line in source.split("\n")
         )
 
     def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:

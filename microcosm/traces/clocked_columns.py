@@ -179,8 +179,8 @@ class ClockedLog:
         """Take in some whole records; whether all are plain, and nothing is odd about them."""
         lines, file = text.split("\n"), self._opened[-1]
         labels, times = lines[not file.text_first :: 2], lines[file.text_first :: 2]
-        told = "\n".join(labels)
-        if len(labels) != len(times) or (" {" in told and _any_like_time(told)):
+        joined = "\n".join(labels)
+        if len(labels) != len(times) or (" {" in joined and _any_like_time(joined)):
             return False
         first = len(self._labels)
         self._labels += map(str.rstrip, labels)

@@ -91,8 +91,8 @@ def _kind(stated: dict[str, Any]) -> str:
         kind, fields = "check", CHECK
     else:
         kind, fields = "online", ONLINE
-        said = "nothing in such an answer comes with a derivation or a world to verify"
-        _require("derivation" in stated, said)
+        message = "nothing in such an answer comes with a derivation or a world to verify"
+        _require("derivation" in stated, message)
     if unknown := sorted(set(stated) - fields - _MORE[kind]):
         raise NotSo(f"the answer has a field {unknown[0]!r} that no such answer has")
     if missing := sorted(fields - set(stated)):
@@ -135,8 +135,8 @@ def _offline(stated: dict[str, Any], left: str, right: str) -> list[object]:
     derivations, verdict, refuted = stated["derivations"], stated["verdict"], stated["refuted"]
     if "consistent" in stated:  # no world fits, so it says nothing of its pair
         nothing = [verdict, refuted, stated["possible"], derivations] == [None, [], [], {}]
-        said = "where no world fits, there is no verdict on any pair"
-        _require(nothing and stated["exact"] is True, said)
+        message = "where no world fits, there is no verdict on any pair"
+        _require(nothing and stated["exact"] is True, message)
         return _contradiction(stated)
     _require(isinstance(derivations, dict) and bool(derivations), NOTHING)
     known = isinstance(refuted, list) and all(sign in SIGNS for sign in refuted)
@@ -185,13 +185,15 @@ def _possible(stated: dict[str, Any], left: str, right: str) -> list[object]:
 
 def _contradiction(stated: dict[str, Any]) -> list[object]:
     derivation = _with_lemmas(stated)
-    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
+    conclusion = derivation.get("conclusion") if isinstance(derivation, dict) else None
     _require(
-        stated["consistent"] is False and isinstance(said, dict),
+        stated["consistent"] is False and isinstance(conclusion, dict),
         "the answer does not say that the microcosm is inconsistent",
     )
-    assert isinstance(said, dict)
-    _require(said.get("relation") == "contradiction", "the derivation does not conclude a contradiction")
+    assert isinstance(conclusion, dict)
+    _require(
+        conclusion.get("relation") == "contradiction", "the derivation does not conclude a contradiction"
+    )
     return [derivation]
 
 
@@ -358,8 +360,8 @@ def _look_at_conflict(stated: object, givens: Givens, stop: Stop | None) -> None
         raise NotSo(f"of `conflict`: {error}") from None
     for at, text in enumerate(stated):
         less = _has_world(_together([*given[:at], *given[at + 1 :]], givens), stop)
-        said = f"`conflict` is not minimal: the others contradict one another without `{text}`"
-        _require(less, said)
+        message = f"`conflict` is not minimal: the others contradict one another without `{text}`"
+        _require(less, message)
 
 
 def _given(text: str, known: GivenFacts) -> OneGiven | None:

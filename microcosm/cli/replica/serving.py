@@ -19,7 +19,7 @@ from microcosm.cli.replica.lines import (
     LONGEST,
     ControlSocket,
     Outlet,
-    Untold,
+    PendingLines,
     finite,
     flag_of,
     letter_of,
@@ -43,7 +43,7 @@ from microcosm.replica.store import ReplicaStore
 
 Asked = dict[str, Any]
 
-MOST_UNTOLD = 1024
+MOST_PENDING = 1024
 """While so many deliveries wait for somebody to read of them, no more messages are taken."""
 
 
@@ -65,7 +65,7 @@ class Serving:
         self._why = ""
         """What keeps it from writing, if something does."""
         self._fault: BaseException | None = None
-        self._warnings = Warnings(self._tell, self._log)
+        self._warnings = Warnings(self._print, self._log)
         self._monitor = Monitor(path, doors.metrics, lambda: (self._replica, self._standing()))
         self._control: ControlSocket | None = None
         self._whens: dict[tuple[str, str], None] = {}
@@ -73,7 +73,7 @@ class Serving:
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._told = Untold(lambda line: self._tell(line, self._told.written))
+        self._pending = PendingLines(lambda line: self._print(line, self._pending.written))
         self._ahead = threading.Semaphore(AHEAD)
         self._reading: dict[str, Callable[[Asked], Asked]] = {
             "query": self._query,
@@ -114,7 +114,7 @@ class Serving:
             forgetting=forgetting,
             quota=quota,
             on_deliver=self._delivered,
-            with_commit=self._told.note,
+            with_commit=self._pending.note,
         )
         node = await open_node(self._path, name, keys=read_keys(self._keys), address=address, members=members)
         self._use(node)
@@ -126,8 +126,8 @@ class Serving:
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
             self._say_serving(node)
-            for line in self._told.left(node.replica):
-                self._tell(line)
+            for line in self._pending.left(node.replica):
+                self._print(line)
             ended = (lambda: None) if self._stay else self._end
             reading = (loop, self._ahead, lambda line: self._do(line, self._answer), ended, self._log.warn)
             threading.Thread(target=read_aside, args=reading, daemon=True).start()
@@ -161,8 +161,8 @@ class Serving:
     def _say_serving(self, node: ReplicaNode) -> None:
         host, port = self._address = node.address
         incarnation = node.replica.stream[1]
-        said = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
-        self._tell({**said, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
+        fields = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
+        self._print({**fields, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
 
     async def _leave(self, node: ReplicaNode) -> None:
         """An end in order; raises the fault where it is none."""
@@ -177,15 +177,15 @@ class Serving:
                 f"{node.replica.name!r} was evicted by the others; `replica renew` starts afresh"
             )
         await node.durable()
-        if await self._outlet.drained(LEAVE) and not len(self._told):
-            self._told.all_told(node.replica)
+        if await self._outlet.drained(LEAVE) and not len(self._pending):
+            self._pending.all_written(node.replica)
 
     async def _until_stopped(self, node: ReplicaNode, every: float) -> None:
         ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(node.stopped())}
         while True:
             self._keep_metrics()
             self._warnings.look(node)
-            node.pause(len(self._told) >= MOST_UNTOLD)
+            node.pause(len(self._pending) >= MOST_PENDING)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
@@ -203,7 +203,7 @@ class Serving:
             self._replica = Replica(store.reader if isinstance(store, Journal) else Reader(self._path))
             node.close()
             self._log.warn(f"read-only: {self._why}")
-            self._tell({"event": "health", "health": "read-only", "why": self._why})
+            self._print({"event": "health", "health": "read-only", "why": self._why})
             while not self._stop.is_set():
                 self._keep_metrics()
                 with suppress(TimeoutError):
@@ -220,7 +220,7 @@ class Serving:
                 self._use(fresh)
                 for left, right in [*self._whens]:
                     self._wait_for(fresh, left, right)
-                self._tell({"event": "health", "health": fresh.health})
+                self._print({"event": "health", "health": fresh.health})
                 self._say_serving(fresh)
                 return fresh
         finally:
@@ -294,11 +294,11 @@ class Serving:
             answer = {"error": f"not understood: {error or type(error).__name__}"}
         return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
-    def _tell(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
+    def _print(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
         line = output.json_line(fields)
         self._outlet.put(line, written)
         if self._control is not None:
-            self._control.tell(line)
+            self._control.broadcast(line)
 
     # -- what may be asked -----------------------------------------------------------------------------
 
@@ -320,7 +320,7 @@ class Serving:
             def durable(error: BaseException | None) -> None:
                 if error is None:
                     self._whens.pop((left, right), None)
-                    self._tell(line)
+                    self._print(line)
 
             line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
             node.when_durable(durable)
@@ -380,10 +380,12 @@ class Serving:
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
         """Told at least once; the event in the journal is there exactly once."""
-        self._told.add({"event": "delivered", "from": sender, "message": message, **payload_fields(payload)})
+        self._pending.add(
+            {"event": "delivered", "from": sender, "message": message, **payload_fields(payload)}
+        )
         assert self._node is not None
-        self._node.when_durable(self._told.durable)
-        if len(self._told) >= MOST_UNTOLD:
+        self._node.when_durable(self._pending.durable)
+        if len(self._pending) >= MOST_PENDING:
             self._node.pause(True)
 
     def _keep_metrics(self) -> None:
