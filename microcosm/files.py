@@ -302,8 +302,8 @@ def require_posix(what: str) -> None:
     try:
         import fcntl  # noqa: F401
     except ImportError:
-        told = f"{what} need a POSIX system, such as Linux or macOS (docs/reference/platforms.md)"
-        raise MicrocosmError(told) from None
+        message = f"{what} need a POSIX system, such as Linux or macOS (docs/reference/platforms.md)"
+        raise MicrocosmError(message) from None
 
 
 def other_project(folder: str | os.PathLike[str] | None = None) -> str | None:

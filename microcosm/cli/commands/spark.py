@@ -116,7 +116,7 @@ def extract(
     from microcosm.spark.extract import job
     from microcosm.spark.session import session
 
-    request = job.Asked(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
+    request = job.ExtractOptions(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
     _known(format, pattern)
     with _progress(), session(master, later=True) as spark:
         found = job.extract(spark, _seen_by_all(master, inputs), out, request)
@@ -205,7 +205,7 @@ def stream(
 
     _known(format, pattern)
     waiting = wait if wait is not None else 0.0 if once else 60.0
-    request = job.Asked(format, pattern, waiting, None if once else every, keep)
+    request = job.StreamOptions(format, pattern, waiting, None if once else every, keep)
     with _progress(), session(master) as spark:
         found = job.stream(spark, path, out, checkpoint, request)
     return _answer(out, found)

@@ -41,7 +41,7 @@ from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import ReplicaStore
 
-Asked = dict[str, Any]
+Fields = dict[str, Any]
 
 MOST_PENDING = 1024
 """While so many deliveries wait for somebody to read of them, no more messages are taken."""
@@ -75,14 +75,14 @@ class Serving:
         """Whether lines are no longer done."""
         self._pending = PendingLines(lambda line: self._print(line, self._pending.written))
         self._ahead = threading.Semaphore(AHEAD)
-        self._reading: dict[str, Callable[[Asked], Asked]] = {
+        self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
             "events": lambda asked: {"events": self._replica.events},
             "digest": self._digest,
             "status": self._status,
             "stop": lambda asked: _nothing(self._end),
         }
-        self._changing: dict[str, Callable[[ReplicaNode, Asked], Asked]] = {
+        self._changing: dict[str, Callable[[ReplicaNode, Fields], Fields]] = {
             "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
             "send": self._send,
             "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
@@ -240,16 +240,16 @@ class Serving:
         else:
             self._node.when_durable(lambda error: self._stop.set())
 
-    def _answer(self, answer: Asked) -> None:
+    def _answer(self, answer: Fields) -> None:
         """On standard output."""
         if answer:
             self._outlet.put(output.json_line(answer), self._ahead.release)
         else:
             self._ahead.release()
 
-    def _do(self, line: str | None, answered: Callable[[Asked], object]) -> None:
+    def _do(self, line: str | None, answered: Callable[[Fields], object]) -> None:
         """Do what a line says. It is answered once that is durable, after the lines before it."""
-        answer: Asked = {}
+        answer: Fields = {}
         if line is None:
             answer = {"error": f"a line of more than {LONGEST:,} bytes was passed over"}
         elif line.strip() and not self._ending:
@@ -266,7 +266,7 @@ class Serving:
         else:
             self._node.when_durable(then)
 
-    def _done(self, line: str) -> Asked:
+    def _done(self, line: str) -> Fields:
         """Do what a line says; the answer, whatever becomes of it."""
         asked: Any = None
         try:
@@ -294,7 +294,7 @@ class Serving:
             answer = {"error": f"not understood: {error or type(error).__name__}"}
         return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
-    def _print(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
+    def _print(self, fields: Fields, written: Callable[[], object] | None = None) -> None:
         line = output.json_line(fields)
         self._outlet.put(line, written)
         if self._control is not None:
@@ -302,16 +302,16 @@ class Serving:
 
     # -- what may be asked -----------------------------------------------------------------------------
 
-    def _send(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _send(self, node: ReplicaNode, asked: Fields) -> Fields:
         return {"message": node.replica.send(*letter_of(asked))}
 
-    def _query(self, asked: Asked) -> Asked:
+    def _query(self, asked: Fields) -> Fields:
         left, right = text_of(asked["left"]), text_of(asked["right"])
         if flag_of(asked.get("offline", False)):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
         return {"verdict": verdict_of(self._replica.online(left, right))}
 
-    def _when(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _when(self, node: ReplicaNode, asked: Fields) -> Fields:
         self._wait_for(node, text_of(asked["left"]), text_of(asked["right"]))
         return {}
 
@@ -332,10 +332,10 @@ class Serving:
             del self._whens[left, right]
             raise
 
-    def _digest(self, asked: Asked) -> Asked:
+    def _digest(self, asked: Fields) -> Fields:
         return {"digest": self._replica.digest(), "seen": self._replica.seen().count}
 
-    def _status(self, asked: Asked) -> Asked:
+    def _status(self, asked: Fields) -> Fields:
         found = self._standing()
         if self._node is None:
             return found
@@ -343,7 +343,7 @@ class Serving:
         waiting = [each._asdict() for each in self._node.blocked()]
         return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
 
-    def _standing(self) -> Asked:
+    def _standing(self) -> Fields:
         """How it is: `ReplicaNode.metrics`, or what can be said without a node."""
         if self._node is None:
             counts = {f"replica {key}": value for key, value in self._replica.counts().items()}
@@ -353,15 +353,15 @@ class Serving:
             found |= {"health": "degraded", "fault": self._monitor.fault}
         return found
 
-    def _member(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _member(self, node: ReplicaNode, asked: Fields) -> Fields:
         node.add_member(text_of(asked["name"]), endpoint_of(text_of(asked["address"])))
         return {"members": node.members}
 
-    def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _evict(self, node: ReplicaNode, asked: Fields) -> Fields:
         lost = node.evict(text_of(asked["name"]))
         return {"members": node.members, "lost": lost}
 
-    def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _replace(self, node: ReplicaNode, asked: Fields) -> Fields:
         where = endpoint_of(text_of(asked["address"])) if "address" in asked else None
         lost = node.replace(text_of(asked["name"]), where, number_of(asked.get("incarnation")))
         return {"members": node.members, "lost": lost}
@@ -395,10 +395,10 @@ class Serving:
                 self._warnings.once(("metrics",), self._monitor.fault)
 
 
-def _dots(dots: list[Any]) -> Asked:
+def _dots(dots: list[Any]) -> Fields:
     return {"dots": [str(dot) for dot in dots]}
 
 
-def _nothing(what: Callable[[], None]) -> Asked:
+def _nothing(what: Callable[[], None]) -> Fields:
     what()
     return {}
