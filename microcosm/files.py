@@ -236,7 +236,7 @@ def writing(path: AnyPath) -> Iterator[IO[str]]:
 
 @contextmanager
 def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
-    """The same for a stream of bytes."""
+    """A stream of bytes whose content replaces `path` when the block ends well, and not otherwise."""
     with _replacing(path) as stream:
         yield stream
 

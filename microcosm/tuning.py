@@ -204,7 +204,7 @@ FOLLOWED = 64
 Benchmark: `increments`."""
 
 FOLLOWED_FAR = 1 << 12
-"""As `FOLLOWED`, where much depends on it. Benchmark: `labels`."""
+"""So many events are followed where much depends on it. Benchmark: `labels`."""
 
 VAIN_KEPT = 8
 """So many pairs of sets that hold in no pair are remembered. Benchmark: `increments`."""

@@ -278,17 +278,17 @@ class Fixpoint:
         ]
 
     def relation(self, source: LiteralSource) -> RowRelation:
-        """As any scope, but the stratum's own predicates are read as they stand."""
+        """The relation that a literal names; of the stratum's own predicates what is derived so far."""
         if source.kind == "any" and source.judgement is not None:
             return self.any_of(source.judgement, self._settling)
         return self._settling.get(source) or self.scope.relation(source)
 
     def any_of(self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation]) -> RowRelation:
-        """As any scope."""
+        """Whatever relation is judged, each of some predicates being read as another one."""
         return self.scope.any_of(judgement, instead)
 
     def subset(self, source: LiteralSource) -> int:
-        """As any scope."""
+        """The events of a literal of one event."""
         return self.scope.subset(source)
 
     def run(self) -> None:

@@ -89,7 +89,7 @@ class ClockRows:
         return self._clock[at]
 
     def of(self, at: int) -> Clock | None:
-        """The same, and None where the position has none."""
+        """The clock of a position, and None where it has none."""
         return self._clock.get(at)
 
     def chains(self) -> Iterable[tuple[str, list[int]]]:

@@ -20,7 +20,7 @@ _BIT = tuple((bytes(1 << bit) + b"\1" * (1 << bit)) * (128 >> bit) for bit in ra
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
 
 _DIGIT = tuple(table.translate(b"01" + bytes(254)) for table in _BIT)
-"""The same with the digit 1."""
+"""For each bit the table that turns bytes into the digit 1 where they have it, else 0."""
 
 _MARK = bytes.maketrans(b"01", b"\0\1")
 

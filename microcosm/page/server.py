@@ -358,7 +358,7 @@ class Turns:
             self.work()
 
     def work(self) -> None:
-        """The same in any thread, of work that has no limit."""
+        """Do what is put, until `close`, in any thread; nothing of it may have a limit."""
         while (turn := self._waiting.get()) is not None:
             promise, work, recover = turn
             if not promise.set_running_or_notify_cancel():

@@ -104,7 +104,7 @@ class Decisions:
         self._rules = engine.rules
 
     def in_profile(self, profile: str) -> Decisions:
-        """The same under the rules in a profile. Raises `Undefined`. Cost: for another one an engine."""
+        """Decisions under the rules in a profile. Raises `Undefined`. Cost: for another profile an engine."""
         if profile not in PROFILES:
             raise Undefined(f"there is no profile {shown(profile)}: it is {' or '.join(PROFILES)}")
         rules = self._rules.in_profile(profile)

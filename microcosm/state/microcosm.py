@@ -194,7 +194,7 @@ class Microcosm:
         return self._givens.events
 
     def events_to_arrow(self) -> pyarrow.Table:
-        """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
+        """The table of the log's events as Arrow columns; no log, no rows. Raises `MissingLibrary`."""
         return queries.batch.events_to_arrow(self._givens.events)
 
     @property

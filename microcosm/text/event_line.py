@@ -172,7 +172,7 @@ def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]
 
 
 def event_to_json(row: EventRow) -> dict[str, object]:
-    """The same as a JSON object, without what is not known.
+    """An event's row as a JSON object, without what is not known.
 
     >>> event_to_json(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3))
     {'name': 'p:1', 'process': 'p', 'seq': 1, 'label': 'log in', 'file': 'a.log', 'line': 3}

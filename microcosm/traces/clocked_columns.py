@@ -157,7 +157,7 @@ class ClockedLog:
         self._numbers: dict[str, int] = {}
         """The processes that events or clocks have named so far, by name."""
         self._processes: list[_Process] = []
-        """The same by number."""
+        """The processes that events or clocks have named so far, by number."""
         self._places: list[array[int]] = []
         """The events of each of them."""
         self._known: dict[str, _Process] = {}
@@ -305,7 +305,7 @@ class ClockedLog:
         return found
 
     def _numbers_in_order(self, columns: Iterable[Iterable[int]]) -> array[int]:
-        """As `_in_order`, with no object for any number."""
+        """What columns of numbers say of the events of each process, in the order of all, as numbers."""
         found = array("q", bytes(8 * len(self._labels)))
         self._put(columns, found.__setitem__)
         return found

@@ -358,7 +358,7 @@ class LogColumns:
             found += [(a, b, source) for a, b in pairwise(thread[max(0, at - 1) :])]
             origins, receipts = self._origins[process], self._receipts[process]
             if self._to_itself:
-                origins, receipts = self._apart(process, origins, receipts)
+                origins, receipts = self._from_others(process, origins, receipts)
             at = bisect_left(receipts, first)
             ends = zip(origins[at:], receipts[at:], strict=True)
             found += [(a, b, f"message {self._message[b]}") for a, b in ends]
@@ -493,7 +493,7 @@ class LogColumns:
             for process in run:
                 origins, receipts = self._origins[process], self._receipts[process]
                 if self._to_itself:
-                    origins, receipts = self._apart(process, origins, receipts)
+                    origins, receipts = self._from_others(process, origins, receipts)
                 lefts += origins
                 rights += receipts
             messages = Mapped(rights[ordered:], self._message.__getitem__)
@@ -509,8 +509,8 @@ class LogColumns:
             names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
         )
 
-    def _apart(self, process: str, origins: Events, receipts: Events) -> tuple[Events, Events]:
-        """The same of a process, but for its own events just before: that order has been told."""
+    def _from_others(self, process: str, origins: Events, receipts: Events) -> tuple[Events, Events]:
+        """The links into events of a process, but for those from its own events just before them."""
         thread = self._threads[process]
         before = (thread[bisect_left(thread, at) - 1] for at in receipts)
         differs = [*map(ne, origins, before)]

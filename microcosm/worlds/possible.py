@@ -110,7 +110,7 @@ class Possibilities:
         return self._propagated
 
     def _within(self, part: Narrowed) -> Possibilities:
-        """The same questions about a part; the last few are remembered."""
+        """The possibilities of some of the events alone; the last few such parts are remembered."""
         answered = next((found for known, found in self._parts if known.kept == part.kept), None)
         if answered is None:
             answered = Possibilities(part.known, cap=self._most, solver=self._solver)

@@ -60,7 +60,7 @@ def communication(
 
 
 def plain_communication(path: str, report: Report) -> tuple[Computation, list[int]] | None:
-    """The same of a file of plain own lines, by its columns: a quarter of the price; None of any other.
+    """The communication of a file of plain own lines, by its columns: a quarter of the price; else None.
 
     Nothing can be odd about it but that a message is not received, and its lines are an execution. A log in
     which a process sends to itself is left to who reads event by event.
@@ -198,7 +198,7 @@ class Log:
     """Whether nothing is said of how it is to be read, and its events were not yet."""
 
     def read(self) -> Log:
-        """The same, with its events to be gone through again and again."""
+        """The log with its events kept, to be gone through again and again."""
         return replace(self, events=[*self.events], as_it_is=False)
 
     def communication(self, level: str) -> tuple[Computation, list[int] | None]:

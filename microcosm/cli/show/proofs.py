@@ -83,7 +83,7 @@ class Provenance:
         self._introduced: set[str] = set()
 
     def afresh(self) -> Provenance:
-        """The same, for another text, in which no event was mentioned yet. Cost: constant."""
+        """The provenance for another text, in which no event was mentioned yet. Cost: constant."""
         other = copy(self)
         other._introduced = set()
         return other

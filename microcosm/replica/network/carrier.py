@@ -182,7 +182,7 @@ class Carrier:
         self._sends.clear()
 
     def committed(self) -> None:
-        """See `Outbox`: packets have left with the commit."""
+        """Nothing more is to be done: packets have left with the commit (`Outbox`)."""
 
     # -- inside --------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 """What a finished job made of what, with the names of its files: no others are ever removed."""
 
 _REPLACING = ".replacing.json"
-"""The same names while tables are put in the places of others."""
+"""The same as the manifest, while tables are put in the places of others."""
 
 STAGING = "MICROCOSM_STAGING"
 """The variable that names a folder which all workers see, where tables for a URI are staged."""
@@ -133,7 +133,7 @@ class FarFolder:
         self.manifest = _manifest("".join(row.value for row in rows))
 
     def refuse_others(self, tables: Sequence[str]) -> None:
-        """As of `SharedFolder`; an earlier job's table that this one does not make is refused too."""
+        """Refuse what no job made, and an earlier job's table that this one does not make."""
         more = sorted(set(self.manifest.get("tables", ())) - set(tables))
         if more:
             message = "is of an earlier job, and this one does not make it"
@@ -242,6 +242,6 @@ SCHEMA = "microcosm.tables/1"
 
 
 def versioned(table: DataFrame) -> DataFrame:
-    """The same table with the version of its schema in the metadata of its first column."""
+    """A table with the version of its schema in the metadata of its first column."""
     first, *rest = table.columns
     return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)

@@ -148,7 +148,7 @@ def _place(root: Path, uri: str) -> Path:
 
 
 def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
-    """The same rows with URIs in the place of what was fetched."""
+    """Rows with URIs in the place of the files that were fetched from them."""
     for name in {"file", "fault", "trace"}.intersection(batch.schema.names):
         at = batch.schema.get_field_index(name)
         column = pc.replace_substring_regex(batch.column(name), re.escape(root) + "/([^/:]+):/", r"\1:/")
