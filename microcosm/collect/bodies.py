@@ -13,6 +13,7 @@ import json
 import re
 import zlib
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import lru_cache
@@ -210,7 +211,7 @@ def _of_json(body: bytes) -> SpanBatch:
         text = body.decode("utf-8-sig")
         if _depth(text) > DEEPEST:
             raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
-        request = json.loads(text, parse_constant=_no_constant)
+        request = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
         count, rejected = _count(request)
         line = json.dumps(request, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     except ValueError as error:  # so are bytes that are no text, halves of characters, and infinite numbers
@@ -228,6 +229,15 @@ def _depth(text: str) -> int:
     """
     brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
     return max(accumulate(map(_DEPTHS.__getitem__, brackets)), default=0)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, in which each name stands once: of two nobody would keep the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"`{twice}` stands twice in one object")
+    return found
 
 
 def _no_constant(name: str) -> float:

@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -62,7 +63,8 @@ async def serve(
                 server_header=False,
                 limit_concurrency=CONNECTIONS,
                 timeout_graceful_shutdown=GRACE,
-            )
+            ),
+            intake,
         )
         remote = None
         if grpc is not None:
@@ -132,7 +134,24 @@ class _Counting(logging.Handler):
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that leaves signals to whoever runs it, and waits for the head of a request as for a body."""
+
+    def __init__(self, config: uvicorn.Config, intake: Intake) -> None:
+        super().__init__(config)
+        self._intake = intake
+        self._waiting: dict[tuple[Any, Any], float] = {}
+        """Connections on which no request is under way, each with the last one, and since when."""
+
+    async def on_tick(self, counter: int) -> bool:
+        now, before = monotonic(), self._waiting
+        last = [(each, getattr(each, "cycle", each)) for each in self.server_state.connections]
+        waiting = [each for each in last if each[1] is None or getattr(each[1], "response_complete", False)]
+        self._waiting = {each: before.get(each, now) for each in waiting}
+        for (connection, _), since in self._waiting.items():
+            if now - since > self._intake.limits.patience and not connection.transport.is_closing():
+                self._intake.counts.refused[Reason.TOO_SLOW.called] += 1
+                connection.transport.close()
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         """Stop in order; told a second time, at once."""

@@ -16,7 +16,7 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextvars import Context
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
@@ -76,7 +76,7 @@ class Recorder:
         self._strands: Strands | None = None
         self._forked: tuple[Point, ...] = ()
         """After which events of the parent a child begins."""
-        self._end = weakref.finalize(self, _close, self._lines)
+        self._end = weakref.finalize(self, _close, self._lines, weakref.ref(self))
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
         if tasks:
@@ -157,7 +157,8 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""
-        self._end()
+        if self._end.detach() is not None:
+            _close(self._lines)
 
     def __enter__(self) -> Recorder:
         """Close it at the end of the block."""
@@ -251,8 +252,10 @@ class Recorder:
         if self._forked:
             for each in self._forked:
                 strand.come_after(each, "fork")
-            if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
-                pools.Finalize(None, self._end, exitpriority=100)
+        if (pools := sys.modules.get("multiprocessing.process")) and pools.parent_process():
+            from multiprocessing.util import Finalize  # these processes do not end as others do
+
+            Finalize(None, _close, (lines, weakref.ref(self)), exitpriority=100)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -323,10 +326,13 @@ def _clock(strand: Strand, seq: int) -> str:
     return f',"clock":{text}' if strand.seq == seq else ""
 
 
-def _close(lines: AppendedLines) -> None:
-    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
+def _close(lines: AppendedLines, ends: Callable[[], object] | None = None) -> None:
+    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends.
+
+    At the end somebody may hold it (`ends`), and what is still done then is written.
+    """
     with lines.lock:
-        lines.close()
+        lines.close(last=ends is None or ends() is None)
     lines.say()
 
 

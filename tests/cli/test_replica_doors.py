@@ -233,6 +233,31 @@ def test_keys_are_read_again_at_a_signal(folder: Path) -> None:
         assert (service.end(), tablet.end()) == (0, 0)
 
 
+def test_a_signal_while_the_journal_is_opened_ends_nothing(folder: Path) -> None:
+    """It did, with whatever reads the keys again as soon as they are new."""
+    write_keys(folder / "keys", new_ring())
+    program = """if True:
+        import os, signal, sys
+        from microcosm.cli.app import main
+        from microcosm.cli.replica import serving
+
+        def reading(path, read=serving.read_keys, times=[]):
+            times.append(path)
+            if len(times) == 1:
+                os.kill(os.getpid(), signal.SIGHUP)
+            print("read", file=sys.stderr)
+            return read(path)
+
+        serving.read_keys = reading
+        sys.exit(main(["replica", "serve", "p", "--name", "phone", "--keys", "keys"]))
+    """
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(
+        command, check=False, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "read\nread\n")
+
+
 def test_a_socket_that_nobody_answers_is_replaced_and_a_file_is_not(folder: Path) -> None:
     service = Service(folder).ready()
     service.process.kill()

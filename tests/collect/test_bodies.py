@@ -194,6 +194,8 @@ def why(body: bytes, media: str = JSON, encoding: str = "", largest: int = 1000)
         (b'{"resourceSpans": [], "x": 1e999}', Reason.BAD_JSON),
         (b'{"x": ' + b"9" * 5000 + b"}", Reason.BAD_JSON),
         (b'{"x": "\xff"}', Reason.BAD_JSON),
+        (b'{"resourceSpans": [], "resourceSpans": []}', Reason.BAD_JSON),  # only the second was kept
+        (b'{"resourceSpans": [{"scopeSpans": [], "scope\\u0053pans": []}]}', Reason.BAD_JSON),
         (b'{"x": "\\ud800"}', Reason.BAD_JSON),
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", Reason.TOO_DEEP),
         (b"[" * 100_000, Reason.TOO_DEEP),

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -255,6 +255,28 @@ def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyP
         assert names.found(("phone.example", 7), now + 70) == ("127.0.0.1", 7)
         await news.wait()
         assert names.found(("phone.example", 7), now + 71) == ("127.0.0.2", 7)
+
+    ran(scene())
+
+
+def test_who_listens_at_all_addresses_of_ipv6_reaches_members_of_ipv4() -> None:
+    """Two that did, and had each other's address of IPv4, never met, and nothing said so."""
+    with closing(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)) as found:
+        try:
+            found.bind(("::", 0))
+            assert not found.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+        except (OSError, AssertionError):
+            pytest.skip("no IPv6 here, or one for itself")
+
+    async def scene() -> None:
+        options = {**OPTIONS, "address": ("::", 0)}
+        async with AsyncExitStack() as stack:
+            a, b = [await stack.enter_async_context(serve(Memory(), name, **options)) for name in "ab"]
+            a.add_member("b", ("127.0.0.1", b.address[1]))
+            b.add_member("a", ("127.0.0.1", a.address[1]))
+            a.replica.local("x")
+            await levelled(a, b)
+            assert (a.moved(), b.moved()) == ({}, {})
 
     ran(scene())
 

@@ -108,6 +108,8 @@ class Serving:
         """Serve until told to stop; the exit code. Raises what stopped it otherwise."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._unforeseen)
+        early = asyncio.Event()
+        loop.add_signal_handler(signal.SIGHUP, early.set)  # until here it ends the process
         open_node = partial(
             ReplicaNode.open,
             interval=every,
@@ -125,6 +127,8 @@ class Serving:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
+            if early.is_set():
+                self._hung_up()
             self._say_serving(node)
             for line in self._pending.left(node.replica):
                 self._print(line)

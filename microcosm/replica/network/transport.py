@@ -44,7 +44,8 @@ def is_literal(host: str) -> bool:
 
 
 class HostNames:
-    """The addresses of hosts, looked up in threads: an answer may take half a minute.
+    """The addresses of hosts, looked up in threads: an answer may take half a minute. For a socket of IPv6
+    those of IPv4 are mapped.
 
     `found_one` is called in the loop's thread when one is known that was not.
     """
@@ -59,7 +60,8 @@ class HostNames:
     def found(self, address: Address, now: float) -> Address | None:
         """Where packets for an address go; None where it is not known, or not yet."""
         known = self._known.get(address)
-        if known is None and is_literal(address[0]):
+        ours = (":" in address[0]) == (self._family == socket.AF_INET6)
+        if known is None and ours and is_literal(address[0]):
             known = self._known[address] = (address, float("inf"))
         if (known is None or known[1] <= now) and address not in self._looked_up:
             self._looked_up.add(address)
@@ -73,7 +75,8 @@ class HostNames:
     def _ask(self, address: Address) -> None:
         found: Address | None = None
         with suppress(OSError, UnicodeError):
-            [(*_, name), *_] = socket.getaddrinfo(*address, self._family, socket.SOCK_DGRAM)
+            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED
+            [(*_, name), *_] = socket.getaddrinfo(*address, *kind)
             found = (str(name[0]), int(name[1]))
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._resolved, address, found)
