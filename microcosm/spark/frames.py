@@ -59,7 +59,7 @@ _TRUTH: dict[str | None, bool] = {"<": True, ">": False, "||": False}
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The tables of `microcosm spark extract`, each made anew when it is asked for.
+    """The tables of `microcosm spark extract`, each made anew when it is distinct for.
 
     `cache` what is used twice, and the input if its rows do not come in the same order each time.
     """
@@ -167,14 +167,15 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
     if known is None:
         return
 
-    def verdict(a, b):  # type: ignore[no-untyped-def]  # Spark looks at the annotations as they run
-        return pa.array(_signs(known, a, b), pa.string())
+    def verdict(a=None, b=None, *more):  # type: ignore[no-untyped-def]  # Spark looks at the annotations
+        return pa.array(_signs(known, "verdict", a, b, *more), pa.string())
 
-    def happens_before(a, b):  # type: ignore[no-untyped-def]
-        return pa.array([_TRUTH.get(sign) for sign in _signs(known, a, b)], pa.bool_())
+    def happens_before(a=None, b=None, *more):  # type: ignore[no-untyped-def]
+        signs = _signs(known, "happens_before", a, b, *more)
+        return pa.array([_TRUTH.get(sign) for sign in signs], pa.bool_())
 
     for function in (verdict, happens_before):
-        function.__annotations__ = {"a": pa.Array, "b": pa.Array, "return": pa.Array}
+        function.__annotations__ = dict.fromkeys(("a", "b", "more", "return"), pa.Array)
     pairs = partial(known.pairs, Relation.CONCURRENT)
 
     class ConcurrentPairs:
@@ -188,9 +189,13 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
     spark.udtf.register("concurrent_pairs", table)
 
 
-def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
+def _signs(known: Microcosm, function: str, *names: pa.Array | None) -> list[str | None]:
     """The verdicts on two columns of names: None for silence, where a name is null, and of one event."""
-    pairs = [*zip(_names(a), _names(b), strict=True)]
+    given = [column.type for column in names if column is not None]
+    if (len(given), len(names)) != (2, 2) or any(map(pa.types.is_nested, given)):
+        types = ", ".join(map(str, given))
+        raise TextError(f"{function}(a, b) takes the names of two events, not ({types})")
+    pairs = [*zip(*map(_names, names), strict=True)]
     distinct = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
     found = dict(zip(distinct, (verdict.value for verdict in known.online_many(distinct)), strict=True))
     return [found.get(pair) for pair in pairs]

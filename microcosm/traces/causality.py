@@ -23,7 +23,7 @@ from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
 from microcosm.order.happens_before import causal_order, components
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent
+from microcosm.traces.event import OTHER_LEVEL, SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
@@ -245,12 +245,15 @@ class Before:
 class Exchange:
     """The messages of an execution: `pairs` of a sending event and its reception.
 
-    `sent` and `received` are the events that send or receive for the first time, matched or not.
+    `sent` and `received` are the events that send or receive for the first time, matched or not. Messages of the
+    givens come from `message_events` alone: those of the application, where it has a level of its own, without
+    those whose message was named by counting and has its other end in another log, under another name.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
     received: list[int] = field(default_factory=list)
+    message_events: list[int] = field(default_factory=list)
 
 
 Ends = list[tuple[int, TraceEvent]]
@@ -307,6 +310,13 @@ def exchange(execution: Execution, report: Report) -> Exchange:
             by = "" if missing == [None] else f" by {', '.join(str(name) for name in missing)}"
             message = f"the reception of {entry.message}{by} is not in the log"
             _add(report, "unreceived-send", entry, message)
+    answered = {event for pair in found.pairs for event in pair}
+    application = bool(ends["causal_send"] or ends["deliver"])
+    for event in sorted((*found.sent, *found.received)):
+        entry = execution.events[event]
+        alone = isinstance(entry.message, Counted) and event not in answered
+        if not alone and (entry.kind in ("causal_send", "deliver")) is application:
+            found.message_events.append(event)
     return found
 
 

@@ -117,7 +117,7 @@ class _Part:
         self._run = run
         self._causality = causality = Causality(run, full_names, report)
         self._names = causality.names
-        self._related: set[int] = {*causality.exchange.sent, *causality.exchange.received}
+        self._related: set[int] = {*causality.exchange.message_events}
 
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""

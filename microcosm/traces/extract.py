@@ -24,7 +24,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
 from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
-from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
+from microcosm.traces.event import NOTHING, SENDS, TraceEvent
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 from microcosm.tuning import gc_paused
@@ -305,15 +305,10 @@ class _Part:
 
         In a log without ids, they are the receptions that merged clocks show.
         """
-        exchange, kept, messages = self.causality.exchange, self.kept, self.causality.messages
-        kinds = {entry.kind for entry in self.run.events}
-        application = not kinds.isdisjoint(("causal_send", "deliver"))
-        answered = {event for pair in exchange.pairs for event in pair}
-        for event in sorted((*exchange.sent, *exchange.received)):
-            entry = self.run.events[event]
-            if isinstance(entry.message, Counted) and event not in answered:
-                continue  # its other end is in another log, under another name
-            if event in kept and (entry.kind in ("causal_send", "deliver")) is application:
+        kept, messages = self.kept, self.causality.messages
+        for event in self.causality.exchange.message_events:
+            if event in kept:
+                entry = self.run.events[event]
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
                 receivers = tuple(map(self.causality.full, entry.to))
                 process = self.processes[entry.process]

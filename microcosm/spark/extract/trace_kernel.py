@@ -398,6 +398,12 @@ def messages(events: PlainEvents) -> Messages:
         reception[~matched],
     )
     _check_receivers(events, found)
+    lonely = np.concatenate((found.unreceived, found.unmatched))
+    lonely = lonely[events.size[events.own[lonely]] == 1]  # of these alone it matters whether they tell
+    of = events.trace[events.own]
+    events.refuse(lonely[(events.kinds()[lonely] % _HALF == 0) & np.isin(of[lonely], of[ends[level > 0]])])
+    if events.has("counted"):
+        events.refuse(lonely[events.column("counted", lonely).is_valid().to_numpy(zero_copy_only=False)])
     return found
 
 
