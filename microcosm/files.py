@@ -46,6 +46,8 @@ def explaining(name: str) -> Iterator[None]:
 
 def unreadable(name: str, error: OSError | ValueError) -> TextError:
     """What keeps the file `name` from being opened or read, in words."""
+    if not name:
+        return TextError("an empty text names no file")
     if isinstance(error, IsADirectoryError):
         return TextError("is a directory, not a file", file=name)
     if isinstance(error, FileNotFoundError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from glob import iglob
 from os.path import exists
 from typing import TYPE_CHECKING, Any
 
@@ -210,13 +211,13 @@ def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]
 
 def asks_in_one_word(arguments: Sequence[str]) -> bool:
     """Whether the last of some arguments is `A < B`, behind files."""
-    return (
-        len(arguments) > 1 and _is_file(arguments[-2]) and re.fullmatch(_QUESTION, arguments[-1]) is not None
-    )
+    alone = len(arguments) == 2  # the first is a file, then, whether it is there or not
+    named = alone or (len(arguments) > 2 and _is_file(arguments[-2]))
+    return named and re.fullmatch(_QUESTION, arguments[-1]) is not None
 
 
 def _is_file(argument: str) -> bool:
-    return argument == files.STDIN or exists(argument) or bool(files.GLOB(argument))
+    return argument == files.STDIN or exists(argument) or any(iglob(argument, recursive=True))
 
 
 def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:

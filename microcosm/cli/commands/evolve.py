@@ -14,6 +14,7 @@ from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import Words, statement, verdict_line, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
 from microcosm.logic.derivation import proof_object
+from microcosm.text.names import quote
 from microcosm.text.statement import unfit
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def merge(
         return exits.REFUTED
     for problem in unjoined:
         output.warn(f"{output.printable(problem)}: nothing was concluded from it")
+    for event in sorted({e for other in others for e in other.givens.internal if e not in union}):
+        output.warn(f"{quote(event)} is a chain by itself and related to nothing: the union does not name it")
     output.write_givens(union.givens, out)
     return exits.HOLDS
 
@@ -195,8 +198,9 @@ def diff(
     """What each of two microcosms knows that the other does not.
 
     The most informative facts come first: those that would decide the most pairs in the other
-    microcosm. Orders that follow from others are not told. Exit 0 if they know the same, 1 if not.
-    What the other would refuse says so; whether all of them can be true together, `microcosm merge` says.
+    microcosm. Orders that follow from others are not told. A fact that the other microcosm contradicts
+    is marked as refused there; whether all facts can be true together, `microcosm merge` says. Exit 0 if
+    they know the same, 1 if not.
 
     With --json: news, a list for each file of what it could tell the other, with fact (["a", "<", "b"]),
     instead ("<>", or null where the other knows nothing of the pair) and decides (0: the other refuses it);

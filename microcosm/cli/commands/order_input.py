@@ -22,7 +22,7 @@ from microcosm.traces.clocks import Clocks
 from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import UNNAMED, Execution, executions, names_of
-from microcosm.traces.formats.jsonl import event_of
+from microcosm.traces.formats.jsonl import FIELDS, event_of
 from microcosm.traces.reading import nearest, parts_of_logs, picked
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, json_object, lenient, open_lines
@@ -337,7 +337,7 @@ def _events(file: str, report: Report) -> Iterator[TraceEvent]:
         if not text.strip():
             continue
         try:
-            yield event_of(json_object(text), name, number)
+            yield event_of(json_object(text, FIELDS), name, number)
         except BadLine as fault:
             lost = max(1, text.count('"process"'))
             report.add("bad-line", str(fault), file=name, line=number, lost=lost, lines=1)

@@ -125,7 +125,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         if not text or text.isspace():
             continue
         try:
-            record = json_object(text)
+            record = json_object(text, FIELDS)
             if "life" in record:
                 Lives.of(options, report).settle(record, file, number)
             if "stamp" in record:
