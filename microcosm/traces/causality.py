@@ -245,9 +245,9 @@ class Before:
 class Exchange:
     """The messages of an execution: `pairs` of a sending event and its reception.
 
-    `sent` and `received` are the events that send or receive for the first time, matched or not. Messages of the
-    givens come from `message_events` alone: those of the application, where it has a level of its own, without
-    those whose message was named by counting and has its other end in another log, under another name.
+    `sent` and `received` are the events that send or receive for the first time, matched or not. The messages
+    of the givens are those of `message_events`: of the application, where it has a level of its own, and
+    without those that were named by counting and have their other end in another log, under another name.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
