@@ -15,7 +15,7 @@ import pyarrow as pa
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io.events import ODD, MaxBad, Row, batched, irregularity_counts, noting, report_rows
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.staging import Outcome, Output
@@ -81,7 +81,7 @@ def _run(
     from pyspark.sql import functions as F
 
     _, paths = inputs.fetched(output)
-    tasks = pieces.tasks([pieces.Piece.whole(path)] for path in paths)
+    tasks = input_files.tasks([input_files.Piece.whole(path)] for path in paths)
     work = inputs.work(tasks, lambda piece: tables_of(piece.path, *question))
     made = output.tables("asked", _MADE, *work)
     checked = made["checked"]

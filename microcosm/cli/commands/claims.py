@@ -26,9 +26,9 @@ from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import Worlds, ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds import world as fit
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.world import Candidate
+from microcosm.worlds.world import fault as world_fault
 
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
@@ -279,7 +279,7 @@ def _unfit(
         known.concurrent.append((a, b))
     else:
         known.before.append((a, b) if sign == "<" else (b, a))
-    return fit.fault(known, _numbered(order, before, at))
+    return world_fault(known, _numbered(order, before, at))
 
 
 def _numbered(order: Sequence[str], before: Sequence[tuple[str, str]], at: Mapping[str, int]) -> Candidate:
@@ -400,7 +400,7 @@ def _has_world(givens: Givens, stop: Stop | None) -> bool:
     if world is None:
         return False
     at = {event: number for number, event in enumerate(givens.named())}
-    return fit.fault(constraints_of(givens, at, len(at)), _numbered(world.order, world.before, at)) is None
+    return world_fault(constraints_of(givens, at, len(at)), _numbered(world.order, world.before, at)) is None
 
 
 def _are_names(value: Iterable[object]) -> bool:

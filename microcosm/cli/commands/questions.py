@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
 
-from microcosm import files as door
+from microcosm import files as output_files
 from microcosm.cli import exits, options, output, reading
 from microcosm.logic.derivation import proof_object
 from microcosm.questions.ask import pair_questions
@@ -69,7 +69,7 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
-    if junit == door.STDIN:
+    if junit == output_files.STDIN:
         raise exits.UsageError("--junit names a file: on standard output is the answer")
     questions, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
@@ -254,14 +254,14 @@ def verdict_exit(answers: Sequence[Answer], no_vacuous: bool = False) -> int:
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-    door.make_folder(folder)
+    output_files.make_folder(folder)
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):
             proofs = [atom.derivation for atom in witness.atoms if atom.derivation is not None]
             for at, proof in enumerate(proofs, 1):
                 name = f"{folder}/line{answer.question.place.line}-{witness.verdict}{number}-{at}.json"
-                door.write_text(name, output.as_json(proof_object(proof)) + "\n")
+                output_files.write_text(name, output.as_json(proof_object(proof)) + "\n")
 
 
 def _write_junit(out: str, texts: Sequence[Questions], answered: Sequence[Answered]) -> None:
@@ -287,7 +287,7 @@ def _write_junit(out: str, texts: Sequence[Questions], answered: Sequence[Answer
                 cases.append(f"{head}/>")
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
     text = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="microcosm" {counts}>', *cases]
-    door.write_text(out, "\n".join([*text, "</testsuite>", ""]))
+    output_files.write_text(out, "\n".join([*text, "</testsuite>", ""]))
 
 
 def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark.bisim.microcosms import DIGESTED, TABLES, difference, judgements
 from microcosm.spark.bisim.microcosms import offline as offline_left
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io import staging
 from microcosm.spark.io.events import (
     ODD_ROWS,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from microcosm.spark.io.staging import Output
 
-ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
+ENDINGS = (".mc", ".json", *input_files.LINES, input_files.PARQUET)
 
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _LEFT = "id string, a string, b string, possible array<string>"
@@ -137,8 +137,8 @@ class _Job:
 
     def _judge(self, inputs: Inputs) -> Staged:
         _, paths = inputs.fetched(self._output)
-        cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
-        tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
+        cuts = (input_files.cut(path, path.suffix in input_files.LINES) for path in paths)
+        tasks = input_files.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
         work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
         return self._output.tables("judged", TABLES, *work)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io.events import (
     EVENT,
     ODD,
@@ -108,7 +108,7 @@ def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> I
     named = names_of_traces(inputs, paths, own)
     for path in paths:
         lines = path in own and path.suffix != PARQUET and has_cuts(path)
-        cuts = pieces.cut(path, lines)
+        cuts = input_files.cut(path, lines)
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
 

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io import reading
 from microcosm.spark.io.events import EVENT, REPORTED, arrow_schema
 from microcosm.spark.io.reading import Reading
@@ -102,11 +102,15 @@ class SourceOptions:
 
     def files(self) -> list[Path]:
         """The files that are there now. Raises `TextError`."""
-        return pieces.expand([self.path])
+        return input_files.expand([self.path])
 
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
-        return path.suffix != pieces.PARQUET and reading.is_own(path, self.how) and pieces.has_cuts(path)
+        return (
+            path.suffix != input_files.PARQUET
+            and reading.is_own(path, self.how)
+            and input_files.has_cuts(path)
+        )
 
 
 def _chosen_options(options: Mapping[str, str], schema: Any) -> SourceOptions:
@@ -131,7 +135,7 @@ def _chosen_options(options: Mapping[str, str], schema: Any) -> SourceOptions:
 class _Part(InputPartition):
     """A piece of a file, and when the batch was planned (milliseconds; None: no stream)."""
 
-    def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
+    def __init__(self, piece: input_files.Piece, arrived: int | None = None) -> None:
         super().__init__(piece.path)
         self.piece = piece
         self.arrived = arrived
@@ -217,7 +221,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
-            piece = pieces.Piece(name, trace=reached.get("trace"))
+            piece = input_files.Piece(name, trace=reached.get("trace"))
             if reached["lines"] == _WHOLE:
                 parts.append(_Part(piece, end["at"]))
             elif reached["since"][0] < reached["bytes"]:
@@ -294,9 +298,9 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
             end = block.rfind(b"\n") + 1
             if end:
                 stop = at + end
-                lines += block.count(b"\n") + alone + pieces.lone_returns(block[:end])
+                lines += block.count(b"\n") + alone + input_files.lone_returns(block[:end])
                 alone = 0
-            alone += pieces.lone_returns(block[end:])
+            alone += input_files.lone_returns(block[end:])
             at += len(block)
         if stop < at <= stop + LINE_LIMIT:
             stream.seek(stop)
@@ -326,9 +330,9 @@ def _batches(options: SourceOptions, part: _Part) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(made, schema=schema)
 
 
-def _may_have(piece: pieces.Piece, trace: str | None) -> bool:
+def _may_have(piece: input_files.Piece, trace: str | None) -> bool:
     """Whether rows of a trace may be in a piece, by what Parquet says of its row groups."""
-    if trace is None or Path(piece.path).suffix != pieces.PARQUET or piece.stop is None:
+    if trace is None or Path(piece.path).suffix != input_files.PARQUET or piece.stop is None:
         return True
     try:
         described = pq.read_metadata(piece.path)
