@@ -244,7 +244,9 @@ class Folder:
         """Write and sync; `fault` says whether that went well."""
         try:
             if self._file >= 0 and (
-                self._size + len(content) > self.largest or monotonic() - self._begun > self.oldest
+                self._size + len(content) > self.largest
+                or monotonic() - self._begun > self.oldest
+                or not os.fstat(self._file).st_nlink  # somebody deleted it
             ):
                 self._end_file()
             if self._file < 0:

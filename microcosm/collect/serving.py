@@ -28,7 +28,7 @@ from microcosm.errors import MicrocosmError, MissingLibrary
 GRACE = 10
 """Seconds for requests that are under way at the end."""
 CONNECTIONS = 1000
-"""At most so many are held open; more are answered 503 by the server itself."""
+"""Where so many are open, requests are answered 503 by the server itself."""
 
 
 SERVICE, METHOD = "opentelemetry.proto.collector.trace.v1.TraceService", "Export"
@@ -70,6 +70,17 @@ async def serve(
         if grpc is not None:
             remote, bound = await _grpc_server(intake, host, grpc)
         loop = asyncio.get_running_loop()
+        second = 0
+
+        def unforeseen(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            nonlocal second
+            if "socket" in context:  # no file for a connection, told some 1000 times
+                before, second = second, int(loop.time())
+                intake.counts.refused["too many open files"] += second != before
+            elif not server.should_exit:  # when asyncio may try once more to have it, of no socket
+                loop.default_exception_handler(context)
+
+        loop.set_exception_handler(unforeseen)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.stop)
         try:

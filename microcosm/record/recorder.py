@@ -40,6 +40,7 @@ class Recorder:
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
     with `resume` in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path,
     and one program at a time. Safe between threads. After a fork the child is a new process, after the fork.
+    `tasks` and `clocks` together call concurrent what tasks hand to each other otherwise than by messages.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`

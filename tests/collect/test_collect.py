@@ -10,6 +10,7 @@ import re
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -137,6 +138,33 @@ def test_who_never_ends_the_head_of_a_request_is_not_waited_for(tmp_path: Path) 
     kept, *slow = asyncio.run(all_of_them())
     assert (kept[:12], kept[-3:]) == (b"HTTP/1.1 200", b"ok\n")
     assert [answer[:12] for answer in slow] == [b"", b"", b"HTTP/1.1 408", b"HTTP/1.1 404"]
+
+
+def test_a_largest_request_is_one_that_can_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of gRPC it was a fault of this program, and so was each request that was packed."""
+    from microcosm.cli.app import main
+
+    assert main(["collect", "--grpc", "0", "--max-body", "2048", "--out", str(tmp_path / "spans")]) == 2
+    assert "--max-body is a number of MB from 0.001 to 2,047" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_connections_for_which_there_is_no_file_are_counted_and_wait(collector: Make) -> None:
+    """Of each second there were megabytes of traces of where."""
+    one = collector()
+    limits = resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE)
+    used = len(os.listdir(f"/proc/{one.process.pid}/fd"))
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (used + 2, limits[1]))
+    connections = [socket.create_connection(("127.0.0.1", one.port)) for _ in range(20)]
+    time.sleep(0.5)
+    for connection in connections:
+        connection.close()
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert one.post(body(1))[0] == 200
+    assert one.stop() == 0
+    assert one.errors == ""
+    assert [*one.counts["refused requests"]] == ["too many open files"]
+    assert one.counts["refused requests"]["too many open files"] < 20
 
 
 def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:

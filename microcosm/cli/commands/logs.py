@@ -214,10 +214,10 @@ def collect(
         float, Option(metavar="SECONDS", min=0.1, help="Begin a new file after so long.")
     ] = 3600.0,
     max_body: Annotated[
-        float, Option(metavar="MB", min=0.001, help="The largest request, also unpacked.")
+        float, Option(metavar="MB", min=0.001, max=2047, help="The largest request, also unpacked.")
     ] = 16.0,
     rate: Annotated[float, Option(metavar="N", min=0, help="Spans a second at most; 0: as they come.")] = 0.0,
-    at_once: Annotated[int, Option(metavar="N", min=1, help="Requests under way at most.")] = 64,
+    at_once: Annotated[int, Option(metavar="N", min=1, max=100_000, help="Requests under way at most.")] = 64,
     view: Annotated[
         bool, Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
     ] = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import pairwise
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from microcosm.cli.output import counted
 from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, MicrocosmError, ReplicaError, Undefined
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.core import open_store
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.chain import can_sign
@@ -228,6 +230,10 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
     with replica.transaction():
         for event in events:
             replica.local(event)
+        at = {event: number for number, event in enumerate(replica.known.givens.internal)}
+        for a, b in pairwise(givens.internal):
+            if at.get(a, -1) > at.get(b, len(at)):  # they happened here the other way round
+                replica.learn(Correspondence(a, Relation.BEFORE, b))
         facts = [*givens.external.values(), *givens.refuted.values()]
         return len(events), sum(len(replica.learn(fact)) for fact in facts)
 

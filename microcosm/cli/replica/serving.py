@@ -232,7 +232,13 @@ class Serving:
         return None
 
     def _unforeseen(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Something raised in a callback that nobody waits for: it is the fault of all this, and the end."""
+        """Something raised in a callback that nobody waits for: it is the fault of all this, and the end.
+
+        But for a connection for which there is no file: asyncio tries again.
+        """
+        if "socket" in context:
+            self._warnings.once(("accept",), f"connections wait: {context['exception']}")
+            return
         self._fault = self._fault or context.get("exception") or RuntimeError(context["message"])
         self._stop.set()
 
