@@ -7,10 +7,10 @@ for any of them: a row is made when somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from operator import le
+from operator import le, ne
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -177,6 +177,13 @@ class EventTable:
             if row.name not in builder:
                 builder.add(row)
         return builder.table()
+
+    def disowned(self, events: Set[str]) -> EventTable:
+        """The same table, or one in which some events are of no process any more. Cost: linear."""
+        processes = [
+            "" if name in events else whose for name, whose in zip(self.names, self.processes, strict=True)
+        ]
+        return replace(self, processes=processes) if any(map(ne, processes, self.processes)) else self
 
     def __reduce__(self) -> tuple[object, ...]:
         attributes = [dict(each) if each else None for each in self.attributes]
