@@ -191,7 +191,8 @@ def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:
 
 
 def _dropped(givens: Givens, gone: Set[str]) -> Givens:
-    events = givens.events and givens.events.without_process(gone)  # else a complete log would tell where they stand
+    # A complete log would tell where they stand, too.
+    events = givens.events and givens.events.without_process(gone)
     return replace(givens.without(gone), messages=_messages(givens, gone), events=events)
 
 
