@@ -76,10 +76,10 @@ def taken(media: str, rejected: int = 0, message: str = "") -> bytes:
     if media == PROTOBUF:
         part = (_number(1, rejected) if rejected else b"") + (_bytes(2, message.encode()) if message else b"")
         return _bytes(1, part) if part else b""
-    said: dict[str, object] = {"rejectedSpans": str(rejected)} if rejected else {}
+    fields: dict[str, object] = {"rejectedSpans": str(rejected)} if rejected else {}
     if message:
-        said["errorMessage"] = message
-    return json_text({"partialSuccess": said} if said else {}).encode()
+        fields["errorMessage"] = message
+    return json_text({"partialSuccess": fields} if fields else {}).encode()
 
 
 def _varint(value: int) -> bytes:
@@ -115,13 +115,13 @@ _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 class SpanBatch(NamedTuple):
     """What a request gave: a line for so many spans, `kept`, and how many were none, `rejected`.
 
-    `said` is what the sender should know of what is odd.
+    `warning` is what the sender should know of what is odd.
     """
 
     line: bytes
     kept: int
     rejected: int
-    said: str
+    warning: str
 
 
 def media_of(content_type: str) -> str:
@@ -129,8 +129,8 @@ def media_of(content_type: str) -> str:
     media = content_type.partition(";")[0].strip().lower()
     if media in (PROTOBUF, JSON):
         return media
-    said = f"{media!r} is" if media else "what is sent is"
-    raise Refused(Reason.CONTENT_TYPE, f"{said} not taken here; it is {PROTOBUF} or {JSON}")
+    what = f"{media!r} is" if media else "what is sent is"
+    raise Refused(Reason.CONTENT_TYPE, f"{what} not taken here; it is {PROTOBUF} or {JSON}")
 
 
 def unpacked(body: bytes, encoding: str, largest: int) -> bytes:
@@ -164,7 +164,7 @@ def spans_of(body: bytes, media: str) -> SpanBatch:
     return _of_protobuf(body) if media == PROTOBUF else _of_json(body)
 
 
-def _said(count: int, rejected: int, body: bytes) -> str:
+def _warning(count: int, rejected: int, body: bytes) -> str:
     if rejected:
         return f"{rejected} without a trace id of 16 bytes and a span id of 8 were left out"
     return "" if count or body in (b"", b"{}") else "the request holds no spans"
@@ -181,8 +181,8 @@ def has_protobuf() -> bool:
 
 def _of_protobuf(body: bytes) -> SpanBatch:
     if not has_protobuf():
-        said = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
-        raise Refused(Reason.NO_PROTOBUF, said)
+        message = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
+        raise Refused(Reason.NO_PROTOBUF, message)
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -198,7 +198,7 @@ def _of_protobuf(body: bytes) -> SpanBatch:
                 del spans[at]
                 rejected += 1
             count += len(spans)
-    return SpanBatch(_message(request).encode() + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(_message(request).encode() + b"\n", count, rejected, _warning(count, rejected, body))
 
 
 def _has_ids(span: Any) -> bool:
@@ -218,7 +218,7 @@ def _of_json(body: bytes) -> SpanBatch:
         raise Refused(Reason.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
     except RecursionError:
         raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
-    return SpanBatch(line + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(line + b"\n", count, rejected, _warning(count, rejected, body))
 
 
 def _depth(text: str) -> int:

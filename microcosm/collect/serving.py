@@ -116,7 +116,7 @@ async def _grpc_server(intake: Intake, host: str, port: int) -> tuple[Any, int]:
         except Refused as why:
             await context.abort(codes[why.reason.code], str(why))
             raise
-        return taken(PROTOBUF, spans.rejected, spans.said)
+        return taken(PROTOBUF, spans.rejected, spans.warning)
 
     server = grpc.aio.server(
         options=(("grpc.max_receive_message_length", intake.limits.body), ("grpc.so_reuseport", 0)),
@@ -212,18 +212,18 @@ def application(intake: Intake) -> Starlette:
             if why.reason in (Reason.TOO_MANY, Reason.TOO_FAST):
                 await _drop(request, intake)
             return _refusal(why, content_type)
-        return _answer(taken(media, spans.rejected, spans.said), media)
+        return _answer(taken(media, spans.rejected, spans.warning), media)
 
     async def other(request: Request, why: Exception) -> Response:
         if request.method != "POST" and isinstance(why, HTTPException):
             return PlainTextResponse(why.detail, why.status_code, why.headers)
         path = request.url.path
-        said = f"{path} is not kept here, only /v1/traces is"
+        message = f"{path} is not kept here, only /v1/traces is"
         signal = path.strip("/").removeprefix("v1/")
         if signal in ("logs", "metrics"):
-            said += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
+            message += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
         intake.counts.refused[Reason.NO_SPANS.called] += 1
-        return _refusal(Refused(Reason.NO_SPANS, said), request.headers.get("content-type", ""))
+        return _refusal(Refused(Reason.NO_SPANS, message), request.headers.get("content-type", ""))
 
     async def metrics(request: Request) -> Response:
         return Response(exposition(intake), media_type=OPENMETRICS)

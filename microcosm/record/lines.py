@@ -219,8 +219,8 @@ class AppendedLines:
 
     def say(self) -> None:
         """Say what could not be written, if that was not said. Without the lock: a handler may want it."""
-        told, self.untold = self.untold, []
-        for text in told:
+        warnings, self.untold = self.untold, []
+        for text in warnings:
             log.warning("%s", text)
 
     # -- what stands there already -----------------------------------------------------------------------
@@ -276,8 +276,8 @@ class AppendedLines:
         with suppress(OSError), open(self._earlier, "rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
-                if told := lines.match(line):
-                    number, at, name = int(told[1] or 1), int(told[2] or 0), (told[3] or b"").decode()
+                if match := lines.match(line):
+                    number, at, name = int(match[1] or 1), int(match[2] or 0), (match[3] or b"").decode()
                     found[number] = max(at, found.get(number, (0,))[0]), name
         return found
 

@@ -176,11 +176,11 @@ class Recorder:
     ) -> str:
         """Append an event to the chain of who calls; its name, or of a sending the header."""
         lines = self._lines
-        said = encoded(attributes) if attributes else "{}"
+        encoded_attributes = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
             now = str(time_ns())  # text is cut faster than a float is written
             now = f"{now[:-9]}.{now[-9:-3]}" if len(now) > 9 and now[0] != "-" else "0"
-            said = f'{{"time":{now}{"," if attributes else ""}{said[1:]}'
+            encoded_attributes = f'{{"time":{now}{"," if attributes else ""}{encoded_attributes[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
@@ -207,7 +207,7 @@ class Recorder:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, seq)
-            text = f'{text},"attributes":{said}}}\n'
+            text = f'{text},"attributes":{encoded_attributes}}}\n'
             if "\\ud" in text:
                 text = whole_characters(text)
             lines.append(text.encode("ascii"))
@@ -323,8 +323,8 @@ def _clock(strand: Strand, seq: int) -> str:
     if (known := strand.clock) is None:
         return ""
     known[strand.named] = strand.seq
-    told = encode(known)
-    return f',"clock":{told}' if strand.seq == seq else ""
+    text = encode(known)
+    return f',"clock":{text}' if strand.seq == seq else ""
 
 
 def _close(lines: AppendedLines, ends: Callable[[], object] | None = None) -> None:
@@ -341,15 +341,15 @@ def _at_fork(recorder: Recorder) -> None:
     """Tell a recorder of forks for as long as there is somebody who holds it."""
     held = weakref.ref(recorder)
 
-    def told(what: str) -> None:
+    def call(what: str) -> None:
         found = held()
         if found is not None:
             getattr(found, what)()
 
     os.register_at_fork(
-        before=lambda: told("_before_fork"),
-        after_in_parent=lambda: told("_after_fork"),
-        after_in_child=lambda: told("_after_fork_in_child"),
+        before=lambda: call("_before_fork"),
+        after_in_parent=lambda: call("_after_fork"),
+        after_in_child=lambda: call("_after_fork_in_child"),
     )
 
 
@@ -459,14 +459,14 @@ class Feeding:
             event, after = self._waiting.popleft()
             try:
                 if self._node is None:
-                    self._told(event, after)
+                    self._learn(event, after)
                 else:
                     with self._node.together():
-                        self._told(event, after)
+                        self._learn(event, after)
             except (MicrocosmError, OSError):
                 self.refused += 1
 
-    def _told(self, event: str, after: str | None) -> None:
+    def _learn(self, event: str, after: str | None) -> None:
         self._replica.local(event)
         if after is not None:
             self._replica.learn(f"{dumps(after)} < {dumps(event, ensure_ascii=False)}")

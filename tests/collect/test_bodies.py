@@ -130,7 +130,7 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     found = spans_of(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), JSON)
     assert (found.kept, found.rejected) == (1, 1)
     assert (found.line.count(b"good"), found.line.count(b"bad")) == (1, 0)
-    assert "1 without a trace id" in found.said
+    assert "1 without a trace id" in found.warning
 
 
 def test_a_text_under_a_key_is_not_all_of_an_attribute() -> None:

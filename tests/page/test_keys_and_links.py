@@ -237,3 +237,13 @@ def test_print_shows_the_picture_on_white(page_of: Any) -> None:
     assert page.tab.locator("#printed svg rect").first.get_attribute("fill") == "rgb(255, 255, 255)"
     page.tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.tab.locator("#printed").count() == 0
+
+
+def test_the_page_begins_with_the_first_pair_that_it_was_asked_for(page_of: Any) -> None:
+    pairs = [("unshare", "upload"), ("digest", "acl-seen")]
+    page = page_of(ALBUM, pairs=pairs)
+    assert (state(page)["a"], state(page)["b"]) == ("unshare", "upload")
+    page.tab.wait_for_selector(".verdict")
+    assert page.errors == []
+    linked = page_of(ALBUM, pairs=pairs, fragment="a=ask")
+    assert (state(linked)["a"], state(linked)["b"]) == ("ask", None)

@@ -250,7 +250,7 @@ def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyP
         await news.wait()
         there.append("127.0.0.2")
         assert names.found(("phone.example", 7), now + 50) == ("127.0.0.1", 7)
-        assert not names._asked
+        assert not names._looked_up
         news.clear()
         assert names.found(("phone.example", 7), now + 70) == ("127.0.0.1", 7)
         await news.wait()

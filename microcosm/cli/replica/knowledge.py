@@ -57,9 +57,9 @@ def init(
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
-        said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
+        fields = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
         return output.answer(
-            {**said, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
+            {**fields, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
         )
 
 
@@ -92,7 +92,7 @@ def query(
       microcosm replica query phone.journal unshare view --offline
     """
     from microcosm.cli.commands.offline import decided, may_be
-    from microcosm.cli.commands.online import told
+    from microcosm.cli.commands.online import verdict_of
 
     reading.distinct(left, right)
     if offline and possible:
@@ -103,7 +103,7 @@ def query(
             return may_be(known, [path], left, right, must_exist=must_exist)
         if offline:
             return decided(known, left, right, must_exist=must_exist)
-        return told(known, [path], left, right, must_exist=must_exist)
+        return verdict_of(known, [path], left, right, must_exist=must_exist)
 
 
 @app.command("import")
@@ -178,14 +178,14 @@ def exchange(
             raise Undefined(f"both are replicas of the name {first.name}; each must have its own")
         before = [len(each.divergences) for each in (first, second)]
         traffic = level(first, second)
-        said = [
+        summary = [
             f"{each.name}: {found['why']}"
             for each, count in zip((first, second), before, strict=True)
             for found in divergences(each)[count:]
         ]
-        for each in said:
+        for each in summary:
             output.warn(output.printable(each))
-        code = exits.REFUTED if said else exits.HOLDS
+        code = exits.REFUTED if summary else exits.HOLDS
         same = first.digest() == second.digest()
         aside = [str(conflict) for conflict in first.conflicts]
         fields = {
@@ -195,7 +195,7 @@ def exchange(
             "same": same,
             "digests": [first.digest(), second.digest()],
             "conflicts": aside,
-            **({"diverged": said} if said else {}),
+            **({"diverged": summary} if summary else {}),
         }
         lines = [
             f"{r.name} takes {counted(n, 'evolution')}"

@@ -245,8 +245,8 @@ class Files:
         try:
             return self._copy()
         except OSError as error:
-            said = f"no copy of it can be kept: {error.strerror}"
-            raise JournalError(said, file=str(self.database), hint="make room") from None
+            message = f"no copy of it can be kept: {error.strerror}"
+            raise JournalError(message, file=str(self.database), hint="make room") from None
 
     def _copy(self) -> str:
         there = [

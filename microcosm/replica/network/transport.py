@@ -53,7 +53,7 @@ class HostNames:
     def __init__(self, family: int, loop: asyncio.AbstractEventLoop, found_one: Callable[[], object]) -> None:
         self._family, self._loop, self._found_one = family, loop, found_one
         self._known: dict[Address, tuple[Address | None, float]] = {}
-        self._asked: set[Address] = set()
+        self._looked_up: set[Address] = set()
         self._names: dict[Address, Address] = {}
         """The name of each address that was looked up."""
 
@@ -63,8 +63,8 @@ class HostNames:
         ours = (":" in address[0]) == (self._family == socket.AF_INET6)
         if known is None and ours and is_literal(address[0]):
             known = self._known[address] = (address, float("inf"))
-        if (known is None or known[1] <= now) and address not in self._asked:
-            self._asked.add(address)
+        if (known is None or known[1] <= now) and address not in self._looked_up:
+            self._looked_up.add(address)
             threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
         return None if known is None else known[0]
 
@@ -79,10 +79,10 @@ class HostNames:
             [(*_, name), *_] = socket.getaddrinfo(*address, *kind)
             found = (str(name[0]), int(name[1]))
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._told, address, found)
+            self._loop.call_soon_threadsafe(self._resolved, address, found)
 
-    def _told(self, address: Address, found: Address | None) -> None:
-        self._asked.discard(address)
+    def _resolved(self, address: Address, found: Address | None) -> None:
+        self._looked_up.discard(address)
         before = self._known.get(address, (None, 0.0))[0]
         until = time.monotonic() + (UNKNOWN_FOR if found is None else KNOWN_FOR)
         self._known[address] = (found or before, until)
@@ -220,7 +220,7 @@ class Transport:
         if self._writing.busy and not self._closed:
             try:
                 for batch in self._finish(wait=True):
-                    self._loop.call_soon(batch.tell, None)
+                    self._loop.call_soon(batch.settle, None)
             except BaseException as error:
                 self._stop(error)
 
@@ -236,7 +236,7 @@ class Transport:
         self._writing.close()
         with suppress(Exception):  # where it failed, that is the fault, or nobody knows of it
             for batch in self._finish(wait=True):
-                batch.tell(None)
+                batch.settle(None)
         self.endpoint.durable.give_up(self.fault or ReplicaError("the network is closed"))
 
     def __enter__(self) -> Transport:
@@ -306,7 +306,7 @@ class Transport:
                 except OSError:
                     endpoint.drops["not sent"] += 1
             for batch in settled:
-                batch.tell(None)
+                batch.settle(None)
             if self._after_flush is not None:
                 self._after_flush()
         except BaseException as error:
