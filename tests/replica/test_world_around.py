@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
@@ -240,12 +241,20 @@ def test_a_damaged_journal_is_still_found_so_where_nothing_can_be_written(
 
 
 def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room for a thread, which stopped the network, it is asked again."""
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
     async def scene() -> None:
         there = ["127.0.0.1"]
         monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, *_: [(0, 0, 0, "", (there[-1], port))])
         news = asyncio.Event()
         names = HostNames(socket.AF_INET, asyncio.get_running_loop(), news.set)
         now = time.monotonic()
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", start)
+            assert names.found(("phone.example", 7), now) is None
         assert names.found(("phone.example", 7), now) is None
         await news.wait()
         there.append("127.0.0.2")

@@ -64,8 +64,9 @@ class HostNames:
         if known is None and ours and is_literal(address[0]):
             known = self._known[address] = (address, float("inf"))
         if (known is None or known[1] <= now) and address not in self._looked_up:
-            self._looked_up.add(address)
-            threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
+            with suppress(RuntimeError):  # there is no room for a thread: it is asked again
+                threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
+                self._looked_up.add(address)
         return None if known is None else known[0]
 
     def named(self, address: Address) -> Address:
