@@ -181,6 +181,9 @@ def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
             journal.commit([("note", b"two")])
         with pytest.raises(JournalError, match="stopped"):
             journal.commit([("note", b"three")])
+    moved.replace(at)
+    with Journal.open(path, application="test") as journal:  # what was said not to be done is not
+        assert [record.payload for record in journal.records()] == [b"one"]
 
 
 @pytest.mark.parametrize("times", [10**18, 10**18 + 1])
