@@ -239,6 +239,14 @@ def test_print_shows_the_picture_on_white(page_of: Any) -> None:
     assert page.tab.locator("#printed").count() == 0
 
 
+def test_what_can_be_clicked_is_said_on_paper_too(page_of: Any) -> None:
+    page = page_of(ALBUM, pairs=[("unshare", "upload")])
+    page.tab.wait_for_selector(".path")
+    page.tab.emulate_media(media="print")
+    assert "acl-saved" in page.tab.locator(".path").inner_text()
+    assert "Copy" not in page.tab.locator("#panel").inner_text()
+
+
 def test_the_page_begins_with_the_first_pair_that_it_was_asked_for(page_of: Any) -> None:
     pairs = [("unshare", "upload"), ("digest", "acl-seen")]
     page = page_of(ALBUM, pairs=pairs)
