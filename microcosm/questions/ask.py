@@ -241,8 +241,14 @@ MORE = {"schema", "warnings"}
 _PLAIN = ("text", "line", "verdict", "exact", "vacuous", "counts", "notes")
 
 
-def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build) -> str | None:
-    """What is wrong with an answer of `assert`; None where all of it is so. Cost: that of the answer."""
+def answer_fault(
+    stated: dict[str, Any], givens: Givens, book: RuleBook, build: Build, searched: bool = False
+) -> str | None:
+    """What is wrong with an answer of `assert`; None where all of it is so. Cost: that of the answer.
+
+    An answer for which worlds were `searched` does not say so where worlds are not exact (as under a known
+    ordering of messages): one that is not so without is looked at so.
+    """
     if not FIELDS <= stated.keys() <= FIELDS | MORE:
         return "the answer's fields are not those of an answer to questions"
     texts, claims, proved = stated["asked"], stated["questions"], stated["proved"]
@@ -254,6 +260,7 @@ def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: 
         or not all(isinstance(q, dict) for q in claims)
     ):
         return "the answer does not list its questions and their texts"
+    exact = searched or any(q.get("exact") is not False for q in claims)
     shown = max((len(q["witnesses"]) for q in claims if isinstance(q.get("witnesses"), list)), default=0)
     needed = max(1, proved)
     found: list[tuple[Answer, Givens]] = []
@@ -267,7 +274,6 @@ def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: 
         try:
             read = read_questions(text, file, patterns if file is None else None)
             patterns.patterns.update(read.patterns)
-            exact = any(q.get("exact") is not False for q in claims)
             settle = any(q.get("settle") for q in claims)
             how: dict[str, Any] = {
                 "exact": exact,
@@ -284,6 +290,8 @@ def answer_fault(stated: dict[str, Any], givens: Givens, book: RuleBook, build: 
     for claim, (answer, known) in zip(claims, found, strict=True):
         wrong = _unlike(claim, answer, needed) or _unproved(claim, answer, partial(kernel.check, known, book))
         if wrong is not None:
+            if not exact and answer_fault(stated, givens, book, build, searched=True) is None:
+                return None
             return f"line {answer.question.place.line}: {wrong}"
     return None
 

@@ -46,11 +46,13 @@ FILES = {
     "bare.jsonl": '{"process": "p", "kind": "internal"}\n{"process": "p", "kind": "internal"}\n',
     "deep.mc": "a <> b\na !< b\na !> b\nb || c\n",
     "other.mc": "view < unshare\nx !< y\nstamp x = 3\ntoken t = x, y, z\nordering causal\n",
+    "none.rules/x.rules": "rule Alone:\n no g in M with |-0 a || g, |-0 b _ g\n ---\n |- a < b\n",
     "bad.rules/x.rules": "rule A:\n |- a R\n ---\n |- a R b\n",
 }
 
 ANSWERS = [
     "online album.mc unshare view", "online album.mc notify like", "online album.mc unshare nobody",
+    "online ab.mc a b --rules none.rules",
     "online log.jsonl ann:2 bob:1 --complete", "online clocks.log p:1 q:1",
     "why log.jsonl ann:1 store:2", "why log.jsonl ann:1 store:2 --offline",
     "offline album.mc like view", "offline deep.mc a b", "offline other.mc x y",
