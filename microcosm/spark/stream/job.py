@@ -175,7 +175,7 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, op
         rows.withWatermark("arrived", f"{_BACK} seconds")
         .groupBy("trace")
         .transformWithState(
-            Processor(options.wait, options.keep, options.every is None), TOLD, "append", "eventTime"
+            Processor(options.wait, options.keep, options.every is None), EMITTED, "append", "eventTime"
         )
     )
     writing = out_rows.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
@@ -285,13 +285,13 @@ if TYPE_CHECKING or find_spec("pyspark") is not None:
 else:  # the rest of the package goes without
     StatefulProcessor = object
 
-TOLD = (
+EMITTED = (
     f"{EVENT}, id string, left string, relation string, right string, source string, last string, "
     f"knows map<string,long>, {REPORTED}"
 )
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
-_NAMES = arrow_names(TOLD)
+_NAMES = arrow_names(EMITTED)
 _MAPS = ("clock", "knows")
 
 
