@@ -7,10 +7,10 @@ for any of them: a row is made when somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from operator import le
+from operator import le, ne
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -177,6 +177,12 @@ class EventTable:
             if row.name not in builder:
                 builder.add(row)
         return builder.table()
+
+    def without_process(self, events: Set[str]) -> EventTable:
+        """The table, some of its events being of no process any more. Cost: linear."""
+        owned = zip(self.names, self.processes, strict=True)
+        processes = ["" if name in events else process for name, process in owned]
+        return replace(self, processes=processes) if any(map(ne, processes, self.processes)) else self
 
     def __reduce__(self) -> tuple[object, ...]:
         attributes = [dict(each) if each else None for each in self.attributes]

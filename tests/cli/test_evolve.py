@@ -82,3 +82,10 @@ def test_merge(run: Run, album: str) -> None:
     conflict = run("merge", album, "liar.mc", "--json")
     assert conflict.code == 1
     assert len(conflict.json["derivations"]) == 2
+
+
+def test_merge_tells_which_event_it_cannot_keep(run: Run) -> None:
+    for name, text in {"a.mc": "internal a", "b.mc": "internal b", "c.mc": "b < c"}.items():
+        Path(name).write_text(text, encoding="utf-8")
+    assert "b is a chain by itself" in run("merge", "a.mc", "b.mc").err
+    assert run("merge", "a.mc", "b.mc", "c.mc").err == ""

@@ -227,6 +227,18 @@ def test_what_is_neither_says_so(run: Run, log: str) -> None:
     assert [source.fault is None for source in opening.sources(["what", "nowhere"])] == [True, False]
 
 
+def test_a_pattern_that_matches_no_file_is_the_name_of_an_event(run: Run) -> None:
+    Path("run.mc").write_text('"?" < "a < b"\na < b\n', encoding="utf-8")
+    assert run("online", "run.mc", "?", "a < b", "--json").json["pair"] == ["?", "a < b"]
+    assert run("online", "run*", "a < b", "--json").json["pair"] == ["a", "b"]
+    Path("b").write_text("b < a", encoding="utf-8")  # which `?` matches
+    assert "merge" in run("online", "run.mc", "?", "a < b").err
+    for nowhere in ("*.none", "none.mc", ""):
+        ran = run("online", nowhere, "a < b")
+        assert ran.refused(4)
+        assert "no such file" in ran.err or "an empty text names no file" in ran.err
+
+
 def test_the_words_of_a_log_say_which_event(run: Run, log: str) -> None:
     for words in ("q:2", "run.jsonl:3", "/x=1/", "/^q:2/", "/q:2 write/"):
         ran = run("online", log, "p:1", words, "--json")

@@ -372,3 +372,16 @@ def test_names_and_words_that_a_terminal_would_obey_are_escaped(run: Run) -> Non
         assert not {"\x1b", "\u202e"} & {*out, *err}
     _, out, _ = run("find", "odd.jsonl", "seq = 3")
     assert out == 'event = "a \\u202eb" "a \\u202eb" (odd.jsonl:2)\n'
+
+
+def test_what_worlds_decided_verifies_where_they_are_not_exact(run: Run) -> None:
+    """As under a known ordering: the answer says `exact: false`, and was compared with one without worlds."""
+    rows = "\n".join(f'event {name} "w"' for name in "abc")
+    Path("known.mc").write_text(f"a < b\nordering causal\nsend c = m p\n{rows}\n", encoding="utf-8")
+    asked = 'assert for all x: [label = "w"], y: [label = "w"]: x = y or x < y or y < x or x || y'
+    code, out, _ = run("assert", "known.mc", "-e", asked, "--exact", "--json")
+    assert (code, json.loads(out)["questions"][0]["exact"]) == (0, False)
+    Path("answer.json").write_text(out, encoding="utf-8")
+    assert run("verify", "known.mc", "answer.json")[0] == 0
+    Path("answer.json").write_text(out.replace('"true": 9', '"true": 8'), encoding="utf-8")
+    assert run("verify", "known.mc", "answer.json")[0] == 1

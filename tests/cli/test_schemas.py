@@ -34,6 +34,8 @@ possibly s
 """
 FILES = {
     "log.jsonl": LOG,
+    "lost.jsonl": '{"process": "p", "seq": 1, "kind": "receive", "message": "m"}\n'
+    '{"process": "q", "seq": 1, "label": "y"}\n{"process": "q", "seq": 3, "label": "y"}\n',
     "gap.jsonl": '{"process": "p", "seq": 1, "label": "x"}\n{"process": "p", "seq": 3, "label": "y"}\n',
     "clocks.log": 'p {"p": 1} a\nq {"p": 1, "q": 1} b\nr {"r": 1} c\n',
     "q.ask": ASK,
@@ -44,11 +46,13 @@ FILES = {
     "bare.jsonl": '{"process": "p", "kind": "internal"}\n{"process": "p", "kind": "internal"}\n',
     "deep.mc": "a <> b\na !< b\na !> b\nb || c\n",
     "other.mc": "view < unshare\nx !< y\nstamp x = 3\ntoken t = x, y, z\nordering causal\n",
+    "none.rules/x.rules": "rule Alone:\n no g in M with |-0 a || g, |-0 b _ g\n ---\n |- a < b\n",
     "bad.rules/x.rules": "rule A:\n |- a R\n ---\n |- a R b\n",
 }
 
 ANSWERS = [
     "online album.mc unshare view", "online album.mc notify like", "online album.mc unshare nobody",
+    "online ab.mc a b --rules none.rules",
     "online log.jsonl ann:2 bob:1 --complete", "online clocks.log p:1 q:1",
     "why log.jsonl ann:1 store:2", "why log.jsonl ann:1 store:2 --offline",
     "offline album.mc like view", "offline deep.mc a b", "offline other.mc x y",
@@ -58,9 +62,10 @@ ANSWERS = [
     "table album.mc --mode possible", "table deep.mc --mode possible", "table clocks.log nowhere.mc",
     "verify album.mc proof.json", "check cycle.mc",
     "check log.jsonl nowhere.mc", "repl log.jsonl",
-    "find log.jsonl label~\"write\"", "find log.jsonl w||w --with q.ask", "assert log.jsonl q.ask",
+    "find log.jsonl label~\"write\"", "find log.jsonl w||w --with q.ask", "find log.jsonl s --with q.ask",
+    "assert log.jsonl q.ask",
     "assert log.jsonl q.ask --complete", "settle log.jsonl ann:2 bob:1", "settle log.jsonl q.ask",
-    "settle gap.jsonl p:1 p:3",
+    "settle gap.jsonl p:1 p:3", "settle lost.jsonl q:1 p:1",
     "evolve album.mc --add p<q", "evolve album.mc --remove p<q", "evolve other.mc --forget x",
     "merge album.mc log.jsonl", "merge album.mc clocks.log", "merge ab.mc ba.mc",
     "bisim log.jsonl gap.jsonl", "bisim album.mc other.mc --backward", "bisim ab.mc sent.mc --backward",

@@ -237,3 +237,31 @@ def test_print_shows_the_picture_on_white(page_of: Any) -> None:
     assert page.tab.locator("#printed svg rect").first.get_attribute("fill") == "rgb(255, 255, 255)"
     page.tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.tab.locator("#printed").count() == 0
+
+
+def test_what_can_be_clicked_is_said_on_paper_too(page_of: Any) -> None:
+    page = page_of(ALBUM, pairs=[("unshare", "upload")])
+    page.tab.wait_for_selector(".path")
+    page.tab.emulate_media(media="print")
+    assert "acl-saved" in page.tab.locator(".path").inner_text()
+    assert "Copy" not in page.tab.locator("#panel").inner_text()
+
+
+def test_the_page_begins_with_the_first_pair_that_it_was_asked_for(page_of: Any) -> None:
+    pairs = [("unshare", "upload"), ("digest", "acl-seen")]
+    page = page_of(ALBUM, pairs=pairs)
+    assert (state(page)["a"], state(page)["b"]) == ("unshare", "upload")
+    page.tab.wait_for_selector(".verdict")
+    assert page.errors == []
+    linked = page_of(ALBUM, pairs=pairs, fragment="a=ask")
+    assert (state(linked)["a"], state(linked)["b"]) == ("ask", None)
+
+
+@pytest.mark.parametrize(("control", "key"), [("Drop A", "Enter"), ("Drop B", "Space"), ("Drop B", "x")])
+def test_the_focus_is_nowhere_lost_where_what_had_it_is_gone(page_of: Any, control: str, key: str) -> None:
+    page = page_of(ALBUM, pairs=[("digest", "acl-seen")])
+    page.tab.wait_for_selector(".verdict")
+    page.tab.get_by_label(control, exact=True).focus()
+    press(page, key)
+    page.tab.wait_for_timeout(300)
+    assert page.tab.evaluate("document.activeElement.id") == "picture"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,13 @@ def test_a_table_is_of_few_events(page_of: Any) -> None:
         tab.run("KEYS_OF_PAGE.T")
         assert "up to 200 events" in tab.tab.inner_text("#table")
         assert not tab.errors
+
+
+@pytest.mark.parametrize("size", [(1200, 800), (1280, 500)])
+def test_list_and_table_leave_the_picture_its_room(page_of: Any, size: tuple[int, int]) -> None:
+    """They stood over the legend where both were open, and the table was a line of a pixel."""
+    page = page_of(ALBUM, size=size)
+    page.run("() => app.set({list: true, table: true})")
+    edges = [page.tab.locator(part).bounding_box() for part in ("#stage", "#legend", "#list", "#table")]
+    assert all(one["y"] + one["height"] <= other["y"] + 1 for one, other in pairwise(edges))
+    assert all(one["height"] > 20 for one in edges)

@@ -92,6 +92,7 @@ WRONG = [
     ("never aa(k)", "1:", "nothing above defines aa"),
     ("state t on z from x until y", "1:", "z is no parameter of t"),
     ("event c(k, k) where k; never c", "1:", "is there twice"),
+    ("""event c where "p:1" < 'q:1'; never c""", "1:", 'the event of that name is [name = "p:1"]'),
 ]
 
 

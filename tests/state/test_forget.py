@@ -182,3 +182,15 @@ def test_a_log_of_which_something_is_not_told_is_complete_no_more_when_that_is_f
     known = Microcosm.parse("process p = c, b\nb < y\ncomplete")
     known.forget("b")
     assert known.offline("c", "y").possible == (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
+
+
+def test_an_event_that_is_forgotten_is_none_of_a_complete_log() -> None:
+    """What is written and read again does not conclude that it is concurrent with what came before it."""
+    rows = "\n".join(f"event {name} process {name}" for name in "abc")
+    known = Microcosm.parse(f"a < b\ncomplete\n{rows}")
+    known.forget("b")
+    again = Microcosm.parse(known.to_text())
+    assert again == known
+    assert (again.events, again.online("a", "b")) == (["a", "c"], Relation.UNKNOWN)
+    assert again.offline("a", "b").relation is None
+    assert again.offline("a", "c").relation is Relation.CONCURRENT

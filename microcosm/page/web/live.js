@@ -101,7 +101,7 @@ async function hear() {
                 if (told.version !== model.head.live) await renew();
             }
         }
-        await new Promise((resolve) => { window.setTimeout(resolve, 1000); });
+        await new Promise((resolve) => window.setTimeout(resolve, 1000));
     }
 }
 
@@ -142,7 +142,7 @@ app.start(() => {
         line.select();
     };
     find('speak').onclick = (/** @type {any} */ {target: {dataset: {line: said}}}) => {
-        const name = said === 'save' && window.prompt('Write what is given to which file?', '');
+        const name = said === 'save' && window.prompt('Write what is given to which file?');
         if (name) askSession(`save ${JSON.stringify(name)}`);
         else if (said && said !== 'save') askSession(said);
     };

@@ -127,6 +127,7 @@ function regionCounts(/** @type {number} */ a) {
 /** Shows A and B, and what is known of the two. */
 async function showChosen() {
     const {a, b} = app.state, mine = ++turn, box = find('chosen');
+    if (box.querySelector(':focus')) find('picture').focus();
     walked = [];
     walkedAt = -1;
     if (a < 0) return box.replaceChildren(dim('Choose an event: a click, or Enter on it. Then a second one, with Shift.'));

@@ -14,7 +14,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
@@ -179,16 +179,16 @@ class Lines:
                 line.decode()
             except UnicodeDecodeError as error:
                 column = len(lenient(line[: error.start])) + 1
-                said = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
-                self._report.add("bad-encoding", said, file=self.file, line=at)
+                detail = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
+                self._report.add("bad-encoding", detail, file=self.file, line=at)
         return lenient(block)
 
     def _ends_in_return(self, line: int) -> None:
         """Report the first line that ends in a carriage return alone."""
         if not self._returns:
             self._returns = True
-            said = "a line ends in a carriage return alone; each is taken for a line end"
-            self._report.add("line-end", said, file=self.file, line=line)
+            detail = "a line ends in a carriage return alone; each is taken for a line end"
+            self._report.add("line-end", detail, file=self.file, line=line)
 
     def _raw(self) -> Iterator[bytes]:
         while True:
@@ -378,8 +378,11 @@ json_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _decode = JSONDecoder(parse_constant=_refuse).raw_decode
 
 
-def json_object(text: str) -> dict[str, object]:
+def json_object(text: str, once: Collection[str] = ()) -> dict[str, object]:
     """The object that a line is. Raises `BadLine`, or `NotJson` where it is no JSON at all.
+
+    Of two values of one field JSON keeps the last: none of `once` may have two. Only a line with more keys
+    than its object and those in it is looked at for that again.
 
     >>> json_object(' {"a": 1} ')
     {'a': 1}
@@ -398,4 +401,18 @@ def json_object(text: str) -> dict[str, object]:
         raise BadLine("half of a surrogate pair is no text")
     if type(record) is not dict:
         raise BadLine("not an event: a JSON object is expected")
+    if once and (more := text.count('":') - len(record)) > 0:
+        for value in record.values():
+            if type(value) is dict:
+                more -= len(value)
+        if more:
+            _expect_once(text, once)
     return record
+
+
+def _expect_once(text: str, fields: Collection[str]) -> None:
+    """Raises `BadLine` where an object gives a field two values."""
+    said: dict[str, object] = {}
+    for name, value in json.loads(text, object_pairs_hook=list):
+        if name in fields and said.setdefault(name, value) != value:
+            raise BadLine(f"`{name}` stands twice, and says two things")

@@ -111,6 +111,24 @@ def test_a_wrong_field_is_named(fault: dict[str, object], message: str) -> None:
         read_text(json.dumps({**GOOD, **fault}), report=Report(strict=True))
 
 
+@pytest.mark.parametrize(
+    ("more", "bad"),
+    [
+        ('"seq": 2', True),
+        ('"process":"q"', True),
+        ('"clock": {"p": 1}, "clock": {"p": 1, "q": 1}', True),
+        ('"seq": 1', False),  # the same once more
+        ('"x": 1, "x": 2', False),  # no field of the format
+        ('"label": "\\"seq\\": 2"', False),
+        ('"attributes": {"seq": 2, "to": [{"seq": 3}]}', False),
+    ],
+)
+def test_a_field_that_says_two_things_is_a_bad_line(more: str, bad: bool) -> None:
+    """JSON keeps the last of them: an event stood at another position, or in another process."""
+    events, report = read_text('{"process": "p", "seq": 1, "kind": "internal", ' + more + "}\n")
+    assert (len(events), told(report)) == ((0, [("bad-line", 1)]) if bad else (1, []))
+
+
 def shown(events: list[TraceEvent]) -> list[str]:
     return [f"{event.id} {event.kind} {event.message}" for event in events]
 
