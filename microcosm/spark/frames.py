@@ -143,8 +143,9 @@ def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
 def ask(events: DataFrame, questions: str, *, exact: bool = False) -> DataFrame:
     """The answers to questions, the text of an `.ask` file, about each trace: a row a trace and question.
 
-    Columns are those of `microcosm.spark.questions.CHECKED`. Events as for `extract`.
-    Raises `TextError` for questions that cannot be read. Cost: a shuffle by trace, and the answers.
+    Columns are those of `microcosm.spark.questions.CHECKED`. Events as for `extract`, whose table `reported`
+    has what here is passed over. Raises `TextError` for questions that cannot be read.
+    Cost: a shuffle by trace, and the answers.
     """
     read_questions(questions, "questions")
     good = _events_of(events).where("reported is null")
