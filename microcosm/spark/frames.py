@@ -23,7 +23,7 @@ from microcosm.logic.rulebook import read_rules
 from microcosm.questions.reader import read_questions
 from microcosm.spark.bisim import microcosms
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.job import linked
+from microcosm.spark.extract.job import linked, not_alone
 from microcosm.spark.extract.trace_kernel import bounds, whole_traces
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import source
@@ -97,7 +97,7 @@ def extract(events: DataFrame, *, token: str | None = None) -> Extracted:
     odd = read.where("reported is not null").select(*rows.arrow_names(rows.ODD)).unionByName(table("odd"))
     if "after" in events.columns:
         links, unknown = linked(table("foreign"), good.withColumn("id", rows.id_of(True)))
-        edges, odd = edges.unionByName(links), odd.unionByName(unknown)
+        edges, odd = edges.unionByName(links), not_alone(odd, links).unionByName(unknown)
     return Extracted(named.select(*rows.arrow_names(rows.NAMED)), edges, table("frontiers"), odd)
 
 

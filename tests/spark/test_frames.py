@@ -58,7 +58,9 @@ def test_links_between_traces_are_edges_but_in_a_circle(spark: Any) -> None:
     )
     found = frames.extract(frame)
     assert [(row["left"], row["right"]) for row in collected(found.edges)] == [("one/p:1", "two/q:1")]
-    assert sum(row["reported"] == "link-cycle" for row in collected(found.reported)) == 2
+    odd = collected(found.reported)
+    assert sum(row["reported"] == "link-cycle" for row in odd) == 2
+    assert {row["trace"] for row in odd if row["reported"] == "isolated-event"} == {"three", "four"}
 
 
 def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:

@@ -134,6 +134,9 @@ def same(spark: Any, paths: Sequence[Path], out: Path, asked: ExtractOptions) ->
     ]
     counts = reading.counts + counts
     counts.update({kind: whole.counts[kind] - counts[kind] for kind in ("unknown-event", "link-cycle")})
+    alone = Report()
+    extract(events, token=asked.token, report=alone)
+    counts["isolated-event"] = alone.counts["isolated-event"]
     assert table(out, "edges") == sorted(edges, key=repr)
     assert table(out, "frontiers") == frontiers
     assert done.summary["reported"] == dict(+counts)

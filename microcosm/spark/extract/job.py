@@ -153,6 +153,8 @@ class _Job:
         foreign = self._filled(found, "foreign")
         if foreign:
             links, unknown = linked(_all(foreign), _named(read["events"], several))
+            alone = not_alone(_all([tables["odd"] for tables in found.values()]), links)
+            sources["reported"][: len(found)] = [self._stage("alone", alone, rows.ODD)]
             sources["reported"].append(self._stage("unknown", unknown, rows.ODD))
             sources["edges"].append(self._stage("links", links, rows.EDGES))
         more, more_faults, repeated = irregularity_counts(sources["reported"])
@@ -357,6 +359,15 @@ def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]
     inner = odd(joined.where("known and not last"), "unknown-event", ": ", " is of another execution")
     circular = odd(marked.where("circle"), "link-cycle", ": is after ", " and before it")
     return edges, unknown.unionByName(inner).unionByName(circular)
+
+
+def not_alone(odd: DataFrame, links: DataFrame) -> DataFrame:
+    """What is odd, without the events that were told to be alone and are ends of links. Cost: a join."""
+    from pyspark.sql import functions as F
+
+    ends = links.select(F.explode(F.array("left", "right")).alias("end"))
+    said = F.concat("end", F.lit(": nothing relates it to another event"))
+    return odd.join(ends.select(said.alias("fault")), "fault", "left_anti").select(*odd.columns)
 
 
 def _circles(links: pa.Table) -> pa.Table:
