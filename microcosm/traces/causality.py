@@ -107,9 +107,9 @@ class Causality:
                 groups.setdefault(self.full(value), []).append(event)
         return groups
 
-    def clash(self, token: str, pairs: Iterable[tuple[int, int]]) -> bool:
+    def clash(self, token: str, holders: Iterable[int]) -> bool:
         """Whether clocks show two holders of a token to be concurrent; that is reported."""
-        for a, b in pairs:
+        for a, b in pairwise(filter(self.times.__contains__, holders)):
             if self.by_clocks(a, b) is Relation.CONCURRENT:
                 detail = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
                 self.odd("token-concurrent", b, detail)

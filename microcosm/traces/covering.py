@@ -178,7 +178,7 @@ class _Part:
         """Consecutive holders of each token, by `<>`; nothing where clocks show two to be concurrent."""
         edges: list[Edge] = []
         for name, group in self._causality.holders(token).items():
-            if not self._causality.clash(name, pairwise(group)):
+            if not self._causality.clash(name, group):
                 self._related.update(group if len(group) > 1 else ())
                 edges += [(self._names[a], "<>", self._names[b], f"token {name}") for a, b in pairwise(group)]
         return edges

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import chain, pairwise
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -332,9 +332,8 @@ class _Part:
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
-        times = self.causality.times
         for name, holders in self.causality.holders(token).items():
             group = [event for event in holders if event in self.kept]
-            if len(group) > 1 and not self.causality.clash(name, pairwise(filter(times.__contains__, group))):
+            if len(group) > 1 and not self.causality.clash(name, group):
                 givens.tokens[name] = tuple(self.names[event] for event in group)
                 self.related.update(group)

@@ -185,3 +185,15 @@ def test_alone_is_who_is_so_in_the_microcosm() -> None:
     assert one.counts == other.counts
     assert [found.line for found in one.findings] == [found.line for found in other.findings]
     assert one.counts["isolated-event"] == 2
+
+
+def test_holders_that_clocks_show_to_be_concurrent_are_so_whoever_has_no_clock_between_them() -> None:
+    events = [
+        TraceEvent("p", 1, clock={"p": 1}, attributes={"lock": "a"}),
+        TraceEvent("q", 1, attributes={"lock": "a"}),
+        TraceEvent("r", 1, clock={"r": 1}, attributes={"lock": "a"}),
+    ]
+    one, other = Report(), Report()
+    assert covering(events, one, token="lock").edges == []
+    assert not extract(events, token="lock", report=other).givens.tokens
+    assert one.counts == other.counts == {"token-concurrent": 1, "isolated-event": 1}
