@@ -342,8 +342,9 @@ def related(
     edges = []
     for value, group in groups.items():
         group.sort(key=lambda each: each[0])  # who knows another knows more
+        clocks = (times[holder.id] for _, holder, _ in group if holder.id in times)
+        concurrent = any(by_clocks(*pair) is Relation.CONCURRENT for pair in pairwise(clocks))
         for (_, one, _), (_, other, knows) in pairwise(group):
-            concurrent = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
             if concurrent or knows.get(one.process, 0) < one.seq:
                 raise NotInSlices("holders of a token that nothing orders")
             edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))
