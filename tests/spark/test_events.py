@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError
 from microcosm.spark.io import events
-from microcosm.spark.io.events import BAD, bad_of, max_bad, told
+from microcosm.spark.io.events import BAD, bad_of, irregularity_counts, max_bad
 from microcosm.spark.io.inputs import PARQUET, Piece
 from microcosm.spark.io.reading import Reading, read, rows
 from microcosm.traces.report import KINDS
@@ -104,4 +104,4 @@ def test_what_has_no_place_is_told_without_one(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "odd.parquet")
-    assert told([tmp_path]) == ({"seq-gap": 1}, ["p: event 2 is missing [seq-gap]"], 0)
+    assert irregularity_counts([tmp_path]) == ({"seq-gap": 1}, ["p: event 2 is missing [seq-gap]"], 0)
