@@ -93,7 +93,7 @@ def test_two_jobs_do_not_work_in_one_folder(tmp_path: Path) -> None:
         with pytest.raises(TextError, match="another job is at work"):
             run(tmp_path, 1)
         with pytest.raises(TextError, match="another job is at work"):
-            stream.follow(None, None, str(tmp_path), "state", stream.Asked())  # type: ignore[arg-type]
+            stream.follow(None, None, str(tmp_path), "state", stream.StreamOptions())  # type: ignore[arg-type]
     run(tmp_path, 1)
 
 
