@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.spark_cost import cores, costing, log, processor_seconds, worker_memory
 from microcosm.spark.extract import job
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import staging as output
 
 SCAN = ("pairs-0", "cuts-0", "bases-0")
@@ -109,7 +109,7 @@ def main() -> None:
             begin = monotonic()
             single = costing(lambda file=file, found=found: found.extend(base(spark, str(file))))  # type: ignore[misc]
             took = monotonic() - begin
-            asked_ = Asked(slices=slices)
+            asked_ = ExtractOptions(slices=slices)
             whole = costing(
                 lambda file=file, out=out, asked_=asked_: job.extract(spark, [str(file)], str(out), asked_)  # type: ignore[misc]
             )

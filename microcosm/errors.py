@@ -66,8 +66,8 @@ class TextError(MicrocosmError):
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        said = printable(f"{place}: {self.message}" if place else self.message)
-        return "\n".join([said, *self._caret(), *filter(None, [self.hint])])
+        text = printable(f"{place}: {self.message}" if place else self.message)
+        return "\n".join([text, *self._caret(), *filter(None, [self.hint])])
 
     def _caret(self) -> list[str]:
         if self.text is None or self.column is None:

@@ -238,7 +238,7 @@ def writing(path: AnyPath) -> Iterator[IO[str]]:
 
 @contextmanager
 def writing_bytes(path: AnyPath) -> Iterator[IO[bytes]]:
-    """The same for a stream of bytes."""
+    """A stream of bytes whose content replaces `path` when the block ends well, and not otherwise."""
     with _replacing(path) as stream:
         yield stream
 
@@ -304,8 +304,8 @@ def require_posix(what: str) -> None:
     try:
         import fcntl  # noqa: F401
     except ImportError:
-        told = f"{what} need a POSIX system, such as Linux or macOS (docs/reference/platforms.md)"
-        raise MicrocosmError(told) from None
+        message = f"{what} need a POSIX system, such as Linux or macOS (docs/reference/platforms.md)"
+        raise MicrocosmError(message) from None
 
 
 def other_project(folder: str | os.PathLike[str] | None = None) -> str | None:

@@ -97,10 +97,10 @@ def report(known: Microcosm, answer: Answer) -> list[str]:
     lines = [str(answer), *(f"  {note}" for note in answer.notes)]
     for witness in answer.witnesses:
         lines.append(f"  {witness.verdict}: {witness.described(known.givens.events)}")
-        for said in witness.atoms:
-            lines.append(f"    {said}")
-            if said.derivation is not None:
-                lines += [f"      {line}" for line in str(said.derivation).splitlines()]
+        for atom in witness.atoms:
+            lines.append(f"    {atom}")
+            if atom.derivation is not None:
+                lines += [f"      {line}" for line in str(atom.derivation).splitlines()]
     if answer.settle:
         lines += ["  what would settle it:", *(f"    {seen}" for seen in answer.settle)]
     return lines
@@ -186,18 +186,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 def _ask(item: pytest.Item, recorded: Causality) -> None:
     __tracebackhide__ = True
-    asked = [(text, mark.kwargs) for mark in item.iter_markers("causality") for text in mark.args]
+    marked = [(text, mark.kwargs) for mark in item.iter_markers("causality") for text in mark.args]
     beside = item.path.with_suffix(ENDING)
-    if not asked and beside.is_file():
-        asked = [(beside, {})]
-    if not asked and not recorded.read:
+    if not marked and beside.is_file():
+        marked = [(beside, {})]
+    if not marked and not recorded.read:
         raise QuestionFailed(
             f"nothing is asked about what the test recorded: write questions into {beside.name} beside it, "
             "mark it with pytest.mark.causality(QUESTIONS), or take causality.log()",
             [],
         )
-    log = recorded.log() if asked else None
-    for questions, options in asked:
+    log = recorded.log() if marked else None
+    for questions, options in marked:
         named = isinstance(questions, str) and questions.endswith(ENDING)
         assert log is not None
         assert_that(log, item.path.parent / questions if named else questions, **options)

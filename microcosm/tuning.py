@@ -101,9 +101,9 @@ LABELS_SPARE = 64
 """When there are so many chains more than twice those of a fresh cover, it is time for a fresh one.
 Benchmark: `increments`."""
 
-ROWS_FEW, ROWS_TOLD = 4, 8
-"""A change to no more rows of the past than the first, of which more than one in so many rows of the future
-would be told, leaves these as they are, in doubt. Benchmark: `increments`."""
+ROWS_FEW, ROWS_OF_FUTURE = 4, 8
+"""A change to no more rows of the past than the first, which would change more than one in so many rows of
+the future, leaves these as they are, in doubt. Benchmark: `increments`."""
 
 ROWS_MANY = 5 << 19
 """A link that changes rows of more bits than this in all waits, in large orders: 128 rows of 20,480 bits.
@@ -204,7 +204,7 @@ FOLLOWED = 64
 Benchmark: `increments`."""
 
 FOLLOWED_FAR = 1 << 12
-"""As `FOLLOWED`, where much depends on it. Benchmark: `labels`."""
+"""So many events are followed where much depends on it. Benchmark: `labels`."""
 
 VAIN_KEPT = 8
 """So many pairs of sets that hold in no pair are remembered. Benchmark: `increments`."""

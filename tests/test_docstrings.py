@@ -128,7 +128,6 @@ def test_a_module_says_what_it_is_for(package: str) -> None:
 
 SHARED = {
     **dict.fromkeys(["Message", "Line", "Part", "Place", "Format"], "what a format calls so, seen there"),
-    "Asked": "what one job of Spark was asked",
     **dict.fromkeys(["Found", "Knowledge"], "of one surface only"),
     "Causality": "the fixture of `microcosm.testing` is public under this name",
     "Not": "negation in a rule, and in a question",

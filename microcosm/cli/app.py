@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     """Where a command is written, below `microcosm.cli`, and what the overview of all commands says of it."""
 
     module: str
-    told: str
+    summary: str
 
 
 OVERVIEW = {
@@ -116,7 +116,7 @@ class Commands(TyperGroup):
         """The overview of `--help`, which loads no command."""
         for title, entries in OVERVIEW.items():
             with formatter.section(title):
-                formatter.write_dl([(name, entry.told) for name, entry in entries.items()])
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that the arguments ask for. What nobody knows is answered with what is near."""
@@ -152,8 +152,8 @@ def loaded(name: str) -> Any:
     return command
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         import microcosm
 
         output.say(f"{NAME} {microcosm.__version__}")
@@ -280,13 +280,13 @@ def _run_command(command: Any, arguments: list[str]) -> int:
 def _usage(error: Exception) -> int:
     """A complaint of the option parser: what was wrong, and how the command is used."""
     context = getattr(error, "ctx", None)
-    said = complaint(error)
+    message = complaint(error)
     if type(error).__name__ == "NoArgsIsHelpError":
-        output.complain(said)
+        output.complain(message)
     elif context is None:
-        exits.say_fault(f"error: {said}", fields={"error": said}, code=exits.USAGE)
+        exits.say_fault(f"error: {message}", fields={"error": message}, code=exits.USAGE)
     else:
         usage, hint = context.get_usage(), f"Try `{context.command_path} --help`."
-        fields = {"error": said, "usage": usage.removeprefix("Usage: "), "hint": hint}
-        exits.say_fault(f"error: {said}", usage, hint, fields=fields, code=exits.USAGE)
+        fields = {"error": message, "usage": usage.removeprefix("Usage: "), "hint": hint}
+        exits.say_fault(f"error: {message}", usage, hint, fields=fields, code=exits.USAGE)
     return exits.USAGE

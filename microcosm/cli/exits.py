@@ -82,8 +82,8 @@ def failure(error: BaseException, command: str) -> int:
             return BAD_INPUT
         case OSError():
             fields = {"error": error.strerror or str(error), "file": str(error.filename)}
-            said = f"error: {error.filename}: {error.strerror or error}"
-            return say_fault(said, fields=fields, code=BAD_INPUT)
+            message = f"error: {error.filename}: {error.strerror or error}"
+            return say_fault(message, fields=fields, code=BAD_INPUT)
         case _:
             return _fault(error)
 
@@ -161,11 +161,11 @@ def _fault(error: BaseException) -> int:
         from traceback import print_exception
 
         print_exception(error)
-    said = fault_line(error)
-    return say_fault(said, fields={"error": said.removeprefix("error: ")}, code=FAULT)
+    message = fault_line(error)
+    return say_fault(message, fields={"error": message.removeprefix("error: ")}, code=FAULT)
 
 
 def fault_line(error: BaseException) -> str:
     """What is said of an exception that nobody foresaw."""
-    said = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"error: a fault of this program, please report it ({said}); {DEBUG}=1 shows the traceback"
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"error: a fault of this program, please report it ({message}); {DEBUG}=1 shows the traceback"

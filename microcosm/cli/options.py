@@ -101,31 +101,31 @@ def stop_after(seconds: float | None) -> Stop | None:
     return lambda: monotonic() >= end
 
 
-TOLD = 5
+SHOWN = 5
 """So many irregularities of a kind are told one by one unless another number is said."""
 
-_said: dict[str, Any] = {}
+_given: dict[str, Any] = {}
 """What the command line at hand says that is handed to no command: values by the names of their options."""
 
 
 def of_logs() -> dict[str, Any]:
     """How logs are to be read: keywords of `microcosm_of_logs`, those that were given."""
-    return {name: value for name, value in _said.items() if name not in ("rules", "warnings")}
+    return {name: value for name, value in _given.items() if name not in ("rules", "warnings")}
 
 
-def warnings_told() -> float:
+def most_warnings() -> float:
     """So many irregularities of a kind are told one by one; the rest are counted."""
-    return float(_said.get("warnings", TOLD))
+    return float(_given.get("warnings", SHOWN))
 
 
 def rules() -> str | None:
     """The folder of other rule files, in place of the shipped ones, where one is named."""
-    return _said.get("rules")
+    return _given.get("rules")
 
 
 def forget() -> None:
     """Begin anew: nothing is said of how logs are to be read, and by which rules."""
-    _said.clear()
+    _given.clear()
     files.aside.clear()
 
 
@@ -163,7 +163,7 @@ _READ: dict[str, Callable[[str], object]] = {
 def _keep(param: typer.CallbackParam, value: str | None) -> None:
     name = str(param.name)
     if value is not None:
-        _said[name] = _READ.get(name, str)(value)
+        _given[name] = _READ.get(name, str)(value)
 
 
 def _shared(*names: str, help: str, metavar: str | None = None, does: Callable[..., None] = _keep) -> Any:
@@ -187,7 +187,7 @@ READERS_OF_LOGS = {
     "warnings": _shared(
         "--warnings",
         metavar="all|N|none",
-        help=f"How many irregularities of a kind are told; {TOLD} unless said.",
+        help=f"How many irregularities of a kind are told; {SHOWN} unless said.",
     ),
 }
 """What every command takes that reads logs."""

@@ -146,8 +146,8 @@ def complain(*lines: str) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
-        told = (plain(printable(line), sys.stderr) for part in lines for line in part.split("\n"))
-        sys.stderr.write("".join(f"{wrapped(line, sys.stderr)}\n" for line in told))
+        shown = (plain(printable(line), sys.stderr) for part in lines for line in part.split("\n"))
+        sys.stderr.write("".join(f"{wrapped(line, sys.stderr)}\n" for line in shown))
         sys.stderr.flush()
 
 
@@ -358,7 +358,7 @@ def progress(doing: str, total: float | None = None, units: str = "") -> Iterato
     from threading import Event, Thread
 
     over = Event()
-    teller = Thread(target=_tell, args=(made, over), daemon=True)
+    teller = Thread(target=_draw_progress, args=(made, over), daemon=True)
     teller.start()
     try:
         yield made
@@ -387,7 +387,7 @@ def writing(events: int) -> AbstractContextManager[Progress]:
     return progress("writing", events * (events - 1) / 2, "pairs")
 
 
-def _tell(made: Progress, over: Event) -> None:
+def _draw_progress(made: Progress, over: Event) -> None:
     """Draw a bar, or where the end is not known a count and a rate, until it is over."""
     begun = monotonic()
     if over.wait(PATIENCE):

@@ -156,8 +156,8 @@ def complaint(error: Any) -> str:
             name = getattr(param, "metavar", None) or param.name.upper()
             if param.param_type_name == "option":
                 name = f"{param.opts[-1]} {name}"
-            told = (getattr(param, "help", None) or "").partition(". ")[0].rstrip(".")
-            return f"missing {name}{f': {told}' if told and len(told) < 100 else ''}"
+            meaning = (getattr(param, "help", None) or "").partition(". ")[0].rstrip(".")
+            return f"missing {name}{f': {meaning}' if meaning and len(meaning) < 100 else ''}"
         case "NoSuchOption":
             near = " or ".join(sorted(error.possibilities or ()))
             return f"there is no option {error.option_name}{f'; did you mean {near}?' if near else ''}"
@@ -282,11 +282,11 @@ def answered(run: Callable[[], object]) -> bool:
     begun = words[at] if at < len(words) else ""
     os.environ["COMP_WORDS"] = "\n".join(map(shlex.quote, (*words[:at], begun)))
     os.environ["COMP_CWORD"] = str(at)
-    told = io.StringIO()
-    with redirect_stdout(told):
+    captured = io.StringIO()
+    with redirect_stdout(captured):
         run()
     cut = 0 if quote else max((found.end() for found in _BREAKS.finditer(begun)), default=0)
-    for line in filter(None, told.getvalue().splitlines()):
+    for line in filter(None, captured.getvalue().splitlines()):
         rest = line.removeprefix(begun[:cut])
         output.say(rest if quote else re.sub(r"([^\w@%+=:,./-])", r"\\\1", rest))
     return True

@@ -102,8 +102,8 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
 def may_be_complete(known: Microcosm) -> bool:
     """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
     given = known.givens
-    told = given.told is not None or bool(given.messages)
-    return given.events is not None and not given.complete and told and _whole[0]
+    messages = given.message_columns is not None or bool(given.messages)
+    return given.events is not None and not given.complete and messages and _whole[0]
 
 
 _whole = [False]
@@ -165,12 +165,12 @@ def load(paths: Sequence[str], *, strict: bool = False) -> Microcosm:
         return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
 
 
-def split(arguments: Sequence[str], *asked: str) -> tuple[list[str], list[str]]:
+def split(arguments: Sequence[str], *words: str) -> tuple[list[str], list[str]]:
     """The files on a command line, and what is asked of them, which stands last. Raises `UsageError`."""
-    if len(arguments) <= len(asked):
-        wanted = ("FILE", *asked)
+    if len(arguments) <= len(words):
+        wanted = ("FILE", *words)
         raise UsageError(f"missing {' and '.join(wanted[len(arguments) :])}: say {' '.join(wanted)}")
-    paths, last = list(arguments[: -len(asked)]), list(arguments[-len(asked) :])
+    paths, last = list(arguments[: -len(words)]), list(arguments[-len(words) :])
     for path in paths[1:]:
         if not _is_file(path):
             what = f"{output.printable(' '.join(last))} would be what is asked, behind some FILE"
@@ -185,8 +185,8 @@ def pair_asked(arguments: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
     """
     if asks_in_one_word(arguments):
         paths, (stated,) = split(arguments, "'A < B'")
-        asked = question(stated)
-        return paths, (asked.left, asked.right)
+        correspondence = question(stated)
+        return paths, (correspondence.left, correspondence.right)
     paths, (left, right) = split(arguments, "A", "B")
     distinct(left, right)
     return paths, (left, right)
@@ -248,9 +248,9 @@ def question(text: str) -> Correspondence:
     relation = SPELLINGS[sign]
     if relation not in VERDICTS:
         raise UsageError(f"{sign} is no verdict of a microcosm; ask for one of < > || <> ?")
-    asked = Correspondence(_name(left), relation, _name(right))
-    distinct(asked.left, asked.right)
-    return asked
+    correspondence = Correspondence(_name(left), relation, _name(right))
+    distinct(correspondence.left, correspondence.right)
+    return correspondence
 
 
 def change(text: str) -> tuple[Correspondence, bool]:
@@ -287,8 +287,8 @@ def events_of(traces: Sequence[str], report: Report, **how: Any) -> Iterator[Tra
         if source.content is None and source.fault is None:
             yield from formats.read(source.paths, report=report, **how)
             continue
-        told = as_log.log_of(source.givens(), source.name, report)
-        yield from told if how.get("trace") is None else formats.picked(told, str(how["trace"]), report)[0]
+        rows = as_log.log_of(source.givens(), source.name, report)
+        yield from rows if how.get("trace") is None else formats.picked(rows, str(how["trace"]), report)[0]
 
 
 def known_format(format: str | None) -> None:
@@ -306,7 +306,7 @@ def report_of(strict: bool, untold: Collection[str] = ()) -> Report:
     """A report that tells the first irregularities of each kind as they are found, but for some kinds."""
     from microcosm.traces.report import Report
 
-    most = options.warnings_told()
+    most = options.most_warnings()
 
     def tell(found: Irregularity) -> None:
         if report.counts[found.kind] <= most and found.kind not in untold:
@@ -318,7 +318,7 @@ def report_of(strict: bool, untold: Collection[str] = ()) -> Report:
 
 def told_rest(report: Report, untold: Collection[str] = ()) -> None:
     """How many irregularities of each kind were not told one by one."""
-    most = options.warnings_told()
+    most = options.most_warnings()
     for kind, count in report.counts.items():
         if count > most > 0 and kind not in untold:
             output.warn(f"{count - most:,.0f} more of [{kind}] (--warnings all lists them)")

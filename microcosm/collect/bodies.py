@@ -13,6 +13,7 @@ import json
 import re
 import zlib
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import lru_cache
@@ -75,10 +76,10 @@ def taken(media: str, rejected: int = 0, message: str = "") -> bytes:
     if media == PROTOBUF:
         part = (_number(1, rejected) if rejected else b"") + (_bytes(2, message.encode()) if message else b"")
         return _bytes(1, part) if part else b""
-    said: dict[str, object] = {"rejectedSpans": str(rejected)} if rejected else {}
+    fields: dict[str, object] = {"rejectedSpans": str(rejected)} if rejected else {}
     if message:
-        said["errorMessage"] = message
-    return json_text({"partialSuccess": said} if said else {}).encode()
+        fields["errorMessage"] = message
+    return json_text({"partialSuccess": fields} if fields else {}).encode()
 
 
 def _varint(value: int) -> bytes:
@@ -114,13 +115,13 @@ _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 class SpanBatch(NamedTuple):
     """What a request gave: a line for so many spans, `kept`, and how many were none, `rejected`.
 
-    `said` is what the sender should know of what is odd.
+    `warning` is what the sender should know of what is odd.
     """
 
     line: bytes
     kept: int
     rejected: int
-    said: str
+    warning: str
 
 
 def media_of(content_type: str) -> str:
@@ -128,8 +129,8 @@ def media_of(content_type: str) -> str:
     media = content_type.partition(";")[0].strip().lower()
     if media in (PROTOBUF, JSON):
         return media
-    said = f"{media!r} is" if media else "what is sent is"
-    raise Refused(Reason.CONTENT_TYPE, f"{said} not taken here; it is {PROTOBUF} or {JSON}")
+    what = f"{media!r} is" if media else "what is sent is"
+    raise Refused(Reason.CONTENT_TYPE, f"{what} not taken here; it is {PROTOBUF} or {JSON}")
 
 
 def unpacked(body: bytes, encoding: str, largest: int) -> bytes:
@@ -163,7 +164,7 @@ def spans_of(body: bytes, media: str) -> SpanBatch:
     return _of_protobuf(body) if media == PROTOBUF else _of_json(body)
 
 
-def _said(count: int, rejected: int, body: bytes) -> str:
+def _warning(count: int, rejected: int, body: bytes) -> str:
     if rejected:
         return f"{rejected} without a trace id of 16 bytes and a span id of 8 were left out"
     return "" if count or body in (b"", b"{}") else "the request holds no spans"
@@ -180,8 +181,8 @@ def has_protobuf() -> bool:
 
 def _of_protobuf(body: bytes) -> SpanBatch:
     if not has_protobuf():
-        said = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
-        raise Refused(Reason.NO_PROTOBUF, said)
+        message = f"protobuf needs opentelemetry-proto here: {installing('collect')}; JSON needs nothing"
+        raise Refused(Reason.NO_PROTOBUF, message)
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -197,7 +198,7 @@ def _of_protobuf(body: bytes) -> SpanBatch:
                 del spans[at]
                 rejected += 1
             count += len(spans)
-    return SpanBatch(_message(request).encode() + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(_message(request).encode() + b"\n", count, rejected, _warning(count, rejected, body))
 
 
 def _has_ids(span: Any) -> bool:
@@ -210,14 +211,14 @@ def _of_json(body: bytes) -> SpanBatch:
         text = body.decode("utf-8-sig")
         if _depth(text) > DEEPEST:
             raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}")
-        request = json.loads(text, parse_constant=_no_constant)
+        request = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
         count, rejected = _count(request)
         line = json.dumps(request, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     except ValueError as error:  # so are bytes that are no text, halves of characters, and infinite numbers
         raise Refused(Reason.BAD_JSON, f"not a request in OTLP's JSON: {error}") from None
     except RecursionError:
         raise Refused(Reason.TOO_DEEP, f"the JSON is nested deeper than {DEEPEST}") from None
-    return SpanBatch(line + b"\n", count, rejected, _said(count, rejected, body))
+    return SpanBatch(line + b"\n", count, rejected, _warning(count, rejected, body))
 
 
 def _depth(text: str) -> int:
@@ -228,6 +229,15 @@ def _depth(text: str) -> int:
     """
     brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
     return max(accumulate(map(_DEPTHS.__getitem__, brackets)), default=0)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, in which each name stands once: of two nobody would keep the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"`{twice}` stands twice in one object")
+    return found
 
 
 def _no_constant(name: str) -> float:

@@ -111,8 +111,8 @@ class Intake:
             self._credit = min(rate, self._credit + rate * (now - self._at))
             self._at = now
             if self._credit <= 0:
-                said = f"more than {rate:,.0f} spans a second are not taken"
-                raise Refused(Reason.TOO_FAST, said, max(1, ceil(-self._credit / rate)))
+                message = f"more than {rate:,.0f} spans a second are not taken"
+                raise Refused(Reason.TOO_FAST, message, max(1, ceil(-self._credit / rate)))
 
     async def take(self, body: bytes, media: str, encoding: str = "") -> SpanBatch:
         """Keep the spans of a body: they are on disk when this ends. Raises `Refused`: nothing is kept."""
@@ -138,20 +138,20 @@ class Intake:
         loop = asyncio.get_running_loop()
         kept: asyncio.Future[None] = loop.create_future()
 
-        def tell(fault: OSError | None) -> None:
+        def settle(fault: OSError | None) -> None:
             if kept.done():  # whoever asked has gone
                 return
             if fault is None:
                 kept.set_result(None)
             else:
-                said = f"cannot be written: {fault.strerror or fault}; nothing of it is kept"
-                kept.set_exception(Refused(Reason.NOT_WRITTEN, said, after=5))
+                detail = f"cannot be written: {fault.strerror or fault}; nothing of it is kept"
+                kept.set_exception(Refused(Reason.NOT_WRITTEN, detail, after=5))
 
-        def told(fault: OSError | None) -> None:
+        def done(fault: OSError | None) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell, fault)
+                loop.call_soon_threadsafe(settle, fault)
 
-        self.folder.keep(line, told)
+        self.folder.keep(line, done)
         await kept
 
 
@@ -160,9 +160,9 @@ def exposition(intake: Intake) -> str:
     counts, folder = intake.counts, intake.folder
     lines: list[str] = []
 
-    def metric(name: str, kind: str, said: str, *values: tuple[str, int]) -> None:
+    def metric(name: str, kind: str, meaning: str, *values: tuple[str, int]) -> None:
         full = f"microcosm_collect_{name}"
-        lines.extend((f"# TYPE {full} {kind}", f"# HELP {full} {said}"))
+        lines.extend((f"# TYPE {full} {kind}", f"# HELP {full} {meaning}"))
         suffix = "_total" if kind == "counter" else ""
         lines.extend(f"{full}{suffix}{labels} {value}" for labels, value in values)
 
@@ -179,7 +179,7 @@ def exposition(intake: Intake) -> str:
     return "\n".join((*lines, "# EOF", ""))
 
 
-Told = Callable[[OSError | None], None]
+Done = Callable[[OSError | None], None]
 
 
 class Folder:
@@ -209,16 +209,16 @@ class Folder:
         """Bytes of the file at hand, all of them synced."""
         self._begun = 0.0
         self._number = 0
-        self._waiting: SimpleQueue[tuple[bytes, Told] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[bytes, Done] | None] = SimpleQueue()
         self._writer = Thread(target=self._run, name="collect-writer", daemon=True)
         self._writer.start()
 
-    def keep(self, line: bytes, told: Told) -> None:
-        """Keep a line with its end; `told` is called once it is on disk (None), or with why it is not.
+    def keep(self, line: bytes, done: Done) -> None:
+        """Keep a line with its end; `done` is called once it is on disk (None), or with why it is not.
 
         That is in the thread that writes.
         """
-        self._waiting.put((line, told))
+        self._waiting.put((line, done))
 
     def close(self) -> None:
         """End, once all that was to be kept so far is."""
@@ -237,14 +237,16 @@ class Folder:
             kept = [one for one in group if one is not None]
             if kept:
                 self._commit(b"".join(line for line, _ in kept))
-            for _, told in kept:
-                told(self.fault)
+            for _, done in kept:
+                done(self.fault)
 
     def _commit(self, content: bytes) -> None:
         """Write and sync; `fault` says whether that went well."""
         try:
             if self._file >= 0 and (
-                self._size + len(content) > self.largest or monotonic() - self._begun > self.oldest
+                self._size + len(content) > self.largest
+                or monotonic() - self._begun > self.oldest
+                or not os.fstat(self._file).st_nlink  # somebody deleted it
             ):
                 self._end_file()
             if self._file < 0:

@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -27,7 +28,7 @@ from microcosm.errors import MicrocosmError, MissingLibrary
 GRACE = 10
 """Seconds for requests that are under way at the end."""
 CONNECTIONS = 1000
-"""At most so many are held open; more are answered 503 by the server itself."""
+"""Where so many are open, requests are answered 503 by the server itself."""
 
 
 SERVICE, METHOD = "opentelemetry.proto.collector.trace.v1.TraceService", "Export"
@@ -62,12 +63,24 @@ async def serve(
                 server_header=False,
                 limit_concurrency=CONNECTIONS,
                 timeout_graceful_shutdown=GRACE,
-            )
+            ),
+            intake,
         )
         remote = None
         if grpc is not None:
             remote, bound = await _grpc_server(intake, host, grpc)
         loop = asyncio.get_running_loop()
+        second = 0
+
+        def unforeseen(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            nonlocal second
+            if "socket" in context:  # no file for a connection, told some 1000 times
+                before, second = second, int(loop.time())
+                intake.counts.refused["too many open files"] += second != before
+            elif not server.should_exit:  # when asyncio may try once more to have it, of no socket
+                loop.default_exception_handler(context)
+
+        loop.set_exception_handler(unforeseen)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.stop)
         try:
@@ -103,7 +116,7 @@ async def _grpc_server(intake: Intake, host: str, port: int) -> tuple[Any, int]:
         except Refused as why:
             await context.abort(codes[why.reason.code], str(why))
             raise
-        return taken(PROTOBUF, spans.rejected, spans.said)
+        return taken(PROTOBUF, spans.rejected, spans.warning)
 
     server = grpc.aio.server(
         options=(("grpc.max_receive_message_length", intake.limits.body), ("grpc.so_reuseport", 0)),
@@ -132,7 +145,24 @@ class _Counting(logging.Handler):
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that leaves signals to whoever runs it, and waits for the head of a request as for a body."""
+
+    def __init__(self, config: uvicorn.Config, intake: Intake) -> None:
+        super().__init__(config)
+        self._intake = intake
+        self._waiting: dict[tuple[Any, Any], float] = {}
+        """Connections on which no request is under way, each with the last one, and since when."""
+
+    async def on_tick(self, counter: int) -> bool:
+        now, before = monotonic(), self._waiting
+        last = [(each, getattr(each, "cycle", each)) for each in self.server_state.connections]
+        waiting = [each for each in last if each[1] is None or getattr(each[1], "response_complete", False)]
+        self._waiting = {each: before.get(each, now) for each in waiting}
+        for (connection, _), since in self._waiting.items():
+            if now - since > self._intake.limits.patience and not connection.transport.is_closing():
+                self._intake.counts.refused[Reason.TOO_SLOW.called] += 1
+                connection.transport.close()
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         """Stop in order; told a second time, at once."""
@@ -182,18 +212,18 @@ def application(intake: Intake) -> Starlette:
             if why.reason in (Reason.TOO_MANY, Reason.TOO_FAST):
                 await _drop(request, intake)
             return _refusal(why, content_type)
-        return _answer(taken(media, spans.rejected, spans.said), media)
+        return _answer(taken(media, spans.rejected, spans.warning), media)
 
     async def other(request: Request, why: Exception) -> Response:
         if request.method != "POST" and isinstance(why, HTTPException):
             return PlainTextResponse(why.detail, why.status_code, why.headers)
         path = request.url.path
-        said = f"{path} is not kept here, only /v1/traces is"
+        message = f"{path} is not kept here, only /v1/traces is"
         signal = path.strip("/").removeprefix("v1/")
         if signal in ("logs", "metrics"):
-            said += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
+            message += f": OTEL_{signal.upper()}_EXPORTER=none ends this"
         intake.counts.refused[Reason.NO_SPANS.called] += 1
-        return _refusal(Refused(Reason.NO_SPANS, said), request.headers.get("content-type", ""))
+        return _refusal(Refused(Reason.NO_SPANS, message), request.headers.get("content-type", ""))
 
     async def metrics(request: Request) -> Response:
         return Response(exposition(intake), media_type=OPENMETRICS)

@@ -27,7 +27,7 @@ from itertools import chain, combinations, islice
 from typing import NoReturn
 
 from microcosm import tuning
-from microcosm.compare.digest import given_differences, said
+from microcosm.compare.digest import given_differences, sentence
 from microcosm.compare.verdict_rows import (
     analogous,
     first_difference,
@@ -132,8 +132,8 @@ def _verdicts(one: Microcosm, other: Microcosm, pair: tuple[str, str]) -> tuple[
 def _only_given(one: Microcosm, other: Microcosm) -> OnlyGiven | None:
     mine, theirs = given_differences(one.givens, other.givens)
     if mine:
-        return OnlyGiven(1, said(mine[0], one.givens))
-    return OnlyGiven(2, said(theirs[0], other.givens)) if theirs else None
+        return OnlyGiven(1, sentence(mine[0], one.givens))
+    return OnlyGiven(2, sentence(theirs[0], other.givens)) if theirs else None
 
 
 EventPair = tuple[str, str]

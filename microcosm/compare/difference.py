@@ -74,17 +74,17 @@ class Comparison:
     def __str__(self) -> str:
         if self.same:
             return "both know the same"
-        said = [
+        parts = [
             f"only the {whose} knows: {quote(fact.left)} {fact.relation} {quote(fact.right)}"
             for whose, facts in zip(("first", "second"), self.news, strict=True)
             for fact in (news.fact for news in facts)
         ]
-        said += [
+        parts += [
             f"they contradict each other: {quote(c.left)} {one} {quote(c.right)}, and {other}"
             for c in self.conflicts
             for one, other in (c.verdicts,)
         ]
-        return "\n".join(said)
+        return "\n".join(parts)
 
 
 def difference(one: Microcosm, other: Microcosm) -> Comparison:

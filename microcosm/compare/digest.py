@@ -226,7 +226,7 @@ def given_differences(one: Givens, other: Givens) -> tuple[list[GivenItem], list
     return sorted(mine - theirs, key=repr), sorted(theirs - mine, key=repr)
 
 
-def said(item: GivenItem, givens: Givens) -> str:
+def sentence(item: GivenItem, givens: Givens) -> str:
     """A given as its own file says it, on one line."""
     alone = Givens()
     kind, *rest = item

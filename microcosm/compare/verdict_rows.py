@@ -76,12 +76,12 @@ def seeds_own(rules: RuleBook) -> bool:
 
 def fingerprint(rules: RuleBook) -> str:
     """A digest of the rules that conclude `|-0` and `|-`, whatever their order. Cost: linear."""
-    said = {
+    described = {
         repr((instance.conclusion, instance.premises))
         for instance in rules.instances
         if instance.conclusion.judgement is not Judgement.OFFLINE
     }
-    return sha256("\n".join(sorted(said)).encode()).hexdigest()
+    return sha256("\n".join(sorted(described)).encode()).hexdigest()
 
 
 def related_names(engine: Engine) -> list[str]:

@@ -120,7 +120,7 @@ class Body(NamedTuple):
         return here, rest
 
     def without(self, read: PairLiteral) -> Body:
-        """The same premises but one."""
+        """A body of all premises but one."""
         return self._replace(pairs=tuple(p for p in self.pairs if p is not read))
 
     def mentioned(self) -> Iterator[int]:
@@ -146,7 +146,7 @@ class Body(NamedTuple):
         )
 
     def mirror(self) -> Body:
-        """The same premises for the converse of the conclusion."""
+        """A body for the converse of the conclusion: the premises with both ends in each other's place."""
         swap = {LEFT: RIGHT, RIGHT: LEFT}
 
         def turn(p: PairLiteral) -> PairLiteral:

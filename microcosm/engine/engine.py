@@ -71,7 +71,7 @@ class Engine:
     def __init__(self, rules: RuleBook, givens: Givens) -> None:
         self.rules, self._givens = rules, givens
         self.program: Program = compile_rules(rules)
-        large = givens.externals + len(givens.clocks) > tuning.COLUMNS_FROM
+        large = givens.external_count + len(givens.clocks) > tuning.COLUMNS_FROM
         with gc_paused() if large else nullcontext():
             self.ground = ground = Ground(givens)
             self.universe = universe = ground.universe

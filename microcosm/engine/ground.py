@@ -64,7 +64,7 @@ def numbered(givens: Givens, first: int = 0) -> NumberedEvents:
     """
     order: Sequence[int]
     stated: dict[Relation, Columns]
-    links = givens.links
+    links = givens.order_columns
     if links is not None and not (givens.internal or givens.refuted or givens.clocks):
         # The names of the links come first, as they are numbered already.
         names = givens.listed()
@@ -119,10 +119,10 @@ def _causal(size: int, lefts: Sequence[int], rights: Sequence[int]) -> Sequence[
     as_stated = range(size)
     if all(map(lt, lefts, rights)):
         return as_stated
-    said = array("q", [-1]) * size  # where it is first said that something is before
-    deque(map(said.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
-    if all(map(lt, map(said.__getitem__, lefts), map(said.__getitem__, rights))):
-        return [*(at for at in as_stated if said[at] < 0), *dict.fromkeys(rights)]
+    first_link = array("q", [-1]) * size  # the first link to lead to each place
+    deque(map(first_link.__setitem__, reversed(rights), range(len(rights) - 1, -1, -1)), maxlen=0)
+    if all(map(lt, map(first_link.__getitem__, lefts), map(first_link.__getitem__, rights))):
+        return [*(at for at in as_stated if first_link[at] < 0), *dict.fromkeys(rights)]
     return causal_order(size, lefts, rights) or as_stated
 
 
@@ -246,9 +246,11 @@ class Ground:
         others = {Relation.CONCURRENT: givens.clocks, Relation.RELATED: givens.tokens}
         self.unstated = frozenset([r for r, more in others.items() if not (self._stated[r][0] or more)])
         """Those of `||` and `<>` that nothing was given of at first: most logs state `<` only."""
-        links = givens.links  # in which each of its names is
+        links = givens.order_columns  # in which each of its names is
         all_linked = links is not None and len(links.names) == len(found.names)
-        if all_linked or not (givens.stamps or givens.refuted or any(True for _ in givens.tellers())):
+        if all_linked or not (
+            givens.stamps or givens.refuted or any(True for _ in givens.events_with_process())
+        ):
             universe.members = universe.named
         else:
             universe.members = self._in_m | self._row_of_stated()
@@ -268,8 +270,8 @@ class Ground:
         return base_facts(self._givens)
 
     @cached_property
-    def _told(self) -> Sharing:
-        """What a complete log tells: two events of which it must be all, for they share a key."""
+    def _complete(self) -> Sharing:
+        """`complete(a, b)`: the log is stated to tell all of two events, for they share a key."""
         position = self.universe.position
 
         def keys() -> tuple[KeysOf, KeysOf]:
@@ -290,7 +292,7 @@ class Ground:
         if name == STAMPED_OUT:
             return self.stamps
         if name == COMPLETE:
-            return self._told
+            return self._complete
         if name not in self._pairs:
             position = self.universe.position
             facts = [*self._base[name]]
@@ -316,7 +318,7 @@ class Ground:
     def _change(self) -> None:
         """Forget what a complete log tells: that rests on what is ordered, and on which events there are."""
         if self._givens.complete:
-            self._told.forget()
+            self._complete.forget()
             self.__dict__.pop("_base", None)
 
     def append(self, event: str) -> None:
@@ -340,7 +342,7 @@ class Ground:
     @cached_property
     def _in_name(self) -> int:
         """The events of stamps and messages."""
-        others = joined(self._givens.stamps, self._givens.tellers())
+        others = joined(self._givens.stamps, self._givens.events_with_process())
         return row_of(map(self.universe.position.__getitem__, others))
 
     def _row_of_stated(self) -> int:
@@ -392,7 +394,7 @@ class Processes:
     def __init__(self, givens: Givens, universe: Universe) -> None:
         self._universe = universe
         self._stated: list[Hashable] = [None] * len(universe)
-        for events, processes in givens.whose():
+        for events, processes in givens.process_columns():
             self._state(events, processes)
         clocks = givens.clocks
         if isinstance(clocks, ClockColumns):

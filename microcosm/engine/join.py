@@ -119,7 +119,7 @@ class Pointwise:
         return target
 
     def all_rows(self, width: int) -> list[int]:
-        """As `row` of each event below `width`, of the whole domain but the event itself."""
+        """For each event below `width` those of the whole domain, but itself, that it holds with."""
         left, right = self.ends(self._scope.domain)
         if not left or not right:
             return [0] * width

@@ -20,10 +20,9 @@ from microcosm.engine.relations import Empty, RowRelation, Union, either_way, jo
 from microcosm.engine.table import Table, Tables
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import Judgement, Pred
-from microcosm.order import order as shape
 from microcosm.order.bits import Remembered, bits, diagonal
 from microcosm.order.happens_before import HappensBefore
-from microcosm.order.order import Closure
+from microcosm.order.order import Closure, happens_before
 from microcosm.order.rows import Rows
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
@@ -122,7 +121,7 @@ class Orders:
                 view = View(plan.bodies[pred], Memo(self, self.program, self.ground.universe.named))
                 edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
             size = len(self.ground.universe.names)
-            found = self.built[pred] = shape.happens_before(size, edges, self.processes, labels)
+            found = self.built[pred] = happens_before(size, edges, self.processes, labels)
         return found
 
     def expect(self, positions: Sequence[int]) -> None:

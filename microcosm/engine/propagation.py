@@ -85,7 +85,7 @@ class Sweep:
         self._rows = rows
         self._lacking = lacking
         self._gained = gained
-        orders, loose = _apart(rules.between)
+        orders, loose = _orders_and_others(rules.between)
         vacant = [0] * (max([closure.order.size for closure, _ in orders], default=0) - len(rows))
         self._beside = _rows_over(loose, len(rows)) + vacant
         # Of each event all that any rule leads it to within a row.
@@ -208,7 +208,7 @@ def gathered(body: Body, scope: RelationScope) -> Callable[[list[int]], list[int
     inside = scope.domain
     for one in none.ones:
         inside &= scope.subset(one.source) if one.positive else ~scope.subset(one.source)
-    orders, loose = _apart(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
+    orders, loose = _orders_and_others(parts(scope.relation(ends[LEFT].source), ends[LEFT].left == LEFT))
     if not orders:
         return None
     width = scope.domain.bit_length()
@@ -235,7 +235,7 @@ def parts(relation: RowRelation, forwards: bool) -> list[Link]:
     return [(relation, forwards)]
 
 
-def _apart(links: list[Link]) -> tuple[list[tuple[Closure, bool]], list[Link]]:
+def _orders_and_others(links: list[Link]) -> tuple[list[tuple[Closure, bool]], list[Link]]:
     """The orders among some links, and the others."""
     orders = [(closure, forwards) for closure, forwards in links if isinstance(closure, Closure)]
     return orders, [link for link in links if not isinstance(link[0], Closure)]

@@ -101,7 +101,10 @@ class Reachability:
         return bool(met)
 
     def found_vain(self, a: int, b: int) -> bool:
-        """As `surely_vain`, by any event that is before both ends. Cost: two rows of the order."""
+        """Whether any event before both ends says that no goal that they lead to holds; it is remembered.
+
+        Cost: two rows of the order.
+        """
         common = self._common(a, b)
         if common and self._barring.bit_count() < tuning.BARRING_KEPT:
             self._barring |= common & -common if self._forwards else 1 << common.bit_length() - 1

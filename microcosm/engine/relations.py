@@ -94,7 +94,7 @@ class Union:
         return self.united(b, forwards=False)
 
     def united(self, at: int, *, forwards: bool) -> int:
-        """As `row`, or `col`, without remembering it."""
+        """The row of an event, or its column with `forwards` false, which is not remembered."""
         found = 0
         for rows in self._rows_of if forwards else self._cols_of:
             found |= rows(at)
@@ -109,7 +109,7 @@ class Union:
         return kept.filled(self.all_united(width, forwards=forwards))
 
     def all_united(self, width: int, *, forwards: bool) -> list[int]:
-        """As `all_rows`, without remembering them."""
+        """The rows of all events, or the columns, which are not remembered."""
         return joined(width, [all_rows(relation, width, way is forwards) for relation, way in self.parts])
 
     def meets(self, a: int, others: int) -> int:

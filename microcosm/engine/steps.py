@@ -38,7 +38,7 @@ class Steps:
         self._engine = engine
         self._derive = derive
         self._facts = GivenFacts(givens)
-        self.columns = [kept for kept in (givens.links, givens.events) if kept is not None]
+        self.columns = [kept for kept in (givens.order_columns, givens.events) if kept is not None]
         """What is to be told of the events whose steps are asked for next."""
         self.program = engine.program
         self.names = engine.universe.names
@@ -145,7 +145,7 @@ class Steps:
                     ends = self.names[at[left]], self.names[at[right]]
                     evidence.update(leaf_shows(self._facts, ends[0], relation, ends[1]))
         if premises:
-            evidence.pop("source", None)  # which of them it is said of could not be told
+            evidence.pop("source", None)  # it would not say of which of them
         head = instance.conclusion
         assert isinstance(head.relation, Relation)
         conclusion = Conclusion(

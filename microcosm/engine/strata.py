@@ -286,11 +286,11 @@ def _check_assumed(graph: _Graph, known: Assumptions) -> None:
                 waiting.append(head)
     for _, pred, edge in graph.negative:
         if pred in assumed:
-            raise refused(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+            raise refused(edge.instance.rule, f"{_sentence(edge)}, which an assumption may bring", _CASES)
     for head, sources in graph.edges.items():
         for pred, edge in sources.items():
             if head[0] is not Judgement.OFFLINE and pred in assumed:
-                raise refused(edge.instance.rule, f"{_said(edge)}, which an assumption may bring", _CASES)
+                raise refused(edge.instance.rule, f"{_sentence(edge)}, which an assumption may bring", _CASES)
 
 
 _CASES = "That takes a search by cases: only offline rules may have it as a premise, and only as what holds."
@@ -314,12 +314,12 @@ def _path(graph: _Graph, start: Pred, goal: Pred) -> list[_Edge]:
 
 
 def _refuse(edge: _Edge, path: list[_Edge]) -> NoReturn:
-    fault = "negation is not stratified: " + "; ".join(_said(step) for step in (edge, *path))
+    fault = "negation is not stratified: " + "; ".join(_sentence(step) for step in (edge, *path))
     hint = "Absence may be asked only of a judgement that does not depend on the rule's own conclusion."
     raise refused(edge.instance.rule, fault, hint)
 
 
-def _said(edge: _Edge) -> str:
+def _sentence(edge: _Edge) -> str:
     source = premise_text(edge.premise, {})
     if edge.negative:
         source = f"the absence of {source}"

@@ -278,17 +278,17 @@ class Fixpoint:
         ]
 
     def relation(self, source: LiteralSource) -> RowRelation:
-        """As any scope, but the stratum's own predicates are read as they stand."""
+        """The relation that a literal names; of the stratum's own predicates what is derived so far."""
         if source.kind == "any" and source.judgement is not None:
             return self.any_of(source.judgement, self._settling)
         return self._settling.get(source) or self.scope.relation(source)
 
     def any_of(self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation]) -> RowRelation:
-        """As any scope."""
+        """Whatever relation is judged, each of some predicates being read as another one."""
         return self.scope.any_of(judgement, instead)
 
     def subset(self, source: LiteralSource) -> int:
-        """As any scope."""
+        """The events of a literal of one event."""
         return self.scope.subset(source)
 
     def run(self) -> None:
@@ -309,8 +309,8 @@ class Fixpoint:
             if any(rows):
                 left = _lacking(self._masks[self._passed_on.bound], rows)
                 wanting = {a: row for a, row in enumerate(left) if row}
-                told = None if self.log is None else partial(self._tell, pred)
-                Sweep(self._passed_on, rows, wanting, told).run()
+                log_gain = None if self.log is None else partial(self._log_gain, pred)
+                Sweep(self._passed_on, rows, wanting, log_gain).run()
             return
         pending: list[tuple[int, list[tuple[int, int]]]] = []
         for a in bits(self.domain):
@@ -367,9 +367,9 @@ class Fixpoint:
             columns = self.columns[pred]
             for b in bits(gained):
                 columns[b] |= 1 << a
-        self._tell(pred, a, gained)
+        self._log_gain(pred, a, gained)
 
-    def _tell(self, pred: Pred, a: int, gained: int) -> None:
+    def _log_gain(self, pred: Pred, a: int, gained: int) -> None:
         if self.log is not None:
             self._time += 1
             self.log[pred].setdefault(a, []).append((self._time, gained))

@@ -36,15 +36,15 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageColumns:
-    """The columns of a log, and the order in which its rows are told; none of its messages has receivers.
+    """The columns of a log, and the order in which its rows are stated; none of its messages has receivers.
 
-    A row without a kind is no message. `apart` are the messages whose events no link of the same log names.
+    A row without a kind is no message. `unlinked` are the rows whose events no link of the same log names.
 
     >>> kinds, processes = ["send", "", "receive"], ["p", "p", "q"]
-    >>> told = MessageColumns([1, 0, 2], kinds, ["a", "b", "c"], ["m", "", "m"], processes, [])
-    >>> told.messages()[1]
+    >>> columns = MessageColumns([1, 0, 2], kinds, ["a", "b", "c"], ["m", "", "m"], processes, [])
+    >>> columns.messages()[1]
     Message(kind='receive', event='c', message='m', process='q', receivers=())
-    >>> [*told.events()]
+    >>> [*columns.events()]
     ['a', 'c']
     """
 
@@ -53,7 +53,7 @@ class MessageColumns:
     event: Sequence[str]
     message: Sequence[str]
     process: Sequence[str]
-    apart: Sequence[int]
+    unlinked: Sequence[int]
 
     def __len__(self) -> int:
         return sum(map(bool, map(self.kind.__getitem__, self.order)))
@@ -78,7 +78,7 @@ class MessageColumns:
         return [*map(self.kind.__getitem__, rows)], event, message, process
 
     def rows(self) -> Iterator[int]:
-        """The rows that are messages, in the order in which they are told."""
+        """The rows that are messages, in the order in which they are stated."""
         return compress(self.order, map(self.kind.__getitem__, self.order))
 
 
@@ -98,9 +98,9 @@ _TOGETHER = 1000
 class MessageBuilder:
     """Messages without receivers, as columns come.
 
-    >>> told = MessageBuilder()
-    >>> told.extend([["send"], ["a"], ["m"], ["p"]])
-    >>> columns, processes = told.told({"a": 0}); [*columns.events()], columns.apart, processes
+    >>> builder = MessageBuilder()
+    >>> builder.extend([["send"], ["a"], ["m"], ["p"]])
+    >>> columns, owners = builder.columns({"a": 0}); [*columns.events()], columns.unlinked, owners
     (['a'], [], ['p'])
     """
 
@@ -119,33 +119,34 @@ class MessageBuilder:
         """All of them one by one. Cost: linear."""
         return messages_of(self._columns)
 
-    def told(self, linked: Mapping[str, int]) -> tuple[MessageColumns, list[str] | None]:
-        """All of them, where links name these events, which are numbered; and whose each of these is.
+    def columns(self, linked: Mapping[str, int]) -> tuple[MessageColumns, list[str] | None]:
+        """All of them, where links name these events, which are numbered; and the process of each of these.
 
-        The latter is None where not all are told of. Cost: linear.
+        The latter is None where messages do not name all of them. Cost: linear.
         """
         kinds, events, messages, processes = self._columns
-        names, due = [*linked], 0
-        many, apart = len(names), list[int]()
-        whose: list[str | None] = [None] * (many + 1)  # the last is that of any other name
+        names, expected = [*linked], 0
+        many, unlinked = len(names), list[int]()
+        owners: list[str | None] = [None] * (many + 1)  # the last is that of any other name
         for at in range(0, len(events), _TOGETHER):
             rows = slice(at, at + _TOGETHER)
             part = events[rows]
-            to = due + len(part)
-            if names[due:to] == part:  # told in the order of the links
-                events[rows], whose[due:to], due = names[due:to], processes[rows], to  # one string a name
+            to = expected + len(part)
+            if names[expected:to] == part:  # stated in the order of the links
+                events[rows] = names[expected:to]  # one string a name
+                owners[expected:to], expected = processes[rows], to
                 continue
             numbers = [*map(linked.get, part, repeat(many))]
-            deque(map(whose.__setitem__, numbers, processes[rows]), maxlen=0)
+            deque(map(owners.__setitem__, numbers, processes[rows]), maxlen=0)
             if many in numbers:
-                apart += compress(count(at), map(many.__eq__, numbers))
+                unlinked += compress(count(at), map(many.__eq__, numbers))
             else:
                 events[rows] = map(names.__getitem__, numbers)
-            due = numbers[-1] + 1
-        del whose[many]
-        told = MessageColumns(range(len(events)), kinds, events, messages, processes, apart)
-        owners = [process for process in whose if process is not None]
-        return told, owners if len(owners) == len(names) else None
+            expected = numbers[-1] + 1
+        del owners[many]
+        result = MessageColumns(range(len(events)), kinds, events, messages, processes, unlinked)
+        known = [process for process in owners if process is not None]
+        return result, known if len(known) == len(names) else None
 
 
 Facts = dict[tuple[str, str, str], Correspondence]
@@ -257,8 +258,8 @@ class OrderColumns:
             return
         size = len(self.names)
         if not into.passes or len(self) <= tuning.COLUMNS_FROM:
-            apart = map(add, map(mul, self.lefts, repeat(size)), self.rights)
-            into.source = dict(zip(apart, chain.from_iterable(self.sources), strict=True))
+            keys = map(add, map(mul, self.lefts, repeat(size)), self.rights)
+            into.source = dict(zip(keys, chain.from_iterable(self.sources), strict=True))
             into.ends = None
             return
         into.passes -= 1
@@ -331,8 +332,8 @@ class OrderBuilder:
     def repeated(self) -> bool:
         """Whether some link came twice."""
         # Both numbers of each in one. Sorted, as links mostly come in some order: a set takes longer.
-        apart = sorted(memoryview(self.ends).cast("B").cast("Q"))
-        return any(map(eq, apart, islice(apart, 1, None)))
+        keys = sorted(memoryview(self.ends).cast("B").cast("Q"))
+        return any(map(eq, keys, islice(keys, 1, None)))
 
     def links(self, processes: Sequence[str] | None = None) -> OrderColumns:
         """All of them; none may have come twice."""

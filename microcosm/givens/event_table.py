@@ -178,11 +178,10 @@ class EventTable:
                 builder.add(row)
         return builder.table()
 
-    def disowned(self, events: Set[str]) -> EventTable:
-        """The same table, or one in which some events are of no process any more. Cost: linear."""
-        processes = [
-            "" if name in events else whose for name, whose in zip(self.names, self.processes, strict=True)
-        ]
+    def without_process(self, events: Set[str]) -> EventTable:
+        """The table, some of its events being of no process any more. Cost: linear."""
+        owned = zip(self.names, self.processes, strict=True)
+        processes = ["" if name in events else process for name, process in owned]
         return replace(self, processes=processes) if any(map(ne, processes, self.processes)) else self
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -73,7 +73,7 @@ class GivenFacts:
             return
         if relation is Relation.BEFORE and -1 < self.chain.get(left, -1) < self.chain.get(right, -1):
             yield Evidence("internal")
-        links = self.givens.links if relation in GIVEN_RELATIONS else None
+        links = self.givens.order_columns if relation in GIVEN_RELATIONS else None
         if links is not None:
             facts = [links.fact(left, right)] if relation is Relation.BEFORE else []
         else:
@@ -274,7 +274,7 @@ def covered(givens: Givens) -> Set[str]:
     None where an event is said to be of a process that is named and of one that is not.
     """
     if givens.complete is True:
-        return {*givens.members(), *givens.tellers()}
+        return {*givens.members(), *givens.events_with_process()}
     named = frozenset(givens.complete or ())
     found = {event for event, process in owned(givens) if process in named}
     others = {event for event, process in owned(givens) if process not in named}

@@ -27,11 +27,11 @@ from microcosm.tuning import gc_paused
 _UNORDERED = frozenset({"messages", "processes", "orderings", "complete", "tokens"})
 
 
-def _set_of(said: object) -> object:
+def _set_of(value: object) -> object:
     """What is said, in whatever order; of an object, by name."""
-    if isinstance(said, dict):
-        return {name: _set_of(each) for name, each in said.items()}
-    return frozenset(said) if isinstance(said, list | tuple) else said
+    if isinstance(value, dict):
+        return {name: _set_of(each) for name, each in value.items()}
+    return frozenset(value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(slots=True)
@@ -57,9 +57,9 @@ class Givens:
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: EventTable | None = field(default=None, repr=False, compare=False)
     """What a log says of its events. Nothing follows from it, and copies share it."""
-    links: OrderColumns | None = field(default=None, init=False, repr=False, compare=False)
+    order_columns: OrderColumns | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
-    told: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
+    message_columns: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
     """The messages, in columns, as long as nobody has asked for `messages` itself."""
 
     __hash__ = None  # type: ignore[assignment]  # they change
@@ -77,47 +77,47 @@ class Givens:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            # Only asked for what `link` and `tell` put off; or another thread just made it.
-            links = self.links if name == "external" else None
-            told = self.told if name == "messages" else None
+            # Only asked for what is kept in columns so far; or another thread just made it.
+            links = self.order_columns if name == "external" else None
+            messages = self.message_columns if name == "messages" else None
             with gc_paused():
                 if links is not None:
-                    self.external, self.links = links.facts(), None
-                elif told is not None:
-                    self.messages, self.told = told.messages(), None
+                    self.external, self.order_columns = links.facts(), None
+                elif messages is not None:
+                    self.messages, self.message_columns = messages.messages(), None
             return object.__getattribute__(self, name)
 
-    def link(self, links: OrderColumns) -> None:
+    def set_order_columns(self, links: OrderColumns) -> None:
         """Let all that is external be these links; there must be nothing external yet."""
         assert not self.external
         del self.external
-        self.links = links
+        self.order_columns = links
 
-    def tell(self, told: MessageColumns) -> None:
+    def set_message_columns(self, messages: MessageColumns) -> None:
         """Let the messages be these; there must be none yet."""
         assert not self.messages
         del self.messages
-        self.told = told
+        self.message_columns = messages
 
     def grow(self, more: Givens) -> None:
         """Let what is external, the messages and the event table be those of a log that has grown."""
-        assert more.links is not None
+        assert more.order_columns is not None
         self.external, self.messages = {}, []
-        self.link(more.links)
-        self.told = None
-        if more.told is not None:
-            self.tell(more.told)
+        self.set_order_columns(more.order_columns)
+        self.message_columns = None
+        if more.message_columns is not None:
+            self.set_message_columns(more.message_columns)
         self.events = more.events
 
     @property
-    def externals(self) -> int:
+    def external_count(self) -> int:
         """How many external correspondences there are."""
-        return len(self.external) if self.links is None else len(self.links)
+        return len(self.external) if self.order_columns is None else len(self.order_columns)
 
     @property
-    def exchanged(self) -> int:
+    def message_count(self) -> int:
         """How many messages there are, each for its sending and for each reception."""
-        return len(self.messages) if self.told is None else len(self.told)
+        return len(self.messages) if self.message_columns is None else len(self.message_columns)
 
     @property
     def rightly_clocked(self) -> bool:
@@ -125,12 +125,12 @@ class Givens:
         if not isinstance(self.clocks, ClockColumns):
             return False
         kinds = (kind for kind in KINDS if kind not in ("external", "clocks"))
-        return not (self.externals or any(getattr(self, kind) for kind in kinds))
+        return not (self.external_count or any(getattr(self, kind) for kind in kinds))
 
     @property
     def orders_alone(self) -> bool:
         """Whether every external correspondence is `<`. Cost: linear; none where they are kept in columns."""
-        return self.links is not None or all(
+        return self.order_columns is not None or all(
             fact.relation is Relation.BEFORE for fact in self.external.values()
         )
 
@@ -141,20 +141,20 @@ class Givens:
 
     def copy(self) -> Givens:
         """An independent copy; the members are immutable and shared. Cost: linear."""
-        links, told, clocks = self.links, self.told, self.clocks
+        links, messages, clocks = self.order_columns, self.message_columns, self.clocks
         in_columns = isinstance(clocks, ClockColumns)  # nobody can change these
-        apart = {"external": links is not None, "messages": told is not None, "clocks": in_columns}
+        kept_apart = {"external": links is not None, "messages": messages is not None, "clocks": in_columns}
         copied = replace(
             self,
             **{
-                name: kind.copied(() if apart.get(name) else getattr(self, name))
+                name: kind.copied(() if kept_apart.get(name) else getattr(self, name))
                 for name, kind in KINDS.items()
             },
         )
         if links is not None:
-            copied.link(links)
-        if told is not None:
-            copied.tell(told)
+            copied.set_order_columns(links)
+        if messages is not None:
+            copied.set_message_columns(messages)
         if in_columns:
             copied.clocks = clocks
         return copied
@@ -166,14 +166,14 @@ class Givens:
         )
 
     def by_relation(self) -> dict[Relation, tuple[list[str], list[str]]]:
-        """For each relation that is stated, refuted or not, the left ends and the right ends; not of `links`.
+        """For each relation that is stated, refuted or not, the left ends and the right ends; not of columns.
 
         >>> givens = Givens(); givens.add(Correspondence("a", Relation.BEFORE, "b")); givens.by_relation()
         {Relation.BEFORE: (['a'], ['b'])}
         """
         found: dict[Relation, tuple[list[str], list[str]]] = {}
         relation, lefts, rights = None, list[str](), list[str]()
-        for facts in (self.external, self.refuted) if self.links is None else (self.refuted,):
+        for facts in (self.external, self.refuted) if self.order_columns is None else (self.refuted,):
             for fact in facts.values():
                 if fact.relation is not relation:
                     relation = fact.relation
@@ -188,7 +188,7 @@ class Givens:
         given = self.external if fact.relation in GIVEN_RELATIONS else self.refuted
         given.setdefault(fact.key(), fact)
 
-    def time(self, event: str, clock: Clock) -> None:
+    def set_clock(self, event: str, clock: Clock) -> None:
         """Record the clock of an event. Cost: constant; of clocks in columns, all are made once."""
         if not isinstance(self.clocks, dict):
             self.clocks = dict(self.clocks)
@@ -206,73 +206,82 @@ class Givens:
         """The number of each named event, from 0, in the order of `named`."""
         found = dict(zip(self._members(), count(), strict=False))
         refuted = chain.from_iterable(map(_ends, self.refuted.values()))
-        apart = chain(refuted, self.stamps, self._apart(), *self.processes.values())
-        others = dict.fromkeys(filterfalse(found.__contains__, apart))
+        outside_members = chain(refuted, self.stamps, self._unlinked_events(), *self.processes.values())
+        others = dict.fromkeys(filterfalse(found.__contains__, outside_members))
         found.update(zip(others, count(len(found)), strict=False))
         return found
 
     def listed(self) -> list[str]:
         """The named events, as `named`. Cost: linear; nothing is looked up where all are in columns."""
-        links, clocks = self.links, self.clocks
+        links, clocks = self.order_columns, self.clocks
         others = (self.internal, self.tokens, self.refuted, self.stamps, self.processes)
-        if any(others) or (self.told is None and self.messages):
+        if any(others) or (self.message_columns is None and self.messages):
             return [*self.numbers()]
         if links is not None and not clocks:
-            return [*links.names, *dict.fromkeys(self._apart())]
-        alone = links is None and self.told is None and isinstance(clocks, ClockColumns) and not self.external
+            return [*links.names, *dict.fromkeys(self._unlinked_events())]
+        alone = (
+            links is None
+            and self.message_columns is None
+            and isinstance(clocks, ClockColumns)
+            and not self.external
+        )
         return [*clocks] if alone else [*self.numbers()]
 
-    def own_told(self) -> None:
+    def add_processes_of_table(self) -> None:
         """Where the log is complete, or some processes, let be given whose each event is that no message
         tells of, as the event table has it. Cost: linear.
         """
         if not self.complete or self.events is None:
             return
-        told, found = set(self.tellers()), dict[str, list[str]]()
+        known, found = set(self.events_with_process()), dict[str, list[str]]()
         named = {*self.complete} if isinstance(self.complete, tuple) else None
         for event, process in zip(self.events.names, self.events.processes, strict=True):
-            if process and event not in told and (named is None or process in named):
+            if process and event not in known and (named is None or process in named):
                 found.setdefault(process, []).append(event)
         for process, events in found.items():
             self.processes[process] = (*self.processes.get(process, ()), *events)
 
-    def tellers(self) -> Iterable[str]:
+    def events_with_process(self) -> Iterable[str]:
         """The events of the messages and processes, as they are now, once for each."""
-        told = map(attrgetter("event"), (*self.messages,)) if self.told is None else self.told.events()
-        return chain(told, *self.processes.values())
+        events = (
+            map(attrgetter("event"), (*self.messages,))
+            if self.message_columns is None
+            else self.message_columns.events()
+        )
+        return chain(events, *self.processes.values())
 
-    def whose(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    def process_columns(self) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
         """Columns of events and of the process of each, as links, messages and processes say."""
-        told, links = self.told, self.links
+        messages, links = self.message_columns, self.order_columns
         of_linked = None if links is None else links.processes
         if links is not None and of_linked is not None:
             yield links.names, of_linked
-        if told is None:
+        if messages is None:
             yield [m.event for m in self.messages], [m.process for m in self.messages]
         elif of_linked is None:
-            yield [*told.events()], [*told.processes()]
+            yield [*messages.events()], [*messages.processes()]
         else:
-            yield [*self._apart()], [*map(told.process.__getitem__, told.apart)]
+            yield [*self._unlinked_events()], [*map(messages.process.__getitem__, messages.unlinked)]
         for process, events in self.processes.items():
             yield events, [process] * len(events)
 
-    def _apart(self) -> Iterable[str]:
-        """The events of messages; while the links are as told, only those that no link names."""
-        if self.told is None:
+    def _unlinked_events(self) -> Iterable[str]:
+        """The events of messages; while both are in columns, only those that no link names."""
+        if self.message_columns is None:
             return map(attrgetter("event"), (*self.messages,))
-        if self.links is None:
-            return self.told.events()
-        return map(self.told.event.__getitem__, self.told.apart)
+        if self.order_columns is None:
+            return self.message_columns.events()
+        return map(self.message_columns.event.__getitem__, self.message_columns.unlinked)
 
     def _members(self) -> Iterable[str]:
         found = dict.fromkeys(self.internal)
-        if self.links is None:
+        if self.order_columns is None:
             for fact in self.external.values():
                 found[fact.left] = found[fact.right] = None
         elif not (self.internal or self.clocks or self.tokens):
-            return self.links.names
+            return self.order_columns.names
         else:
-            found.update(dict.fromkeys(self.links.names))
+            found.update(dict.fromkeys(self.order_columns.names))
         found.update(dict.fromkeys(self.clocks))
         for group in self.tokens.values():
             found.update(dict.fromkeys(group))
@@ -319,14 +328,14 @@ class GivenView(Givens):
         # The types are those of `Givens`, less what would change them.
         name = property(lambda self: self._of.name)
         events = property(lambda self: self._of.events)
-        links = property(lambda self: self._of.links)
-        told = property(lambda self: self._of.told)
+        order_columns = property(lambda self: self._of.order_columns)
+        message_columns = property(lambda self: self._of.message_columns)
 
         def add(self, *_: object) -> NoReturn:
             """Refused, as is whatever would change something."""
             raise Undefined(READ_ONLY)
 
-        __setattr__ = __delattr__ = link = tell = add
+        __setattr__ = __delattr__ = set_order_columns = set_message_columns = add
 
     def copy(self) -> Givens:
         """An independent copy, which may be changed. Cost: linear."""

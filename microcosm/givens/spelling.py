@@ -24,7 +24,7 @@ SPELLINGS: dict[str, Relation] = {
 """Every accepted spelling of a relation, ASCII and mathematical."""
 
 
-def read_relation(said: Relation | str | None) -> Relation:
+def read_relation(spelling: Relation | str | None) -> Relation:
     """The relation that a sign, a name or a member of the enum stands for; None is silence, as in JSON.
 
     Raises `Undefined` for anything else.
@@ -32,20 +32,20 @@ def read_relation(said: Relation | str | None) -> Relation:
     >>> read_relation("<"), read_relation("before"), read_relation("∥"), read_relation(Relation.UNKNOWN)
     (Relation.BEFORE, Relation.BEFORE, Relation.CONCURRENT, Relation.UNKNOWN)
     """
-    if isinstance(said, Relation):
-        return said
-    if said is None:
+    if isinstance(spelling, Relation):
+        return spelling
+    if spelling is None:
         return Relation.SILENT
-    if isinstance(said, str):
-        text = said.strip()
+    if isinstance(spelling, str):
+        text = spelling.strip()
         found = SPELLINGS.get(text, Relation.__members__.get(text.upper().replace(" ", "_")))
         if found is not None:
             return found
     known = ", ".join(f"{relation} ({relation.name})" for relation in Relation if relation.value is not None)
-    raise Undefined(f"{shown(said)} is no relation: it is one of {known}, or SILENT")
+    raise Undefined(f"{shown(spelling)} is no relation: it is one of {known}, or SILENT")
 
 
-def expect_text(*said: object) -> None:
+def expect_text(*values: object) -> None:
     """Raise `Undefined` for what is no text, where an event is to be named or something to be said of it.
 
     >>> expect_text("a", 1)
@@ -53,10 +53,10 @@ def expect_text(*said: object) -> None:
     ...
     microcosm.errors.Undefined: 1 is no text: an event is named, and spoken of, by text
     """
-    expect(str, "text: an event is named, and spoken of, by text", *said)
+    expect(str, "text: an event is named, and spoken of, by text", *values)
 
 
-def expect(kind: type, wanted: str, *said: object) -> None:
+def expect(kind: type, wanted: str, *values: object) -> None:
     """Raise `Undefined` for what is not of a kind, `wanted` being what it is no ….
 
     >>> expect(Relation, "relation", Relation.BEFORE, 10**9999)
@@ -64,25 +64,25 @@ def expect(kind: type, wanted: str, *said: object) -> None:
     ...
     microcosm.errors.Undefined: what has the type int is no relation
     """
-    for each in said:
-        if not isinstance(each, kind):
-            raise Undefined(f"{shown(each)} is no {wanted}")
+    for value in values:
+        if not isinstance(value, kind):
+            raise Undefined(f"{shown(value)} is no {wanted}")
 
 
-def shown(said: object) -> str:
+def shown(value: object) -> str:
     """What was handed over, shortened; by its type where it cannot be shown."""
     try:
-        return repr(said)
+        return repr(value)
     except Exception:  # a number has too many digits, or the code of others fails
-        return f"what has the type {type(said).__name__}"
+        return f"what has the type {type(value).__name__}"
 
 
-def pair_of(said: tuple[str, str]) -> tuple[str, str]:
+def pair_of(pair: tuple[str, str]) -> tuple[str, str]:
     """The two that are to be a pair of events. Raises `Undefined` for what is none, such as a text."""
     try:
-        a, b = () if isinstance(said, str) else said
+        a, b = () if isinstance(pair, str) else pair
     except (TypeError, ValueError):
-        raise Undefined(f"{shown(said)} is no pair of events") from None
+        raise Undefined(f"{shown(pair)} is no pair of events") from None
     return a, b
 
 

@@ -75,9 +75,9 @@ def check(givens: Givens, rules: RuleBook, proof: object) -> str | None:
     >>> from microcosm.givens.givens import Givens
     >>> from microcosm.logic.rulebook import read_rules
     >>> known = Givens(internal=["a", "b"])
-    >>> said = {"judgement": "initial", "left": "a", "relation": "<", "right": "b"}
-    >>> check(known, read_rules(), {"rule": "Init", "conclusion": said, "premises": []})
-    >>> check(known, read_rules(), {"rule": "In-Tr", "conclusion": said, "premises": [{"ref": 0}]})
+    >>> conclusion = {"judgement": "initial", "left": "a", "relation": "<", "right": "b"}
+    >>> check(known, read_rules(), {"rule": "Init", "conclusion": conclusion, "premises": []})
+    >>> check(known, read_rules(), {"rule": "In-Tr", "conclusion": conclusion, "premises": [{"ref": 0}]})
     'premises[0]: the reference is to no lemma before it'
     """
     try:
@@ -148,8 +148,8 @@ class _Proof:
         self.root = root
         self.lemmas: list[Any] = []
         self.used: set[int] = set()
-        said = root.get("conclusion") if isinstance(root, dict) else None
-        ends = (said.get("left"), said.get("right")) if isinstance(said, dict) else ()
+        conclusion = root.get("conclusion") if isinstance(root, dict) else None
+        ends = (conclusion.get("left"), conclusion.get("right")) if isinstance(conclusion, dict) else ()
         self.events = frozenset(givens.named()).union(event for event in ends if isinstance(event, str))
         self.given = _Setting(givens, self.rules.program, self.events)
         self.earlier: dict[tuple[_Setting, bool, tuple[str, str, str]], _Setting] = {}
@@ -245,7 +245,7 @@ class _Proof:
                 needed = len(pattern.nodes)
                 wrong = (1, f"needs {needed} {'premise' if needed == 1 else 'premises'}, not {len(premises)}")
             elif not (
-                all(p.matches(said, binding) for p, said in zip(pattern.nodes, premises, strict=True))
+                all(p.matches(node, binding) for p, node in zip(pattern.nodes, premises, strict=True))
                 and pattern.assumed(assumed, binding)
                 and self._contradicts(pattern, below, binding)
             ):
@@ -285,8 +285,8 @@ class _Proof:
             fail(path, f"{CLASH} shows no evidence and assumes nothing")
         if len(premises) != 2 or not exclude(*premises):
             fail(path, f"{CLASH} needs two premises that exclude each other")
-        said = premises[0]  # the other is of its judgement and pair
-        if (said.judgement, {said.left, said.right}) != (line.judgement, {line.left, line.right}):
+        side = premises[0]  # the other is of its judgement and pair
+        if (side.judgement, {side.left, side.right}) != (line.judgement, {line.left, line.right}):
             fail(path, f"{CLASH} speaks of the pair and judgement of its premises")
 
     def _before(self, setting: _Setting, update: bool, new: Correspondence, path: NodePath) -> _Setting:
@@ -359,8 +359,8 @@ def _unshown(node: Any, shows: list[str], given: Given, binding: Binding, settin
     left, relation, right = binding[given.left], given.relation, binding[given.right]
     kinds = {evidence.kind for evidence in setting.facts.evidence(left, Relation(relation), right)}
     if kinds and not shows:
-        told = kinds <= {"clocks", "token"}
-        return f"does not show the {' or '.join(sorted(kinds))} that it rests on" if told else ""
+        showable = kinds <= {"clocks", "token"}
+        return f"does not show the {' or '.join(sorted(kinds))} that it rests on" if showable else ""
     return f"rests on no such given: {shown(left)} {relation} {shown(right)}"
 
 

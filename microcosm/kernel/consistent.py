@@ -32,8 +32,8 @@ def surely_consistent(givens: Givens, rules: RuleBook) -> bool:
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> from microcosm.text.mc_reader import read_givens
-    >>> said = [read_givens(text) for text in ("a < b < c", "a < b < a", "a < b || a")]
-    >>> [surely_consistent(givens, read_rules()) for givens in said]
+    >>> several = [read_givens(text) for text in ("a < b < c", "a < b < a", "a < b || a")]
+    >>> [surely_consistent(givens, read_rules()) for givens in several]
     [True, False, False]
     """
     if not _plain(kernel_rules(rules).program):
@@ -81,14 +81,14 @@ def _clocks_agree(givens: Givens, along: list[str], before: dict[str, list[str]]
 
 def _apart_and_related(facts: GivenFacts, along: list[str], before: dict[str, list[str]]) -> bool:
     """Whether a pair that is stated to be concurrent is ordered or related, too."""
-    apart = [f for f in facts.givens.external.values() if f.relation is Relation.CONCURRENT]
-    if not apart:
+    concurrent = [f for f in facts.givens.external.values() if f.relation is Relation.CONCURRENT]
+    if not concurrent:
         return False
     from microcosm.order.order import happens_before
 
     at = {event: number for number, event in enumerate(along)}
     order = happens_before(len(along), [(at[a], at[b]) for b, earlier in before.items() for a in earlier])
-    for fact in apart:
+    for fact in concurrent:
         for a, b in ((fact.left, fact.right), (fact.right, fact.left)):
             if order.before(at[a], at[b]) or any(True for _ in facts.evidence(a, Relation.RELATED, b)):
                 return True
@@ -113,6 +113,6 @@ def _plain(program: RulePlans) -> bool:
 def _as_given(step: PlanStep, relation: Relation) -> bool:
     """Whether a step asks for what is given in a relation, or judged so from the other end."""
     match step:
-        case Given(_, said, _) | Judged(Judgement.INITIAL, _, said, _):
-            return said is relation
+        case Given(_, named, _) | Judged(Judgement.INITIAL, _, named, _):
+            return named is relation
     return False

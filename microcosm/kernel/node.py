@@ -60,17 +60,17 @@ class NodeLine(NamedTuple):
     relation: str | None
     right: str
 
-    def matches(self, said: NodeLine, binding: Binding) -> bool:
-        """Whether this pattern can say what `said` says, its variables standing for what `binding` says.
+    def matches(self, line: NodeLine, binding: Binding) -> bool:
+        """Whether this pattern can say what `line` says, its variables standing for what `binding` says.
 
         Variables that `binding` lacks are added to it. Cost: constant.
         """
         return (
-            self.absent == said.absent
-            and self.judgement == said.judgement
-            and (self.relation == said.relation or (self.relation is None and said.relation != CONTRADICTION))
-            and binding.setdefault(self.left, said.left) == said.left
-            and binding.setdefault(self.right, said.right) == said.right
+            self.absent == line.absent
+            and self.judgement == line.judgement
+            and (self.relation == line.relation or (self.relation is None and line.relation != CONTRADICTION))
+            and binding.setdefault(self.left, line.left) == line.left
+            and binding.setdefault(self.right, line.right) == line.right
         )
 
     @property
@@ -96,21 +96,21 @@ def read(node: Any, path: NodePath, events: Set[str], also: Set[str] = frozenset
     if not isinstance(node, dict):
         fail(path, "a node is an object with `rule`, `conclusion` and `premises`")
     _exactly(node, _NODE, EVIDENCE | also, path, "the node")
-    rule, said, premises = node["rule"], node["conclusion"], node["premises"]
+    rule, conclusion, premises = node["rule"], node["conclusion"], node["premises"]
     if not isinstance(rule, str):
         fail(path, "`rule` is the name of a rule")
     if not isinstance(premises, list):
         fail(path, "`premises` is a list")
-    if not isinstance(said, dict):
+    if not isinstance(conclusion, dict):
         fail(path, "`conclusion` is an object")
-    _exactly(said, _CONCLUSION, frozenset(), path, "`conclusion`")
+    _exactly(conclusion, _CONCLUSION, frozenset(), path, "`conclusion`")
     absent = rule == ABSENT
     if rule in (ABSENT, ASSUME) and (premises or len(node) > len(_NODE)):
         what = "a negative premise" if absent else "an assumption"
         fail(path, f"{what} is a leaf: it has no premises and shows nothing")
     if "source" in node and (premises or not isinstance(node["source"], dict)):
         fail(path, "`source` is an object, and of a leaf: from where its given is")
-    judgement, left, relation, right = said["judgement"], said["left"], said["relation"], said["right"]
+    judgement, left, relation, right = map(conclusion.__getitem__, ("judgement", "left", "relation", "right"))
     if not isinstance(judgement, str) or judgement not in JUDGEMENTS:
         fail(path, f"`judgement` is one of {', '.join(JUDGEMENTS)}")
     signs = DENIALS if absent else (CONTRADICTION,) if rule == CLASH else SIGNS

@@ -278,7 +278,7 @@ def patterns(instance: Instance) -> Iterator[StepPattern]:
     Two judgements of one pair that an assumption makes incompatible stand as one premise, their
     contradiction. Cost: linear in the premises, doubled for each that may be turned.
     """
-    head = _said(instance.conclusion)
+    head = _line_of(instance.conclusion)
     nodes: list[tuple[NodeLine, ...]] = []
     others: list[Premise] = []
     where: list[Premise] = []
@@ -287,16 +287,16 @@ def patterns(instance: Instance) -> Iterator[StepPattern]:
     for premise in instance.premises:
         match premise:
             case Assume(left, relation, right):
-                assumes = _said(Judged(instance.conclusion.judgement, left, relation, right))
+                assumes = _line_of(Judged(instance.conclusion.judgement, left, relation, right))
                 outside = len(nodes)
-            case Judged() if clash and _said(premise) in clash:
-                if _said(premise) == clash[0]:
+            case Judged() if clash and _line_of(premise) in clash:
+                if _line_of(premise) == clash[0]:
                     nodes.append((clash[0]._replace(relation=CONTRADICTION),))
             case Judged():
-                line = _said(premise)
+                line = _line_of(premise)
                 nodes.append((line, line.turned) if line.relation is None else (line,))
             case Not(Judged() as denied):
-                line = _said(denied)
+                line = _line_of(denied)
                 nodes.append((line._replace(absent=True, relation=line.relation or "_"),))
             case Not(In(event)):
                 nodes.append((NodeLine(True, "initial", event, "not-in", ""),))
@@ -327,13 +327,13 @@ def _clash(instance: Instance) -> tuple[NodeLine, NodeLine] | None:
     """The two premises that a rule that assumes asks to be incompatible, where they speak of one pair."""
     if not {Assume, Incompatible} <= set(map(type, instance.premises)):
         return None
-    said = [_said(premise) for premise in instance.premises if isinstance(premise, Judged)]
-    lines = [line for line in said if line.judgement == instance.conclusion.judgement.value]  # no guards
+    written = [_line_of(premise) for premise in instance.premises if isinstance(premise, Judged)]
+    lines = [line for line in written if line.judgement == instance.conclusion.judgement.value]  # no guards
     pairs = {frozenset((line.left, line.right)) for line in lines}
     return (lines[0], lines[1]) if len(lines) == 2 and len(pairs) == 1 and lines[0] != lines[1] else None
 
 
-def _said(judged: Judged) -> NodeLine:
+def _line_of(judged: Judged) -> NodeLine:
     relation = None if judged.relation == ANY else str(judged.relation)
     return NodeLine(False, judged.judgement.value, judged.left, relation, judged.right)
 
@@ -365,9 +365,9 @@ class KernelRules:
         """
         key = (name, line.judgement, line.relation)
         if key not in self._patterns:
-            said = (JUDGEMENTS[line.judgement], Relation(line.relation))
+            wanted = (JUDGEMENTS[line.judgement], Relation(line.relation))
             concluding = (
-                i for i in self._instances if i.rule.name == name and predicate(i.conclusion) == said
+                i for i in self._instances if i.rule.name == name and predicate(i.conclusion) == wanted
             )
             self._patterns[key] = [pattern for instance in concluding for pattern in patterns(instance)]
         return self._patterns[key]

@@ -27,7 +27,7 @@ from microcosm.text.names import quote
 from microcosm.text.quoted import readable
 
 
-def read_judgement(said: Judgement | str) -> Judgement:
+def read_judgement(spelling: Judgement | str) -> Judgement:
     """The judgement that a name or a member of the enum stands for. Raises `Undefined` for anything else.
 
     Cost: constant.
@@ -35,20 +35,20 @@ def read_judgement(said: Judgement | str) -> Judgement:
     >>> read_judgement("online"), read_judgement(Judgement.INITIAL)
     (<Judgement.ONLINE: 'online'>, <Judgement.INITIAL: 'initial'>)
     """
-    if isinstance(said, Judgement):
-        return said
-    found = _NAMES.get(said.strip().lower()) if isinstance(said, str) else None
+    if isinstance(spelling, Judgement):
+        return spelling
+    found = _NAMES.get(spelling.strip().lower()) if isinstance(spelling, str) else None
     if found is None:
-        raise Undefined(f"{shown(said)} is no judgement: it is one of {', '.join(_NAMES)}")
+        raise Undefined(f"{shown(spelling)} is no judgement: it is one of {', '.join(_NAMES)}")
     return found
 
 
-def read_judged(said: Relation | str) -> Relation:
+def read_judged(spelling: Relation | str) -> Relation:
     """The relation that a sign or a name stands for, if judgements can be about it. Raises `Undefined`.
 
     Cost: constant.
     """
-    relation = read_relation(said)
+    relation = read_relation(spelling)
     if relation is Relation.SILENT:
         raise Undefined("silence is what is left where no rule says anything: no judgement is about it")
     return relation
@@ -151,10 +151,10 @@ def proof_object(derivation: Derivation) -> dict[str, Any]:
 
 def concludes(stated: object, judgement: str, left: str, sign: str, right: str) -> bool:
     """Whether what is stated, as JSON, to be a derivation concludes `left sign right`. Cost: constant."""
-    said = stated.get("conclusion") if isinstance(stated, dict) else None
+    conclusion = stated.get("conclusion") if isinstance(stated, dict) else None
     if sign in (">", "!>"):
         left, sign, right = right, sign.replace(">", "<"), left
-    return said == {"judgement": judgement, "left": left, "relation": sign, "right": right}
+    return conclusion == {"judgement": judgement, "left": left, "relation": sign, "right": right}
 
 
 def _with_lemmas(derivation: Derivation, order: list[Derivation]) -> dict[str, Any]:
@@ -177,12 +177,12 @@ def _with_lemmas(derivation: Derivation, order: list[Derivation]) -> dict[str, A
 
 
 def _written(node: Derivation, premises: list[dict[str, Any]]) -> dict[str, Any]:
-    said = node.conclusion
+    judged = node.conclusion
     conclusion = {
-        "judgement": said.judgement.value,
-        "left": said.left,
-        "relation": said.relation,
-        "right": said.right,
+        "judgement": judged.judgement.value,
+        "left": judged.left,
+        "relation": judged.relation,
+        "right": judged.right,
     }
     return {"rule": node.rule, "conclusion": conclusion, "premises": premises, **node.evidence}
 

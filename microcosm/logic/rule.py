@@ -229,13 +229,13 @@ def _relation(term: Term, binding: dict[str, Relation]) -> Term:
     return binding[term]
 
 
-def _forward(said: Pair, binding: dict[str, Relation]) -> Pair:
+def _forward(pair: Pair, binding: dict[str, Relation]) -> Pair:
     """What is said of two events, its relation concrete, and the other way round where that is `>`."""
-    relation = _relation(said.relation, binding)
+    relation = _relation(pair.relation, binding)
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         assert isinstance(relation, Relation)
-        return replace(said, left=said.right, relation=relation.converse, right=said.left)
-    return said if relation is said.relation else replace(said, relation=relation)
+        return replace(pair, left=pair.right, relation=relation.converse, right=pair.left)
+    return pair if relation is pair.relation else replace(pair, relation=relation)
 
 
 def finer(of: Judged) -> Iterator[Judged]:

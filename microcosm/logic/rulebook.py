@@ -87,7 +87,7 @@ class RuleBook:
         return {rule.name: [rule] for rule in self.rules}
 
     def in_profile(self, profile: str | None) -> RuleBook:
-        """The same rules, read in a profile: the same book each time. Cost: a look-up."""
+        """These rules read in a profile: one book each time. Cost: a look-up."""
         if profile == self.profile:
             return self
         return self._others.setdefault(profile, RuleBook(self.rules, profile))

@@ -133,7 +133,7 @@ def singles(width: int) -> tuple[int, ...]:
 
 
 def diagonal(width: int) -> Iterable[int]:
-    """As `singles`, to be gone through once; where they are wide they are made on the way, and not kept."""
+    """The rows of one member each, to be gone through once; wide ones are made on the way, and not kept."""
     return singles(width) if width <= ONES_UP_TO else map((1).__lshift__, range(width))
 
 

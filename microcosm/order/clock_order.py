@@ -41,7 +41,9 @@ class ClockRows:
     KEPT = tuning.CLOCK_MASKS_UP_TO
 
     def __init__(self, clocks: Mapping[str, Clock], position: Mapping[str, int]) -> None:
-        self._clock: Mapping[int, Clock] = {position[event]: _apart(clock) for event, clock in clocks.items()}
+        self._clock: Mapping[int, Clock] = {
+            position[event]: _by_execution(clock) for event, clock in clocks.items()
+        }
         self._chains: dict[str, list[int]] = {}
         for at, clock in self._clock.items():
             self._chains.setdefault(clock.process, []).append(at)
@@ -87,7 +89,7 @@ class ClockRows:
         return self._clock[at]
 
     def of(self, at: int) -> Clock | None:
-        """The same, and None where the position has none."""
+        """The clock of a position, and None where it has none."""
         return self._clock.get(at)
 
     def chains(self) -> Iterable[tuple[str, list[int]]]:
@@ -264,7 +266,7 @@ class ClockRows:
         return row
 
 
-def _apart(clock: Clock) -> Clock:
+def _by_execution(clock: Clock) -> Clock:
     """The same clock with its execution in the name of each process: no two executions share a process."""
     if clock.execution is None:
         return clock
@@ -356,8 +358,8 @@ class ClockColumnRows(ClockRows):
 
     def misses(self, a: int, b: int) -> bool:
         owners, event = self._columns.owners, self._event
-        told = self.relation(a, b)
-        return told in (Relation.AFTER, Relation.CONCURRENT) and owners[event[a]] != owners[event[b]]
+        relation = self.relation(a, b)
+        return relation in (Relation.AFTER, Relation.CONCURRENT) and owners[event[a]] != owners[event[b]]
 
     def covered(self, earlier: int, later: int) -> bool:
         one, other = self._placed.event(earlier), self._placed.event(later)

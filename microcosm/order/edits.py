@@ -20,7 +20,7 @@ _BIT = tuple((bytes(1 << bit) + b"\1" * (1 << bit)) * (128 >> bit) for bit in ra
 """For each bit the table that turns bytes into 1 where they have it, else 0."""
 
 _DIGIT = tuple(table.translate(b"01" + bytes(254)) for table in _BIT)
-"""The same with the digit 1."""
+"""For each bit the table that turns bytes into the digit 1 where they have it, else 0."""
 
 _MARK = bytes.maketrans(b"01", b"\0\1")
 
@@ -92,7 +92,7 @@ class Pending:
         self._starts.clear()
         self._ends.clear()
 
-    def apart(self, a: int, b: int) -> bool:
+    def independent(self, a: int, b: int) -> bool:
         """Whether no link leads to a, nor b to any: a < b may come into the closure, and changes nothing."""
         return not (self._into(a) or self._from(b))
 
@@ -177,13 +177,13 @@ def _closed(links: int, beyond: list[int]) -> int:
     return every
 
 
-def gain(rows: list[int], start: int, gained: int, onwards: list[set[int]]) -> list[int]:
+def propagate(rows: list[int], start: int, gained: int, onwards: list[set[int]]) -> list[int]:
     """Put what `start` gains into its row and those beyond it, stopping at rows that hold all of it.
 
     Returns whose rows changed. Cost: a row operation for each of these and each of their neighbours.
 
     >>> rows = [0, 0b1, 0]
-    >>> gain(rows, 2, 0b11, [{1}, set(), set()]), rows
+    >>> propagate(rows, 2, 0b11, [{1}, set(), set()]), rows
     ([2], [0, 1, 3])
     """
     changed = []

@@ -176,7 +176,7 @@ def lacking(givens: Givens) -> str | None:
 
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
     """Pairs of positions that generate the given order. Cost: linear, and that of the cover of the clocks."""
-    links = givens.links
+    links = givens.order_columns
     external = givens.external.values() if links is None else ()
     linked: Iterable[tuple[int, int]] = ()
     if links is not None:
@@ -234,7 +234,10 @@ def lacking_order(
     rank: Callable[[int], int],
     before: Callable[[int, int], bool],
 ) -> str | None:
-    """As `lacking`, where the order of positions is known: its test, and a rank that grows along it."""
+    """What is missing that a complete log would have, or None (`lacking`), where the order is known.
+
+    `before` is its test for two positions, and `rank` grows along it.
+    """
     partly = covered(givens) if isinstance(givens.complete, tuple) else None
     sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     of_process: dict[str, dict[str, int]] = {}

@@ -19,7 +19,7 @@ from operator import le
 from microcosm import tuning
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import marks, row_of, singles, transposed
-from microcosm.order.edits import LateEvents, Pending, gain, recompute
+from microcosm.order.edits import LateEvents, Pending, propagate, recompute
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
@@ -37,7 +37,7 @@ class Rows:
     (False, True)
     """
 
-    FEW, TOLD = tuning.ROWS_FEW, tuning.ROWS_TOLD
+    FEW, FUTURES = tuning.ROWS_FEW, tuning.ROWS_OF_FUTURE
     MANY = tuning.ROWS_MANY
     WAIT, LINKS = tuning.LINKS_WAIT_FROM, tuning.LINKS_WAITING
     SATURATE = tuning.ROWS_SATURATED
@@ -51,15 +51,15 @@ class Rows:
         self._past: list[int] | None = None
         self._rising = False  # whether each position is known to come after its past: then one test will do
         self._future: list[int] | None = None
-        self._doubt: LateEvents | None = None
+        self._late: LateEvents | None = None
         self._pending: Pending | None = None
-        self._waiting: dict[int, int] = {}  # rows of the future with the links that wait
-        self._since: list[tuple[int, int]] = []  # links that came since the order was found
+        self._futures_with_pending: dict[int, int] = {}  # rows of the future with the links that wait
+        self._new_links: list[tuple[int, int]] = []  # links that came since the order was found
         self._edges = sum(map(len, self._successors))
         self._searched = self._searches = 0  # positions that searches have met, and how many searches
-        self._found: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
+        self._known_rows: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of the past, of the future
         self._expected: Sequence[int] = ()
-        self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of these
+        self._expected_rows: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows of these
 
     def before(self, a: int, b: int) -> bool:
         past = self._past
@@ -84,24 +84,24 @@ class Rows:
             if row is not None:
                 return row
             self._past = self._closed_past()
-            self._found[0].clear()
+            self._known_rows[0].clear()
         if self._pending is None:
             return self._past[b]
-        row = self._found[0].get(b)
+        row = self._known_rows[0].get(b)
         if row is None:
-            row = self._found[0][b] = self._pending.past(b, self._past[b])
+            row = self._known_rows[0][b] = self._pending.past(b, self._past[b])
         return row
 
     def future(self, a: int) -> int:
         if self._pending is None:
             return self._closed_future(a)
-        row = self._waiting.get(a)
+        row = self._futures_with_pending.get(a)
         if row is None:
-            row = self._waiting[a] = self._pending.future(a, self._closed_future(a))
+            row = self._futures_with_pending[a] = self._pending.future(a, self._closed_future(a))
         return row
 
     def all_rows(self, forwards: bool) -> list[int] | None:
-        if self._pending is not None or (forwards and self._doubt is not None):
+        if self._pending is not None or (forwards and self._late is not None):
             return None
         return self._future if forwards else self._past
 
@@ -113,15 +113,15 @@ class Rows:
                 return row
             self._settle()
             assert self._future is not None
-        doubt = self._doubt
-        if doubt is None:
+        late = self._late
+        if late is None:
             return self._future[a]
-        row = self._found[1].get(a)
+        row = self._known_rows[1].get(a)
         if row is None:
-            if doubt.looked_up > (self.size + self._edges) * (16 + self.size // 64):
+            if late.looked_up > (self.size + self._edges) * (16 + self.size // 64):
                 self._settle()  # costs about as much
                 return self._future[a]
-            row = self._found[1][a] = doubt.future(self._future[a], a, self.size)
+            row = self._known_rows[1][a] = late.future(self._future[a], a, self.size)
         return row
 
     def expect(self, positions: Sequence[int]) -> None:
@@ -131,15 +131,15 @@ class Rows:
         each direction; memory: two rows each.
         """
         self._expected = positions
-        for held in self._held:
+        for held in self._expected_rows:
             held.clear()
 
     def saturate(self) -> None:
         """Compute every row of both directions now. Cost: O((n + edges) · n / 64)."""
-        self._take_in()
+        self._merge_pending()
         if self._past is None:
             self._past = self._closed_past()
-        if self._future is None or self._doubt is not None:
+        if self._future is None or self._late is not None:
             self._settle()
 
     def _closed_past(self) -> list[int]:
@@ -151,14 +151,14 @@ class Rows:
     def _settle(self) -> None:
         """Compute all rows of the future."""
         self._future = self._close(reversed(self._causal_order()), self._successors)
-        self._doubt = None
-        self._found[1].clear()
+        self._late = None
+        self._known_rows[1].clear()
 
     def grow(self, size: int) -> None:
         if size <= self.size:
             return
         if self._pending is not None and not self._pending.fits(size):
-            self._take_in()
+            self._merge_pending()
         for _ in range(self.size, size):
             self._successors.append(set())
             self._predecessors.append(set())
@@ -178,72 +178,72 @@ class Rows:
         if self._past is None and self.size <= self.SATURATE:
             self._past = self._closed_past()
         if self._past is not None and not self._past[b] >> a & 1:
-            if self._waits(a, b):
-                self._wait(a, b)
+            if self._should_wait(a, b):
+                self._add_pending(a, b)
             else:
                 self._link(a, b)
         self._rising = self._rising and a < b
         self._successors[a].add(b)
         self._predecessors[b].add(a)
-        self._since.append((a, b))
+        self._new_links.append((a, b))
         self._changed(1)
-        if self._pending is not None and len(self._pending) > self._most():
-            self._take_in()
+        if self._pending is not None and len(self._pending) > self._most_pending():
+            self._merge_pending()
 
     def _link(self, a: int, b: int) -> None:
         """Put a new link into all rows."""
         assert self._past is not None
-        known, told = self._past[b], self._past[a] | 1 << a
-        changed = self._counted(gain(self._past, b, told, self._successors))
+        old, gained = self._past[b], self._past[a] | 1 << a
+        changed = self._counted(propagate(self._past, b, gained, self._successors))
         few = len(changed) <= self.FEW and (
-            self._doubt is not None or _gained(known, told) * self.TOLD > self.size
+            self._late is not None or _gained(old, gained) * self.FUTURES > self.size
         )
-        if self._future is not None and not self._doubted(changed, few):
-            told = self._closed_future(b) | 1 << b
-            if self._doubt is not None:
-                told &= ~self._doubt.row
-            self._counted(gain(self._future, a, told, self._predecessors))
+        if self._future is not None and not self._futures_stay(changed, few):
+            gained = self._closed_future(b) | 1 << b
+            if self._late is not None:
+                gained &= ~self._late.row
+            self._counted(propagate(self._future, a, gained, self._predecessors))
 
-    def _waits(self, a: int, b: int) -> bool:
+    def _should_wait(self, a: int, b: int) -> bool:
         """Whether a new link is better kept apart: others that are lead to it, or it may change many rows."""
         if self.size < self.WAIT:
             return False
-        if self._pending is not None and not self._pending.apart(a, b):
+        if self._pending is not None and not self._pending.independent(a, b):
             return True
         assert self._past is not None
         if self._future is None or not self._successors[b]:
-            return self._many(self._reached(b, self._successors))
+            return self._too_many(self._reached(b, self._successors))
         later = _gained(self._closed_future(a), self._closed_future(b) | 1 << b)
         if later <= self.FEW:
             return False
-        return self._many(later + _gained(self._past[b], self._past[a] | 1 << a))
+        return self._too_many(later + _gained(self._past[b], self._past[a] | 1 << a))
 
-    def _many(self, rows: int) -> bool:
+    def _too_many(self, rows: int) -> bool:
         """Whether so many rows are more than a single link should change."""
         return rows * self.size > self.MANY
 
-    def _most(self) -> int:
+    def _most_pending(self) -> int:
         """So many links wait before they are taken in."""
         return self.LINKS + self.size // 128
 
     def _reached(self, start: int, neighbours: list[set[int]]) -> int:
         """How many positions edges lead to; when they are many, no more are looked for."""
         seen, stack = {start}, [start]
-        while stack and not self._many(len(seen)):
+        while stack and not self._too_many(len(seen)):
             fresh = neighbours[stack.pop()] - seen
             seen |= fresh
             stack += fresh
         return len(seen)
 
-    def _wait(self, a: int, b: int) -> None:
+    def _add_pending(self, a: int, b: int) -> None:
         """Keep a new link apart."""
         assert self._past is not None
         if self._pending is None:
-            self._pending = Pending(self.size + self.size // 4, self._most())
+            self._pending = Pending(self.size + self.size // 4, self._most_pending())
         self._pending.put(a, b, self._past[a], self._closed_future(b))
         self.updates += 1
 
-    def _take_in(self) -> None:
+    def _merge_pending(self) -> None:
         """Compute the rows that the links that were kept apart change."""
         if self._pending is None:
             return
@@ -252,13 +252,13 @@ class Rows:
         earlier, later = self._pending.earlier, self._pending.later
         self._pending = None
         self._changed(0)
-        self._renew(self._past, later, order, self._predecessors, [(v, u) for u, v in links])
-        if self._doubt is not None:
-            self._future = self._doubt = None
+        self._apply_links(self._past, later, order, self._predecessors, [(v, u) for u, v in links])
+        if self._late is not None:
+            self._future = self._late = None
         elif self._future is not None:
-            self._renew(self._future, earlier, reversed(order), self._successors, links)
+            self._apply_links(self._future, earlier, reversed(order), self._successors, links)
 
-    def _renew(
+    def _apply_links(
         self,
         rows: list[int],
         which: int,
@@ -283,27 +283,27 @@ class Rows:
                 rows[v] = row
 
     def remove(self, a: int, b: int) -> None:
-        self._take_in()
+        self._merge_pending()
         self._successors[a].remove(b)
         self._predecessors[b].remove(a)
         if self._past is not None:
             changed = self._counted(recompute(self._past, b, self._predecessors, self._successors))
-            if self._future is not None and not self._doubted(changed, len(changed) <= self.FEW):
-                believed = -1 if self._doubt is None else ~self._doubt.row
+            if self._future is not None and not self._futures_stay(changed, len(changed) <= self.FEW):
+                believed = -1 if self._late is None else ~self._late.row
                 self._counted(recompute(self._future, a, self._successors, self._predecessors, believed))
         self._changed(-1)
 
-    def _doubted(self, changed: list[int], few: bool) -> bool:
+    def _futures_stay(self, changed: list[int], few: bool) -> bool:
         """Whether rows of the future can stay as they are after these rows of the past changed."""
-        past, doubt = self._past, self._doubt
+        past, late = self._past, self._late
         assert past is not None
-        if few and changed and doubt is None:
-            doubt = self._doubt = LateEvents()
-        if doubt is not None:
-            for y in changed if few else filter(doubt.__contains__, changed):
-                doubt.put(y, past[y])
-            if len(doubt) > 64 + self.size // 4:
-                self._future = self._doubt = None  # one pass for all of them, when next asked
+        if few and changed and late is None:
+            late = self._late = LateEvents()
+        if late is not None:
+            for y in changed if few else filter(late.__contains__, changed):
+                late.put(y, past[y])
+            if len(late) > 64 + self.size // 4:
+                self._future = self._late = None  # one pass for all of them, when next asked
         return few or self._future is None
 
     def _counted(self, changed: list[int]) -> list[int]:
@@ -315,7 +315,7 @@ class Rows:
         self._searched = self._searches = 0
         if self._past is None:
             self._future = None  # rows of the future are put right by way of those of the past only
-        for found in (*self._found, *self._held, self._waiting):
+        for found in (*self._known_rows, *self._expected_rows, self._futures_with_pending):
             found.clear()
 
     def edges(self) -> Iterable[tuple[int, int]]:
@@ -350,11 +350,11 @@ class Rows:
         raise AssertionError("a row says a < b, and no edges lead there")
 
     def _causal_order(self) -> list[int]:
-        if self._since:
+        if self._new_links:
             place = dict(zip(self._order, range(self.size), strict=True))
-            if any(place[a] > place[b] for a, b in self._since):
+            if any(place[a] > place[b] for a, b in self._new_links):
                 self._order = cycle_or_order(self.size, self._successors, self._predecessors)
-            self._since.clear()
+            self._new_links.clear()
         return self._order
 
     def _close(self, order: Iterable[int], neighbours: list[set[int]]) -> list[int]:
@@ -370,14 +370,14 @@ class Rows:
 
     def _search(self, direction: int, start: int, neighbours: list[set[int]]) -> int | None:
         """One row by a search over the edges; None when it is time to compute all of them."""
-        found = self._found[direction]
-        row = found.get(start, self._held[direction].get(start))
+        found = self._known_rows[direction]
+        row = found.get(start, self._expected_rows[direction].get(start))
         if row is not None:
             return row
         if self._searched > self._edges * (1 + self.size / 16384) * tuning.POSITIONS_AN_EDGE:
             if not self._sparse():  # searches have cost about as much as computing all rows will
                 if start in self._expected:
-                    return self._hold(direction)[start]
+                    return self._rows_of_expected(direction)[start]
                 if self.size <= self.SATURATE and not self._expected:
                     return None
             self._searched = self._searches = 0
@@ -396,7 +396,7 @@ class Rows:
         row = found[start] = row_of([v - least for v in seen]) << least  # made as wide as they are apart
         return row
 
-    def _hold(self, direction: int) -> dict[int, int]:
+    def _rows_of_expected(self, direction: int) -> dict[int, int]:
         """The rows of what is expected: the columns of a matrix that has a row for each position."""
         order = self._causal_order()
         way, neighbours = (order, self._predecessors) if direction else (order[::-1], self._successors)
@@ -409,7 +409,7 @@ class Rows:
                 row |= reached[w]
             reached[v] = row
         rows = zip(self._expected, transposed(reached, len(self._expected)), strict=True)
-        held = self._held[direction]
+        held = self._expected_rows[direction]
         held.update({v: row ^ 1 << v for v, row in rows})
         return held
 
@@ -425,12 +425,12 @@ class Rows:
         assert self._past is None or [self.past(v) for v in range(self.size)] == fresh._past
         assert fresh._rising or not self._rising
         assert self._future is None or [self.future(v) for v in range(self.size)] == fresh._future
-        found = self._found[1] if self._pending is None else self._waiting
-        for remembered, theirs in ((self._found[0], fresh._past), (found, fresh._future)):
+        found = self._known_rows[1] if self._pending is None else self._futures_with_pending
+        for remembered, theirs in ((self._known_rows[0], fresh._past), (found, fresh._future)):
             assert theirs is not None
             assert all(theirs[v] == row for v, row in remembered.items())
 
 
-def _gained(row: int, told: int) -> int:
+def _gained(row: int, gained: int) -> int:
     """How many members a row gains."""
-    return (told ^ told & row).bit_count()
+    return (gained ^ gained & row).bit_count()

@@ -253,8 +253,8 @@ def _watch(
 class Unfit(MicrocosmError):
     """An event fits no computation; `kind` says in which way, as irregularities of logs are named."""
 
-    def __init__(self, kind: str, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
         self.kind = kind
 
 

@@ -58,7 +58,7 @@ class PageModel:
 
     def __init__(self, engine: Engine, givens: Givens, report: Report | None = None) -> None:
         self.engine, self.givens, self.report = engine, givens, report
-        self._told: dict[str, list[Any]] = {}
+        self._columns_read: dict[str, list[Any]] = {}
         self.table: EventTable | None = givens.events
         universe = engine.universe
         position = universe.position
@@ -72,9 +72,9 @@ class PageModel:
         if self.table is not None:
             for row, name in enumerate(self.table.names):
                 rows[place[name]] = row
-        whose = self._whose(places, rows)
+        owners = self._owners(places, rows)
         stated = self._stated(place)
-        self.layout: Layout = laid_out(stated[0], stated[1], whose)
+        self.layout: Layout = laid_out(stated[0], stated[1], owners)
         order = [at for members in self.layout.chains for at in members]
         number = [0] * len(order)
         for new, at in enumerate(order):
@@ -105,7 +105,7 @@ class PageModel:
 
     # -- what is before what -------------------------------------------------------------------------------
 
-    def _whose(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:
+    def _owners(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:
         """The process of each event as the log has it; else as clocks, messages, ids or sources tell.
 
         None for an event that is its own process, as a commit is: a lane would tell nothing of it.
@@ -115,12 +115,12 @@ class PageModel:
             processes = [*self.table.processes]
             found = [processes[row] or None if row >= 0 else None for row in rows]
         if None in found:
-            told = Processes(self.givens, self.engine.universe)
+            by_givens = Processes(self.givens, self.engine.universe)
             position = self.engine.universe.position
-            by_source = {} if self.givens.links is not None else processes_by_source(self.givens)
+            by_source = {} if self.givens.order_columns is not None else processes_by_source(self.givens)
             for at, name in enumerate(places):
                 if found[at] is None and name in position:
-                    process = told(position[name])
+                    process = by_givens(position[name])
                     if process is INTERNAL:
                         process = self.givens.name or "internal events"
                     found[at] = by_source.get(name) if process is None else str(process)
@@ -135,7 +135,7 @@ class PageModel:
         lefts: list[int] = []
         rights: list[int] = []
         why: list[int] = []
-        givens, links = self.givens, self.givens.links
+        givens, links = self.givens, self.givens.order_columns
         if links is not None:
             at = [*map(place.__getitem__, links.names)]
             lefts += map(at.__getitem__, links.lefts)
@@ -181,20 +181,20 @@ class PageModel:
 
     # -- what the log says of its events -------------------------------------------------------------------
 
-    def told(self, column: str, absent: Any) -> list[Any]:
+    def column(self, name: str, absent: Any) -> list[Any]:
         """A column of the event table by the numbers of the page."""
-        found = self._told.get(column)
+        found = self._columns_read.get(name)
         if found is None:
-            values = [] if self.table is None else [*getattr(self.table, column)]
+            values = [] if self.table is None else [*getattr(self.table, name)]
             values.append(absent)  # which is at -1
-            found = self._told[column] = [*map(values.__getitem__, self.rows)]
+            found = self._columns_read[name] = [*map(values.__getitem__, self.rows)]
         return found
 
     @cached_property
     def messages(self) -> tuple[bytearray, list[str]]:
         """Of each event whether it sends (1) or receives (2), and what."""
-        kinds = bytearray(map(_KINDS.__getitem__, self.told("kinds", "")))
-        messages = [message or "" for message in self.told("messages", None)]
+        kinds = bytearray(map(_KINDS.__getitem__, self.column("kinds", "")))
+        messages = [message or "" for message in self.column("messages", None)]
         if -1 in self.rows:
             for message in self.givens.messages:
                 at = self.number[message.event]
@@ -212,7 +212,7 @@ class PageModel:
         for at, (kind, message) in enumerate(zip(kinds, messages, strict=True)):
             if message and ((kind == 1 and message not in received) or (kind == 2 and message not in sent)):
                 found[at] = []
-        if self.givens.told is None:  # else nobody knows any receiver
+        if self.givens.message_columns is None:  # else nobody knows any receiver
             heard = {(m.message, m.process) for m in self.givens.messages if m.kind == "receive"}
             for m in self.givens.messages:
                 if m.kind == "send" and m.receivers:
@@ -227,7 +227,7 @@ class PageModel:
 
         By their own clock values, where both have one; else by positions.
         """
-        seqs, clocks = self.told("seqs", 0), self.givens.clocks
+        seqs, clocks = self.column("seqs", 0), self.givens.clocks
         found: list[tuple[int, int | None]] = []
         for number, members in enumerate(self.layout.chains):
             if not self.layout.lanes[self.layout.lane[number]].known:
@@ -260,7 +260,7 @@ class PageModel:
         places = {(one.file, one.line) for one in found}
         at_place = {
             place: at
-            for at, place in enumerate(zip(self.told("files", ""), self.told("lines", 0), strict=True))
+            for at, place in enumerate(zip(self.column("files", ""), self.column("lines", 0), strict=True))
             if place in places
         }
         return [(one, at_place.get((one.file, one.line or 0))) for one in found]
@@ -283,7 +283,7 @@ class PageModel:
     def given(self) -> Iterator[list[object]]:
         """What is given besides orders: `[a, sign, b, source]` for each `||`, `<>` and `!<`."""
         givens = self.givens
-        stated = () if givens.links is not None else givens.external.values()
+        stated = () if givens.order_columns is not None else givens.external.values()
         for fact in chain(stated, givens.refuted.values()):
             if fact.relation is not Relation.BEFORE:
                 yield [self.number[fact.left], fact.relation.value, self.number[fact.right], fact.source]
@@ -293,18 +293,18 @@ class PageModel:
         yield small("kind", self.kinds)
         yield from self._edge_columns()
         yield from self._name_columns()
-        labels = [label or "" for label in self.told("labels", None)]
+        labels = [label or "" for label in self.column("labels", None)]
         if any(labels):
-            said = [] if self.table is None else [label or "" for label in self.table.labels]
-            yield from words("labels", labels, said)  # as the log says them, to which it may add
+            own = [] if self.table is None else [label or "" for label in self.table.labels]
+            yield from words("labels", labels, own)  # as the log says them, to which it may add
         if any(self.messages[1]):
             yield from numbered("messages", self.messages_sent)
         if self.table is not None:
-            yield steps("line", self.told("lines", 0))
+            yield steps("line", self.column("lines", 0))
             if len(self.files) > 2:
                 at = {file: number for number, file in enumerate(self.files)}
-                yield steps("file", [at[file] for file in self.told("files", "")])
-            times = moments(self.told("times", None))
+                yield steps("file", [at[file] for file in self.column("files", "")])
+            times = moments(self.column("times", None))
             if times is not None:
                 yield steps("time", times)
         if self.executions:
@@ -317,7 +317,7 @@ class PageModel:
     @cached_property
     def files(self) -> list[str]:
         """The files of the log; the first one is no file, for events of which no place is known."""
-        return [*dict.fromkeys(["", *self.told("files", "")])]
+        return [*dict.fromkeys(["", *self.column("files", "")])]
 
     @cached_property
     def executions(self) -> list[str | None]:
@@ -328,11 +328,11 @@ class PageModel:
     def _edge_columns(self) -> Iterator[Column]:
         chain, offset = self.chain, self.offset
         yield steps("dst", [b for b, _, _ in self.edges])
-        apart: list[int] = []
+        unlinked: list[int] = []
         for b, a, _ in self.edges:
             to, of = chain[b], chain[a]
-            apart += (of - to, (a - offset[of]) - (b - offset[to]))
-        yield integers("src", apart)
+            unlinked += (of - to, (a - offset[of]) - (b - offset[to]))
+        yield integers("src", unlinked)
         yield small("why", bytes([why for _, _, why in self.edges]))
 
     @cached_property
@@ -346,7 +346,7 @@ class PageModel:
 
     def _name_columns(self) -> Iterator[Column]:
         """Positions in their processes, and the names that are not made of these."""
-        lanes, seqs = self.layout.lanes, self.told("seqs", 0)
+        lanes, seqs = self.layout.lanes, self.column("seqs", 0)
         made: list[bool] = []
         for number, members in enumerate(self.layout.chains):
             lane, first = lanes[self.layout.lane[number]], self.offset[number]

@@ -110,7 +110,7 @@ class GrowingPage:
         self._group = known.groups()
         self._weight: Counter[tuple[int, int]] = Counter()
         self._word, self._counter = counter(next(filter(None, model.messages_sent), ""))
-        self._said: dict[str, int] = {}
+        self._labels: dict[str, int] = {}
         """What events are called, each once, in the order of the log."""
         self._chains = [_Chain() for _ in lanes]
         self._take(table, 0, [(model.rows[a], model.rows[b]) for a, b in messages])
@@ -138,7 +138,7 @@ class GrowingPage:
         """The head and the columns, as `page.write.contents` gives them. Cost: linear in bytes."""
         many, edges = sum(len(one.kind) for one in self._chains), sum(one.heard for one in self._chains)
         counts = {"dst": edges, "why": edges, "src": 2 * edges, "apart": 0}
-        counts |= {"labels": len(self._said)} if "labels.of" in self._kinds else {}
+        counts |= {"labels": len(self._labels)} if "labels.of" in self._kinds else {}
         counts |= {"messages": 1} if "messages.n" in self._kinds else {}
         offset = self._offset()
         head = {
@@ -184,16 +184,16 @@ class GrowingPage:
             at = len(own.kind)
             own.seq.add(at + 1)
             own.line.add(line)
-            said = label or ""
-            if said and "labels" not in self._kinds:
+            text = label or ""
+            if text and "labels" not in self._kinds:
                 raise Unsteady
-            which = self._said.setdefault(said, len(self._said))
+            which = self._labels.setdefault(text, len(self._labels))
             if "labels.of" in self._kinds:
                 if which > 255 and self._kinds["labels.of"] == "u8":
                     raise Unsteady
                 own.label += bytes([which]) if self._kinds["labels.of"] == "u8" else leb(which)
             else:
-                own.label += f"{escaped(said)}\n".encode()
+                own.label += f"{escaped(text)}\n".encode()
             self._sends(own, message if kind == "send" else None)
             own.kind.append(1 | UNHEARD if kind == "send" else 2 if kind == "receive" else 0)
             if kind == "receive":
@@ -220,7 +220,7 @@ class GrowingPage:
     def _parts(self) -> dict[str, list[bytes]]:
         """The bytes of all columns. Raises `Unsteady` where a column would have another form."""
         chains, none = self._chains, [0] * len(self._chains)
-        listed = 4 * len(self._said) <= sum(len(one.kind) for one in chains)
+        listed = 4 * len(self._labels) <= sum(len(one.kind) for one in chains)
         if "labels" in self._kinds and listed != ("labels.of" in self._kinds):
             raise Unsteady
         labels = [bytes(one.label) for one in chains]
@@ -237,7 +237,7 @@ class GrowingPage:
         }
         if "labels.of" in self._kinds:
             found["labels"], found["labels.of"] = (
-                ["".join(f"{escaped(t)}\n" for t in self._said).encode()],
+                ["".join(f"{escaped(t)}\n" for t in self._labels).encode()],
                 labels,
             )
         if "messages.n" in self._kinds:

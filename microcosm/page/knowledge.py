@@ -117,9 +117,9 @@ class Knowledge:
         if self.tabled:
             yield self.table()
         elif self.model.shortcuts:
-            apart = self.apart()
-            if apart is not None:
-                yield naturals("apart", chain.from_iterable(apart))
+            pairs = self.without_relative()
+            if pairs is not None:
+                yield naturals("apart", chain.from_iterable(pairs))
             beside = self.beside()
             if beside:
                 yield naturals("beside", beside)
@@ -130,7 +130,7 @@ class Knowledge:
 
     # -- `?` among many events -----------------------------------------------------------------------------
 
-    def apart(self) -> list[tuple[int, int]] | None:
+    def without_relative(self) -> list[tuple[int, int]] | None:
         """Pairs without a common relative, from which all `?` within connected events follow.
 
         None where more than `<` is given, and where to find them takes long. Two events have no common
@@ -290,7 +290,7 @@ class Knowledge:
             return None
         return nibbles("left", _above(grid))
 
-    def asked(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
+    def shown_first(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
         """For each pair its numbers, its verdict and what the offline rules leave of it, or None."""
         found: list[list[object]] = []
         for a, b in pairs:
@@ -335,14 +335,14 @@ class Replicas:
     joined: bool
     """Whether that has what both are given."""
 
-    def told(self, names: tuple[str, str]) -> dict[str, Any]:
+    def described(self, names: tuple[str, str]) -> dict[str, Any]:
         """The member `other` of a head: what is news to whom, the best first, and conflicts with proofs.
 
         Cost: as `difference`, and of some conflicts two proofs.
         """
         found = difference(self.one, self.other)
-        said = {"names": [*names], "joined": self.joined}
-        return {**said, **found.to_json(), "conflicts": [*self._conflicts(found)]}
+        described = {"names": [*names], "joined": self.joined}
+        return {**described, **found.to_json(), "conflicts": [*self._conflicts(found)]}
 
     def columns(self, model: PageModel) -> Iterator[Column]:
         """Of each event and of each pair who has it, 1 for the first, 2 for the second; and both tables.
@@ -366,11 +366,11 @@ class Replicas:
 
     def _conflicts(self, found: Comparison) -> Iterator[dict[str, Any]]:
         for number, each in enumerate(found.conflicts):
-            told = each.to_json()
+            conflict = each.to_json()
             if number < CONFLICTS_PROVED:
                 proofs = (known.why(each.left, each.right) for known in (self.one, self.other))
-                told["derivations"] = [proof and proof_object(proof) for proof in proofs]
-            yield told
+                conflict["derivations"] = [proof and proof_object(proof) for proof in proofs]
+            yield conflict
 
 
 def replicas(one: Microcosm, other: Microcosm) -> Replicas:

@@ -36,17 +36,17 @@ class Layout:
     """All events in an order that extends the given one."""
 
 
-def laid_out(lefts: Sequence[int], rights: Sequence[int], whose: Sequence[str | None]) -> Layout:
+def laid_out(lefts: Sequence[int], rights: Sequence[int], owners: Sequence[str | None]) -> Layout:
     """The layout of the events 0, 1, … of which `lefts[i]` comes before `rights[i]`.
 
-    `whose` says the process of each, None where nobody knows. Raises `Cycle`. Cost: linear in events and
+    `owners` says the process of each, None where nobody knows. Raises `Cycle`. Cost: linear in events and
     pairs; and where some pair leads downwards, a topological sort.
 
     >>> found = laid_out([0, 2, 0], [1, 3, 3], ["p", "p", "q", "q"])
     >>> found.chains, [lane.name for lane in found.lanes], found.order
     ([[0, 1], [2, 3]], ['p', 'q'], [0, 1])
     """
-    size = len(whose)
+    size = len(owners)
     causal: Sequence[int] = range(size)
     if not all(map(lt, lefts, rights)):
         causal = cycle_or_order(size, *edge_sets(size, zip(lefts, rights, strict=True)))
@@ -57,8 +57,8 @@ def laid_out(lefts: Sequence[int], rights: Sequence[int], whose: Sequence[str | 
             before[b] = [a]
         else:
             known.append(a)
-    chains, chain = _chains(causal, before, whose)
-    lanes, lane = _lanes(chains, causal, before, whose)
+    chains, chain = _chains(causal, before, owners)
+    lanes, lane = _lanes(chains, causal, before, owners)
     by_lane = sorted(range(len(chains)), key=lambda number: (lane[number], chains[number][0]))
     weight: Counter[tuple[int, int]] = Counter()
     for b, several in enumerate(before):
@@ -77,15 +77,15 @@ def laid_out(lefts: Sequence[int], rights: Sequence[int], whose: Sequence[str | 
 
 
 def _chains(
-    causal: Sequence[int], before: Sequence[Sequence[int] | None], whose: Sequence[str | None]
+    causal: Sequence[int], before: Sequence[Sequence[int] | None], owners: Sequence[str | None]
 ) -> tuple[list[list[int]], list[int]]:
     """An event continues the chain of a predecessor of its process that is still the last of its chain."""
-    chain = [0] * len(whose)
+    chain = [0] * len(owners)
     chains: list[list[int]] = []
     for v in causal:
         for u in before[v] or ():
             members = chains[chain[u]]
-            if members[-1] == u and whose[u] == whose[v]:
+            if members[-1] == u and owners[u] == owners[v]:
                 chain[v] = chain[u]
                 members.append(v)
                 break
@@ -99,18 +99,18 @@ def _lanes(
     chains: Sequence[Sequence[int]],
     causal: Sequence[int],
     before: Sequence[Sequence[int] | None],
-    whose: Sequence[str | None],
+    owners: Sequence[str | None],
 ) -> tuple[list[Lane], list[int]]:
     """A lane for each process, in the order in which they appear, then as few as do for the other chains."""
     named: dict[str, int] = {}
-    for process in dict.fromkeys(whose):
+    for process in dict.fromkeys(owners):
         if process is not None:
             named[process] = len(named)
     lanes = [Lane(name, True) for name in named]
     lane = [0] * len(chains)
     others = []
     for number, members in enumerate(chains):
-        process = whose[members[0]]
+        process = owners[members[0]]
         if process is None:
             others.append(number)
         else:

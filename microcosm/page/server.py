@@ -117,18 +117,18 @@ class _Endpoints:
 
     async def line(self, request: Request) -> Response:
         """The answer to a line of a session, with the version of the page where it is another now."""
-        asked = await _body(request)
-        if isinstance(asked, Response):
-            return asked
-        said = asked.get("line") if isinstance(asked, dict) else None
-        if not isinstance(said, str) or "\n" in said or "\r" in said:
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        sentence = body.get("line") if isinstance(body, dict) else None
+        if not isinstance(sentence, str) or "\n" in sentence or "\r" in sentence:
             return _refused(400, 'the body is {"line": "..."}: one line of a session')
         behind = self._behind
 
         def answered() -> dict[str, Any]:
             before = behind.version
             try:
-                answer = behind.answer(said)
+                answer = behind.answer(sentence)
             finally:
                 self._changes += behind.version != before
             return {**answer, "version": behind.version} if behind.version != before else answer
@@ -136,7 +136,7 @@ class _Endpoints:
         try:
             return _json(await self._heard(request, self._turns.put(answered, behind.recover)))
         except TookTooLong as late:
-            return _json({"schema": "microcosm/1", "line": said, "error": str(late)})
+            return _json({"schema": "microcosm/1", "line": sentence, "error": str(late)})
         except ClientDisconnect:
             return Response(status_code=499)  # nobody reads it
 
@@ -207,15 +207,15 @@ class _Guard:
         await (self._app if refused is None else refused)(scope, receive, with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        said: dict[bytes, list[bytes]] = {}
+        headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
-            said.setdefault(name, []).append(value)
-        hosts, origins = said.get(b"host", []), said.get(b"origin", [])
+            headers.setdefault(name, []).append(value)
+        hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
         if len(hosts) != 1 or hosts[0].decode("latin-1").rpartition(":")[0] not in HOSTS:
             return _refused(421, "this server is 127.0.0.1 and localhost, and no other host")
         if any(origin != b"http://" + hosts[0] for origin in origins):
             return _refused(403, "another page may not ask here")
-        tokens = said.get(b"authorization", [])
+        tokens = headers.get(b"authorization", [])
         if scope["path"] != "/" and not (len(tokens) == 1 and compare_digest(tokens[0], self._token)):
             return _refused(
                 401, "open the address that `view` printed: its token is missing here, or is another"
@@ -358,7 +358,7 @@ class Turns:
             self.work()
 
     def work(self) -> None:
-        """The same in any thread, of work that has no limit."""
+        """Do what is put, until `close`, in any thread; nothing of it may have a limit."""
         while (turn := self._waiting.get()) is not None:
             promise, work, recover = turn
             if not promise.set_running_or_notify_cancel():

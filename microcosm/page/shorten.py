@@ -32,7 +32,7 @@ def shortened(script: str) -> tuple[str, dict[str, str]]:
     """A script made shorter, and the new name of each that its declarations share. Cost: linear, once."""
     plain = [*tokens(script)]
     numbers = constants(plain)
-    read = Bracketed(_arrows(apart(inlined(plain, numbers))))
+    read = Bracketed(_arrows(with_members_named(inlined(plain, numbers))))
     new, shared = renamed(read)
     needless = read.needless()
     parts: list[str] = []
@@ -108,7 +108,7 @@ def _mark(text: str) -> Lexeme:
     return Lexeme("mark", text, False, False)
 
 
-def apart(tokens: Sequence[Lexeme]) -> list[Lexeme]:
+def with_members_named(tokens: Sequence[Lexeme]) -> list[Lexeme]:
     """The tokens with the members of such objects as names of their own, `app.state`. Cost: linear."""
     read = Bracketed(tokens)
     held = {at: names for at in range(len(tokens)) if (names := _members(read, at))}

@@ -198,7 +198,7 @@ def modelled(
         shown = both.given if both is not None and both is not other else known
         model, head, columns = _contents(shown, title, report, proofs, pairs, files, limited)
         if both is not None:
-            head["other"] = both.told((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))
+            head["other"] = both.described((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))
             columns += both.columns(model)
         answered = (shown.assert_(one, settle=True) for one in questions)  # noqa: PT009
         head["questions"] = [answer.to_json(proof_object) for one in answered for answer in one]
@@ -224,12 +224,12 @@ def _contents(
     model = PageModel(known._engine, known.givens, report)
     knowledge = Knowledge(model)
     if not (model.closed or knowledge.tabled):
-        said = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
-        raise TooLarge(f"{said}, and here are {len(model):,}")
-    asked = [(_number(model, known, a), _number(model, known, b)) for a, b in map(pair_of, pairs)]
+        note = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
+        raise TooLarge(f"{note}, and here are {len(model):,}")
+    numbers = [(_number(model, known, a), _number(model, known, b)) for a, b in map(pair_of, pairs)]
     head = head_of(model, title=printable(title or known.name or _named(files) or "microcosm"))
     head["from"] = [*map(display_name, files)]
-    head["pairs"] = knowledge.asked(asked)
+    head["pairs"] = knowledge.shown_first(numbers)
     columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
     head["unsaid"] = knowledge.unsaid(columns)
     if len(model) <= LEFT:
@@ -237,9 +237,9 @@ def _contents(
         head["consistent"] = left is not None
         columns += [left] if left is not None else []
     if proofs == "all" and len(model) <= PROVED:
-        asked += [pair for pair in combinations(range(len(model)), 2) if pair not in asked]
-    if proofs != "none" and asked:
-        columns.append(knowledge.proofs(asked))
+        numbers += [pair for pair in combinations(range(len(model)), 2) if pair not in numbers]
+    if proofs != "none" and numbers:
+        columns.append(knowledge.proofs(numbers))
     return model, head, columns
 
 
@@ -259,7 +259,7 @@ def log_columns(model: PageModel, files: Sequence[str]) -> Iterator[Column]:
     Cost: linear in the files, which are read once more if they are small.
     """
     if len(model) <= LINES:
-        attributes = [dict(each) if each else {} for each in model.told("attributes", None)]
+        attributes = [dict(each) if each else {} for each in model.column("attributes", None)]
         if any(attributes):
             yield lines("attributes", [json.dumps(each, default=str) if each else "" for each in attributes])
     log: list[list[object]] = []

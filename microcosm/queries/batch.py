@@ -212,8 +212,8 @@ class VerdictTable:
         return f"<VerdictTable of {len(self._events):,} events, {len(self):,} pairs>"
 
     def __str__(self) -> str:
-        said = [f"{quote(a)} {_sign(verdict)} {quote(b)}" for a, b, verdict in islice(self, SHOWN)]
-        return "\n".join(said + ["…"] * (len(self) > SHOWN))
+        lines = [f"{quote(a)} {_sign(verdict)} {quote(b)}" for a, b, verdict in islice(self, SHOWN)]
+        return "\n".join(lines + ["…"] * (len(self) > SHOWN))
 
     def _repr_html_(self) -> str:
         """A row and a column for each of the first events, with the verdict on the two."""
@@ -277,8 +277,8 @@ def events_to_arrow(table: EventTable | None) -> pyarrow.Table:
         for name, value in zip(EventRow._fields, row, strict=True):
             if name in ("attributes", "time"):
                 empty = value is None or value == {}
-                told = dict(row.attributes) if name == "attributes" else value
-                columns[name].append(None if empty else json_text(told))
+                entry = dict(row.attributes) if name == "attributes" else value
+                columns[name].append(None if empty else json_text(entry))
             else:
                 columns[name].append(None if value in ("", 0) and name != "label" else value)
     kinds = dict.fromkeys(EventRow._fields, pa.string()) | {"seq": pa.int64(), "line": pa.int64()}

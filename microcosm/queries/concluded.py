@@ -42,8 +42,8 @@ class ConcludedOffline(Enum):
 Shown: TypeAlias = Relation | ConcludedOffline
 """What is shown of a pair: its online verdict, or what a complete log lets conclude."""
 
-_APART = (Judgement.OFFLINE, Relation.CONCURRENT)
-_TOLD = LiteralSource("base", name=COMPLETE)
+_CONCURRENT = (Judgement.OFFLINE, Relation.CONCURRENT)
+_COMPLETE = LiteralSource("base", name=COMPLETE)
 _BY_DIGIT: dict[str, Shown] = dict(zip("1234506", (*VERDICTS, ConcludedOffline.APART), strict=True))
 
 
@@ -61,7 +61,7 @@ class Concluded:
 
     def __init__(self, engine: Engine, around: Neighbours, prover: Prover) -> None:
         self._engine, self._around, self._prover = engine, around, prover
-        self._bodies = told_apart(engine.memo.program)
+        self._bodies = concluding_concurrency(engine.memo.program)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Concluded, (self._engine, self._around, self._prover)
@@ -80,8 +80,8 @@ class Concluded:
         """
         if not self._concluded(a, b):
             return None
-        position = self._engine.universe.position
-        return self._prover.steps.step(self._engine.memo, self._bodies, (_APART, position[a], position[b]))
+        at = self._engine.universe.position
+        return self._prover.steps.step(self._engine.memo, self._bodies, (_CONCURRENT, at[a], at[b]))
 
     def apart(self, event: str) -> list[str]:
         """The events that are undecided beside one online, and concluded to be concurrent with it."""
@@ -94,16 +94,16 @@ class Concluded:
         """
         if relation not in (Relation.CONCURRENT, Relation.UNKNOWN, Relation.SILENT):
             return self._around.with_verdict(relation, event)
-        apart = self._row(event) & self._around.undecided(event)
-        return self._around.with_verdict(relation, event, apart)
+        concluded = self._row(event) & self._around.undecided(event)
+        return self._around.with_verdict(relation, event, concluded)
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[Shown, int]]:
         """As `Engine.rows`, with what is concluded in a set of its own, and no more in `?` or silence."""
         for name, online in zip(names, self._engine.rows(names), strict=True):
-            apart = self._row(name) & (online[Relation.UNKNOWN] | online[Relation.SILENT])
+            concluded = self._row(name) & (online[Relation.UNKNOWN] | online[Relation.SILENT])
             yield {
-                **{verdict: row & ~apart for verdict, row in online.items()},
-                ConcludedOffline.APART: apart,
+                **{verdict: row & ~concluded for verdict, row in online.items()},
+                ConcludedOffline.APART: concluded,
             }
 
     def table(self, names: list[str]) -> ShownTable:
@@ -140,8 +140,12 @@ class ShownTable:
         position, size = self._engine.universe.position, len(self._engine.universe)
         at = [position[name] for name in self._names]
         for number, row in enumerate(self._concluded.rows(self._names), 1):
-            before, after, concurrent, related, unknown, _, apart = row.values()
-            digits = before | concurrent | unknown, after | concurrent | apart, related | unknown | apart
+            before, after, concurrent, related, unknown, _, concluded = row.values()
+            digits = (
+                before | concurrent | unknown,
+                after | concurrent | concluded,
+                related | unknown | concluded,
+            )
             codes = overlaid(digits, size)
             shown = map(_BY_DIGIT.__getitem__, map(codes.__getitem__, at[number:]))
             yield self._names[number - 1], self._names[number:], shown
@@ -163,13 +167,15 @@ class ShownTable:
                 yield a, self._names[number], found[number]
 
 
-def told_apart(program: Program) -> tuple[Body, ...]:
-    """The rules that conclude `||` of two events from their being told in full, and from nothing else that
+def concluding_concurrency(program: Program) -> tuple[Body, ...]:
+    """The rules that conclude `||` of two events from `complete(a, b)`, and from nothing else that
     holds. Cost: linear in the rules.
     """
-    return tuple(body for body in program.concluding.get(_APART, ()) if _from_that_alone(body))
+    return tuple(body for body in program.concluding.get(_CONCURRENT, ()) if _from_that_alone(body))
 
 
 def _from_that_alone(body: Body) -> bool:
-    asked = {pair.source for pair in body.pairs if pair.positive}
-    return asked == {_TOLD} and not (body.nones or body.ones) and all(p.ends <= {0, 1} for p in body.pairs)
+    sources = {pair.source for pair in body.pairs if pair.positive}
+    return (
+        sources == {_COMPLETE} and not (body.nones or body.ones) and all(p.ends <= {0, 1} for p in body.pairs)
+    )

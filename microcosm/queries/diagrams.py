@@ -96,7 +96,7 @@ def diagram(drawing: Drawing, *, alone: bool = False) -> str:
     return space_time(drawing, alone=alone) if drawing.process else hasse(drawing, alone=alone)
 
 
-def html(told: str, drawing: Drawing, page: str | None = None) -> str:
+def html(caption: str, drawing: Drawing, page: str | None = None) -> str:
     """What is told of a microcosm, its space-time diagram if processes are known, and its Hasse diagram.
 
     Where there is a `page` of it, that comes first, and the diagrams stand folded behind it, for where the
@@ -106,7 +106,7 @@ def html(told: str, drawing: Drawing, page: str | None = None) -> str:
     drawn = "".join([*drawings, hasse(drawing)])
     if page is not None:
         drawn = f"{page}<details><summary>Diagrams</summary>{drawn}</details>"
-    return f'<div class="microcosm"><p>{readable(told)}</p>{drawn}</div>'
+    return f'<div class="microcosm"><p>{readable(caption)}</p>{drawn}</div>'
 
 
 def _lanes(drawing: Drawing) -> list[list[str]]:
@@ -161,8 +161,8 @@ def _lane(
     for (x, to), hole in zip(pairwise(stops), holes, strict=True):
         middle = (x + to) / 2
         hidden, lost = (0, 0) if hole is None else (hole.hidden, hole.lost)
-        told = [f"{hidden:,} not shown"] if hidden else []
-        told += [f"{lost:,} missing"] if lost else []
+        notes = [f"{hidden:,} not shown"] if hidden else []
+        notes += [f"{lost:,} missing"] if lost else []
         if hidden:
             signs["hidden"] = None
         dashes = "hidden" if hidden else ""
@@ -170,11 +170,11 @@ def _lane(
             signs["gap"] = None
             sheet.line((x, y), (middle - 8, y), dashes, faint=True, straight=True)
             sheet.line((middle + 8, y), (to, y), dashes, faint=True, straight=True)
-            sheet.zigzag((middle, y), ", ".join(told))
+            sheet.zigzag((middle, y), ", ".join(notes))
         else:
             sheet.line((x, y), (to, y), dashes, faint=True, straight=True)
-        if told:
-            sheet.label((middle, y), [", ".join(told)])
+        if notes:
+            sheet.label((middle, y), [", ".join(notes)])
 
 
 def _body(sheet: Sheet, drawing: Drawing, places: Places, signs: dict[str, None], *, apart: bool) -> None:
@@ -183,36 +183,36 @@ def _body(sheet: Sheet, drawing: Drawing, places: Places, signs: dict[str, None]
         signs[kind if apart or kind != STEP else UPWARDS] = None
         if not apart or not (kind == STEP and drawing.holes.get(b)):  # the lane itself shows what is missing
             head = _HEADS[kind] if apart or kind != STEP else "open"
-            told = source or f"{a} < {b}"
-            sheet.line(places[a], places[b], "clocks" if kind == CLOCKS else "", head=head, told=told)
+            title = source or f"{a} < {b}"
+            sheet.line(places[a], places[b], "clocks" if kind == CLOCKS else "", head=head, title=title)
     for a, b in drawing.unordered:
         signs["||"] = None
-        sheet.line(places[a], places[b], "||", told=f"{a} || {b}")
+        sheet.line(places[a], places[b], "||", title=f"{a} || {b}")
     for a, b in drawing.related:
         signs["<>"] = None
-        sheet.line(places[a], places[b], "<>", head="diamonds", told=f"{a} <> {b}")
+        sheet.line(places[a], places[b], "<>", head="diamonds", title=f"{a} <> {b}")
     for (a, b), token in drawing.shared.items():
         signs["token"] = None
-        sheet.line(places[a], places[b], "<>", head="diamonds", told=f"{a} <> {b} by the token {token}")
+        sheet.line(places[a], places[b], "<>", head="diamonds", title=f"{a} <> {b} by the token {token}")
     for event, (x, y) in places.items():
         words = drawing.words.get(event)
         sheet.dot((x, y), event if words is None else f"{event}: {words}")
         sheet.label((x, y), [event] if words is None else [event, words])
         if event in drawing.lost and apart:
-            kind, told = drawing.lost[event]
+            kind, title = drawing.lost[event]
             signs[kind] = None
-            _stub(sheet, (x, y), kind, told)
+            _stub(sheet, (x, y), kind, title)
 
 
-def _stub(sheet: Sheet, at: Point, kind: str, told: str) -> None:
+def _stub(sheet: Sheet, at: Point, kind: str, title: str) -> None:
     """A message with one end: to the right and down, or, where it was received, from the left and above."""
     x, y = at
     side = 1 if kind == "send" else -1
     other = (x + side * 22, y + side * 20)
     far, near = (x + side * 19.5, y + side * 17.5), (x + side * 3, y + side * 3)
     start, end = (near, far) if kind == "send" else (far, near)
-    sheet.line(start, end, "lost", colour=RED, told=told, straight=True)
-    sheet.ring(other, RED, told)
+    sheet.line(start, end, "lost", colour=RED, title=title, straight=True)
+    sheet.ring(other, RED, title)
 
 
 def _finished(
@@ -222,14 +222,14 @@ def _finished(
     more = f"{drawing.more:,} more" if drawing.more else ""
     wide = max(wide, 2 * MARGIN + width(more), 240)
     x, y = MARGIN, high
-    for sign, told in _LEGEND.items():
+    for sign, meaning in _LEGEND.items():
         if sign not in signs:
             continue
-        room = 40 + 7 * len(told) + MARGIN
+        room = 40 + 7 * len(meaning) + MARGIN
         if x > MARGIN and x + room > wide:
             x, y = MARGIN, y + 20
         sheet.key(sign, (x, y - 4))
-        sheet.text(told, x + 36, y, whole=True)
+        sheet.text(meaning, x + 36, y, whole=True)
         x += room
     if signs:
         y += 22
@@ -275,7 +275,7 @@ def dot(drawing: Drawing) -> str:
             if process:
                 yield f"  subgraph cluster{at} {{ label={_quoted(process)};"
             for event in events:
-                yield f"{indent}{number[event]} [label={_quoted(_told(drawing, event))}];"
+                yield f"{indent}{number[event]} [label={_quoted(_words(drawing, event))}];"
             if process:
                 yield "  }"
         for a, b, kind, source in drawing.arrows():
@@ -289,10 +289,10 @@ def dot(drawing: Drawing) -> str:
             (drawing.shared, related),
         ):
             yield from (f"  {number[a]} -> {number[b]} [{how}];" for a, b in pairs)
-        for event, (kind, told) in drawing.lost.items():
+        for event, (kind, note) in drawing.lost.items():
             near, far = number[event], f"lost{number[event]}"
             way = f"{near} -> {far}" if kind == "send" else f"{far} -> {near}"
-            how = f'shape=circle, color=red, label="", width=0.1, tooltip={_quoted(told)}'
+            how = f'shape=circle, color=red, label="", width=0.1, tooltip={_quoted(note)}'
             yield f"  {far} [{how}];"
             yield f"  {way} [style=dashed, color=red];"
         yield "}"
@@ -322,16 +322,16 @@ def mermaid(drawing: Drawing) -> str:
             indent = "    " if process else "  "
             if process:
                 yield f"  subgraph p{at}[{_entities(process)}]"
-            yield from (f"{indent}{number[event]}([{_entities(_told(drawing, event))}])" for event in events)
+            yield from (f"{indent}{number[event]}([{_entities(_words(drawing, event))}])" for event in events)
             if process:
                 yield "  end"
         for a, b, kind, source in drawing.arrows():
-            said = f"-- {_entities(source.removeprefix('message '))} -->" if kind == MESSAGE else "-->"
-            yield f"  {number[a]} {'---' if kind == STEP else said} {number[b]}"
+            arrow = f"-- {_entities(source.removeprefix('message '))} -->" if kind == MESSAGE else "-->"
+            yield f"  {number[a]} {'---' if kind == STEP else arrow} {number[b]}"
         for sign, pairs in (("||", drawing.unordered), ("<>", drawing.related), ("<>", drawing.shared)):
             yield from (f"  {number[a]} -. {_entities(sign)} .- {number[b]}" for a, b in pairs)
-        for event, (kind, told) in drawing.lost.items():
-            yield f"  lost{number[event]}(({_entities(told)}))"
+        for event, (kind, note) in drawing.lost.items():
+            yield f"  lost{number[event]}(({_entities(note)}))"
             near, far = number[event], f"lost{number[event]}"
             yield f"  {near} -.-> {far}" if kind == "send" else f"  {far} -.-> {near}"
 
@@ -346,7 +346,7 @@ def _groups(drawing: Drawing) -> Iterable[tuple[str, list[str]]]:
     return groups.items()
 
 
-def _told(drawing: Drawing, event: str) -> str:
+def _words(drawing: Drawing, event: str) -> str:
     """The name of an event, its words, and what is missing before it."""
     parts = [event, *([drawing.words[event]] if event in drawing.words else [])]
     hole = drawing.holes.get(event)

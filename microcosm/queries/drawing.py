@@ -117,8 +117,8 @@ def drawing_of(
     ('c', 'd', 'e')
     """
     position = givens.numbers()
-    told = () if givens.events is None else filter(position.__contains__, givens.events.names)
-    named = [*dict.fromkeys((*told, *position))]
+    logged = () if givens.events is None else filter(position.__contains__, givens.events.names)
+    named = [*dict.fromkeys((*logged, *position))]
     shown = dict.fromkeys(named if len(named) <= most else _around(givens, position, named, most, around))
     part = replace(givens.without(position.keys() - shown), refuted={}, stamps={}, tokens={})
     engine = _consistent(part, rules)
@@ -151,25 +151,25 @@ def _around(
     givens: Givens, position: dict[str, int], named: list[str], most: int, around: Sequence[str]
 ) -> list[str]:
     """The events nearest to some, and those on a way between these, in the order in which they are stated."""
-    beside: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     pairs = [(position[fact.left], position[fact.right]) for fact in givens.external.values()]
     grouped = [(position[a], position[b]) for group in givens.tokens.values() for a, b in pairwise(group)]
     for a, b in (*given_edges(givens, position), *pairs, *grouped):
-        beside.setdefault(a, []).append(b)
-        beside.setdefault(b, []).append(a)
-    asked = [position[event] for event in around if event in position]
-    found = dict.fromkeys(asked)
-    for a, b in pairwise(asked):
-        found |= dict.fromkeys(_way(beside, a, b))
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    starts = [position[event] for event in around if event in position]
+    found = dict.fromkeys(starts)
+    for a, b in pairwise(starts):
+        found |= dict.fromkeys(_way(neighbours, a, b))
     found = dict.fromkeys([*found][:most])
-    met = set(found)
-    for start in [[*found]] if asked else ([position[event]] for event in named):
+    seen = set(found)
+    for start in [[*found]] if starts else ([position[event]] for event in named):
         waiting = deque(start)
         while waiting and len(found) < most:
-            near = waiting.popleft()
-            found[near] = None
-            fresh = dict.fromkeys(other for other in beside.get(near, ()) if other not in met)
-            met.update(fresh)
+            reached = waiting.popleft()
+            found[reached] = None
+            fresh = dict.fromkeys(other for other in neighbours.get(reached, ()) if other not in seen)
+            seen.update(fresh)
             waiting += fresh
         if len(found) >= most:
             break
@@ -178,22 +178,22 @@ def _around(
     return [event for event in named if event in kept]
 
 
-def _way(beside: dict[int, list[int]], start: int, end: int) -> list[int]:
+def _way(neighbours: dict[int, list[int]], start: int, end: int) -> list[int]:
     """A shortest way from one event to another along what is given, in any direction; empty where none is."""
     came = {start: start}
     waiting = deque([start])
     while waiting and end not in came:
         at = waiting.popleft()
-        for other in beside.get(at, ()):
+        for other in neighbours.get(at, ()):
             if other not in came:
                 came[other] = at
                 waiting.append(other)
     if end not in came:
         return []
-    way = [end]
-    while way[-1] != start:
-        way.append(came[way[-1]])
-    return way[::-1]
+    path = [end]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return path[::-1]
 
 
 def _words(givens: Givens, events: Iterable[str]) -> dict[str, str]:
@@ -349,18 +349,18 @@ def lane_order(count: int, weight: Mapping[tuple[int, int], int]) -> list[int]:
     """
     if not weight or count > LANES_ORDERED:
         return list(range(count))
-    beside: list[dict[int, int]] = [{} for _ in range(count)]
+    exchanged: list[dict[int, int]] = [{} for _ in range(count)]
     for (one, other), many in weight.items():
-        beside[one][other] = beside[other][one] = many
+        exchanged[one][other] = exchanged[other][one] = many
     order: list[int] = []
-    for lane in sorted(range(count), key=lambda lane: (-sum(beside[lane].values()), lane)):
-        order.insert(_best_place(order, beside[lane], beside), lane)
+    for lane in sorted(range(count), key=lambda lane: (-sum(exchanged[lane].values()), lane)):
+        order.insert(_best_place(order, exchanged[lane], exchanged), lane)
     for _ in range(ROUNDS):
         place = {lane: at for at, lane in enumerate(order)}
         improved = False
         for at in range(count - 1):
             upper, lower = order[at], order[at + 1]
-            if _pull(upper, lower, place, beside) < _pull(lower, upper, place, beside):
+            if _pull(upper, lower, place, exchanged) < _pull(lower, upper, place, exchanged):
                 order[at], order[at + 1] = lower, upper
                 place[lower], place[upper] = at, at + 1
                 improved = True
@@ -370,13 +370,13 @@ def lane_order(count: int, weight: Mapping[tuple[int, int], int]) -> list[int]:
     return order if falls > 0 or (falls == 0 and order[0] < order[-1]) else order[::-1]
 
 
-def _pull(lane: int, but: int, place: Mapping[int, int], beside: Sequence[Mapping[int, int]]) -> int:
+def _pull(lane: int, but: int, place: Mapping[int, int], exchanged: Sequence[Mapping[int, int]]) -> int:
     """How much more a lane sends to lanes above it than to lanes below, leaving one lane out."""
-    own, at = beside[lane], place[lane]
+    own, at = exchanged[lane], place[lane]
     return sum(many if place[other] < at else -many for other, many in own.items() if other != but)
 
 
-def _best_place(order: Sequence[int], own: Mapping[int, int], beside: Sequence[Mapping[int, int]]) -> int:
+def _best_place(order: Sequence[int], own: Mapping[int, int], exchanged: Sequence[Mapping[int, int]]) -> int:
     """Where in an order one more lane, which sends to its `own`, adds least to the ways of messages."""
     place = {lane: at for at, lane in enumerate(order)}
     below = sum(own.get(lane, 0) * (at + 1) for at, lane in enumerate(order))
@@ -390,7 +390,7 @@ def _best_place(order: Sequence[int], own: Mapping[int, int], beside: Sequence[M
         right -= many
         left += many
         above += left
-        over += sum(w if place[other] > at else -w for other, w in beside[lane].items() if other in place)
+        over += sum(w if place[other] > at else -w for other, w in exchanged[lane].items() if other in place)
         if above + below + over < least:
             best, least = at + 1, above + below + over
     return best
@@ -400,7 +400,7 @@ def counted(givens: Givens) -> str:
     """The name of some givens, if they have one, and how much of each kind there is. Cost: constant."""
     counts = {
         "internal events": len(givens.internal),
-        "correspondences": givens.externals,
+        "correspondences": givens.external_count,
         "clocks": len(givens.clocks),
         "tokens": len(givens.tokens),
     }

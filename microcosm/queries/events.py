@@ -109,8 +109,8 @@ def rows_of(known: Named) -> Iterator[EventRow]:
     for name in sorted({*rows, *known.events}, key=natural):
         if name in rows:
             yield rows[name]
-        elif said := kinds.get(name):
-            yield EventRow(name, said.process, 0, said.kind, said.message)
+        elif message := kinds.get(name):
+            yield EventRow(name, message.process, 0, message.kind, message.message)
         else:
             yield EventRow(name)
 
@@ -185,15 +185,17 @@ def _beside(line: int, rows: Sequence[EventRow]) -> str:
     return f"; the nearest lines with one: {', '.join(map(str, sorted(near)))}"
 
 
-def _only(asked: str, found: Sequence[EventRow], known: Named, otherwise: str = "") -> str:
+def _only(words: str, found: Sequence[EventRow], known: Named, otherwise: str = "") -> str:
     if len(found) == 1:
         return found[0].name
     if not found:
-        near = [] if otherwise else nearest(asked.strip("/"), known)
+        near = [] if otherwise else nearest(words.strip("/"), known)
         meant = f"; did you mean {' or '.join(map(quote, near))}?" if near else otherwise
-        raise NotOneEvent(f"{asked} is no event{meant}")
+        raise NotOneEvent(f"{words} is no event{meant}")
     table = known.givens.events
     lines = [f"{caption(row.name, table)}{f'   ({row.place})' if row.place else ''}" for row in found]
     more = [f"and {len(found) - MOST_NAMED:,} more"] if len(found) > MOST_NAMED else []
-    told = "".join(f"\n  {line}" for line in [*lines[:MOST_NAMED], *more])
-    raise NotOneEvent(f"{asked} is {len(found):,} events; say which:{told}", tuple(row.name for row in found))
+    listed = "".join(f"\n  {line}" for line in [*lines[:MOST_NAMED], *more])
+    raise NotOneEvent(
+        f"{words} is {len(found):,} events; say which:{listed}", tuple(row.name for row in found)
+    )

@@ -175,7 +175,7 @@ def from_networkx(graph: networkx.Graph[str]) -> Givens:
         if isinstance(clock, Clock) or held:
             expect_named(event, *held)
         if isinstance(clock, Clock):
-            givens.time(event, clock)
+            givens.set_clock(event, clock)
         for token in held:
             tokens.setdefault(token, []).append(event)
     givens.tokens = {token: tuple(group) for token, group in tokens.items()}

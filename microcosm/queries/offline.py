@@ -20,7 +20,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
-from microcosm.queries.concluded import told_apart
+from microcosm.queries.concluded import concluding_concurrency
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
 from microcosm.text.quoted import readable
@@ -70,11 +70,11 @@ class Offline:
 
     def __str__(self) -> str:
         """What is proved and refuted, each with its tree, and what is left."""
-        said = [
+        parts = [
             str(proof) if proof else f"{fact}: shown by a solver" for fact, proof in self.derivations.items()
         ]
         left = " or ".join(map(str, self.possible)) or "nothing"
-        return "\n".join([*said, f"left: {left}{'' if self.exact else ', at most'}"])
+        return "\n".join([*parts, f"left: {left}{'' if self.exact else ', at most'}"])
 
     def _repr_html_(self) -> str:
         return f"<pre>{'<br>'.join(map(readable, str(self).splitlines()))}</pre>"
@@ -104,7 +104,7 @@ class Decisions:
         self._rules = engine.rules
 
     def in_profile(self, profile: str) -> Decisions:
-        """The same under the rules in a profile. Raises `Undefined`. Cost: for another one an engine."""
+        """Decisions under the rules in a profile. Raises `Undefined`. Cost: for another profile an engine."""
         if profile not in PROFILES:
             raise Undefined(f"there is no profile {shown(profile)}: it is {' or '.join(PROFILES)}")
         rules = self._rules.in_profile(profile)
@@ -137,8 +137,8 @@ class Decisions:
             except Stopped:
                 through = False
             _refuse(search.clash)
-            told = not through and depth is None and worlds.decided and are_shipped(self._rules)
-            found = _verdict(search, x, y, worlds.relations if told else ())
+            by_worlds = not through and depth is None and worlds.decided and are_shipped(self._rules)
+            found = _verdict(search, x, y, worlds.relations if by_worlds else ())
             tight = worlds.exact and set(found.possible) == set(worlds.relations)
             return replace(found, exact=tight)
 
@@ -246,7 +246,7 @@ class Decisions:
         before = memo.judged((Judgement.ONLINE, Relation.BEFORE))
         concurrent = memo.judged((Judgement.ONLINE, Relation.CONCURRENT))
         ground = self._engine.ground
-        relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *self._told(memo))
+        relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *self._complete(memo))
         later = before.row(y) | 1 << y
         if later >> x & 1:
             return []  # y < x refutes it
@@ -256,9 +256,9 @@ class Decisions:
                     return [u, lowest(found)]
         return []
 
-    def _told(self, memo: Memo) -> list[RowRelation]:
+    def _complete(self, memo: Memo) -> list[RowRelation]:
         """What is concurrent as the log is said to be complete, if it is."""
-        return [View(told_apart(memo.program), memo)] if self._givens.complete else []
+        return [View(concluding_concurrency(memo.program), memo)] if self._givens.complete else []
 
     def _positions(self, givens: Iterable[OneGiven]) -> list[int]:
         position = self._engine.universe.position
@@ -308,7 +308,7 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
         fact = (relation.converse, b, a) if turned else (relation, a, b)
         return fact if search.hypothesis.holds(*fact) else None
 
-    def told(relation: Relation) -> bool:
+    def denied(relation: Relation) -> bool:
         return bool(sure) and not _MEANS[relation] & set(sure)
 
     def known(relation: Relation) -> bool:
@@ -316,7 +316,7 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
 
     derivations: dict[str, Derivation | None] = {}
     proved = next((relation for relation in PROVED if holds(relation) or known(relation)), None)
-    refuted = tuple(relation for relation, as_ in REFUTED.items() if holds(as_) or told(relation))
+    refuted = tuple(relation for relation, as_ in REFUTED.items() if holds(as_) or denied(relation))
     for relation in (*([proved] if proved is not None else []), *(REFUTED[relation] for relation in refuted)):
         fact = holds(relation)
         derivations[str(relation)] = search.hypothesis.derivation(*fact) if fact else None

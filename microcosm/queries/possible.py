@@ -265,7 +265,7 @@ def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -
     """
     if isinstance(givens.clocks, ClockColumns) and givens.rightly_clocked:
         return givens.clocks.hold_along(places(givens.clocks.names))
-    links = givens.links
+    links = givens.order_columns
     if links is None or not _only_order(givens):
         return False
     linked = links.placed(places(links.names))
@@ -297,8 +297,8 @@ class Worlds:
     def __init__(self, givens: Givens, engine: Engine | None = None) -> None:
         self.ignored = ignored(givens)
         """What is stated that no constraint on pairs of events says: an answer is then not exact."""
-        told = _only_order(givens) or givens.rightly_clocked
-        known = engine is not None and closes_givens(engine.rules) and told
+        one_world = _only_order(givens) or givens.rightly_clocked
+        known = engine is not None and closes_givens(engine.rules) and one_world
         self._engine = engine if known else None
         self._givens = givens.copy()  # a world may be looked at after a change
         self._alone = RLock()

@@ -82,7 +82,7 @@ class Sheet:
         *,
         head: str = "",
         colour: str = "currentColor",
-        told: str = "",
+        title: str = "",
         faint: bool = False,
         straight: bool = False,
     ) -> None:
@@ -97,7 +97,7 @@ class Sheet:
         dash = f' stroke-dasharray="{DASHES[dashes]}"' if DASHES[dashes] else ""
         opacity = ' opacity="0.4"' if faint else ""
         self._lines.append(
-            f'<path d="{path}" fill="none" stroke="{colour}"{dash}{opacity}>{_title(told)}</path>'
+            f'<path d="{path}" fill="none" stroke="{colour}"{dash}{opacity}>{_title(title)}</path>'
         )
         self._heads(way, head, colour)
 
@@ -105,23 +105,23 @@ class Sheet:
         for along in (way, way[::-1]) if head == "diamonds" else (way,) if head else ():
             self._marks.append(_head(along, head, colour))
 
-    def dot(self, at: Point, told: str, colour: str = "currentColor") -> None:
-        """An event, with what is told of it where it is pointed at. Cost: constant."""
+    def dot(self, at: Point, title: str, colour: str = "currentColor") -> None:
+        """An event, with the text that is shown where it is pointed at. Cost: constant."""
         self._marks.append(
-            f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="{DOT}" fill="{colour}">{_title(told)}</circle>'
+            f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="{DOT}" fill="{colour}">{_title(title)}</circle>'
         )
 
-    def ring(self, at: Point, colour: str, told: str = "") -> None:
+    def ring(self, at: Point, colour: str, title: str = "") -> None:
         """An empty circle: an event that is not there. Cost: constant."""
         ring = f'<circle cx="{at[0]:g}" cy="{at[1]:g}" r="3" fill="none" stroke="{colour}"'
-        self._marks.append(f'{ring} class="lost">{_title(told)}</circle>')
+        self._marks.append(f'{ring} class="lost">{_title(title)}</circle>')
 
-    def zigzag(self, at: Point, told: str) -> None:
+    def zigzag(self, at: Point, title: str) -> None:
         """A place where events are missing. Cost: constant."""
         x, y = at
         path = f"M{x - 8:g} {y:g}l3 -6l4 12l4 -12l4 12l3 -6"
         self._marks.append(
-            f'<path d="{path}" fill="none" stroke="{RED}" class="gap"><title>{readable(told)}</title></path>'
+            f'<path d="{path}" fill="none" stroke="{RED}" class="gap"><title>{readable(title)}</title></path>'
         )
 
     def key(self, sign: str, at: Point) -> None:
@@ -204,9 +204,9 @@ class Sheet:
                 self.text(line, left, box[1] + HIGH * number - 1, anchor)
 
 
-def _title(told: str) -> str:
-    """What is told where something is pointed at."""
-    return f"<title>{readable(told[:TOOLTIP])}</title>" if told else ""
+def _title(text: str) -> str:
+    """The text that is shown where something is pointed at."""
+    return f"<title>{readable(text[:TOOLTIP])}</title>" if text else ""
 
 
 def _beside(x: float, y: float, wide: float, high: float) -> Iterator[tuple[Box, str]]:

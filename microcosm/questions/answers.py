@@ -15,12 +15,12 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.spelling import expect
 from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Part, Scope
 from microcosm.questions.counting import tally
 from microcosm.questions.evaluate import Evaluation, at_once
 from microcosm.questions.evidence import ATOMS, Atom, Deriver, because, decide
 from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Part, QuestionedLog, Scope
 from microcosm.questions.settle import Observation
 from microcosm.text.names import quote, string
 from microcosm.text.quoted import readable
@@ -41,7 +41,7 @@ SHOWN, PROVED = 5, 1
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownAtom:
     """An atom in names: `left R right`, its value, and its derivation if it was asked for and exists."""
 
     left: str
@@ -67,7 +67,7 @@ class Witness:
     intervals: dict[str, tuple[str, str | None]]
     parameters: dict[str, str]
     verdict: str
-    atoms: tuple[Said, ...] = ()
+    atoms: tuple[ShownAtom, ...] = ()
     cut: dict[str, str] | None = None
     searched: bool = False
     """Whether the value was found by a search of worlds: it does not follow from those of the atoms."""
@@ -78,8 +78,8 @@ class Witness:
         if self.intervals:
             found["intervals"] = {name: [*ends] for name, ends in self.intervals.items()}
         found |= {"parameters": self.parameters, "verdict": self.verdict}
-        found["atoms"] = [[said.left, said.relation, said.right, said.value] for said in self.atoms]
-        found["derivations"] = [proof(said.derivation) for said in self.atoms if said.derivation is not None]
+        found["atoms"] = [[atom.left, atom.relation, atom.right, atom.value] for atom in self.atoms]
+        found["derivations"] = [proof(atom.derivation) for atom in self.atoms if atom.derivation is not None]
         if self.cut is not None:
             found["cut"] = self.cut
         if self.searched:
@@ -161,20 +161,20 @@ class Answers:
 
     def __init__(
         self,
-        asked: AskedLog,
+        log: QuestionedLog,
         *,
         exact: bool = False,
         stop: Stop | None = None,
         shown: int = SHOWN,
         proved: int = PROVED,
     ) -> None:
-        self.asked, self._exact, self._stop = asked, exact, stop
+        self.log, self._exact, self._stop = log, exact, stop
         self._shown, self._proved = up_to(shown), up_to(proved)
-        self.evaluation = Evaluation(asked)
+        self.evaluation = Evaluation(log)
         self._deriver: Deriver | None = None
 
     def __iter__(self) -> Iterator[Answer]:
-        return map(self.answer, self.asked.questions.questions)
+        return map(self.answer, self.log.questions.questions)
 
     def answer(self, question: Question) -> Answer:
         """The answer to one question. Cost: a row operation a tuple but its last variable, and proofs."""
@@ -183,14 +183,14 @@ class Answers:
         kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
         exact = True
         if isinstance(formula, Quantified):
-            seen = at_once(self.asked, formula, Scope())
+            seen = at_once(self.log, formula, Scope())
             if seen is not None:
                 counts[VALUES[seen[0]]] = 1
                 if seen[1]:
                     kept[TRUE].append(seen[1])
             else:
                 exact = self._tally(formula, counts, kept)
-            value = _together(formula, counts, self.asked.complete)
+            value = _together(formula, counts, self.log.complete)
             tuples = sum(counts.values()) if seen is None else 0
             vacuous = not tuples and self._matches_nothing(formula)
         else:
@@ -199,7 +199,7 @@ class Answers:
             kept[value].append(Scope())
             counts[VALUES[value]] = 1
         if value == OPEN and self._exact:
-            value, exact = decide(self.asked, formula, Scope(), self._stop)
+            value, exact = decide(self.log, formula, Scope(), self._stop)
         verdict = {TRUE: HOLDS, FALSE: VIOLATED, OPEN: UNDECIDED}[value]
         witnesses, notes = self._witnesses(formula, kept), self._notes(formula, value, vacuous)
         return Answer(question, verdict, self._exact and exact, vacuous, counts, witnesses, notes)
@@ -230,7 +230,7 @@ class Answers:
         (true, false), through = part.row, True
         for at in bits(part.open):
             (scope,) = part.scopes(1 << at)
-            value, searched = decide(self.asked, formula.body, scope, self._stop)
+            value, searched = decide(self.log, formula.body, scope, self._stop)
             through = through and searched
             true |= (value == TRUE) << at
             false |= (value == FALSE) << at
@@ -239,7 +239,7 @@ class Answers:
     def _matches_nothing(self, formula: Formula) -> bool:
         parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]
         references = [r for part in parts if isinstance(part, Quantified) for _, r in part.binders]
-        return any(not len(self.asked.matching(one.name)) for one in references)
+        return any(not len(self.log.matching(one.name)) for one in references)
 
     def _notes(self, formula: Formula, value: int, vacuous: bool) -> tuple[str, ...]:
         """What the answer rests on that the log does not say, and why it is vacuous."""
@@ -247,11 +247,11 @@ class Answers:
         if vacuous:
             quantified = [part for part in within(formula) if isinstance(part, Quantified)]
             names = dict.fromkeys(one.name for part in quantified for _, one in part.binders)
-            counted = ", ".join(f"{name} matches {len(self.asked.matching(name))}" for name in names)
+            counted = ", ".join(f"{name} matches {len(self.log.matching(name))}" for name in names)
             notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
-        if value == OPEN and some and not self.asked.complete:
-            lost = self.asked.lost()
+        if value == OPEN and some and not self.log.complete:
+            lost = self.log.lost()
             why = f"events are missing ({lost})" if lost else "it is not stated to be complete"
             notes.append(f"what the log lacks may have happened: {why}")
         return tuple(notes)
@@ -278,7 +278,7 @@ class Answers:
         explained: bool = True,
     ) -> Witness:
         """What is chosen, in names; unless not `explained`, with the atoms from which its value follows."""
-        names = self.asked.table.names
+        names = self.log.table.names
         body = formula.body if isinstance(formula, Quantified) else formula
         searched = False
         if isinstance(chosen, list):
@@ -308,26 +308,28 @@ class Answers:
             intervals,
             parameters,
             VALUES[value],
-            tuple(self._said(a, prove) for a in atoms),
+            tuple(self._shown_atom(a, prove) for a in atoms),
             cut,
             searched,
         )
 
-    def _said(self, atom: Atom, prove: bool) -> Said:
-        names = self.asked.table.names
+    def _shown_atom(self, atom: Atom, prove: bool) -> ShownAtom:
+        names = self.log.table.names
         if self._deriver is None:
-            self._deriver = Deriver(self.asked.judged, self._stop)
+            self._deriver = Deriver(self.log.judged, self._stop)
         derivation = self._deriver.derive(atom) if prove else None
-        return Said(names[atom.left], str(atom.relation), names[atom.right], VALUES[atom.value], derivation)
+        return ShownAtom(
+            names[atom.left], str(atom.relation), names[atom.right], VALUES[atom.value], derivation
+        )
 
     def _cut(self, states: list[Interval]) -> dict[str, str]:
         """The last event of each process in the least cut, of the known order, that has all the starts."""
-        table, judged = self.asked.table, self.asked.judged
+        table, judged = self.log.table, self.log.judged
         frame = judged.frame(range(len(table)))
         within_cut = 0
         for one in states:
             possible = frame.possible(one.begin)
-            within_cut |= possible.same | possible.after & ~(possible.before | possible.beside)
+            within_cut |= possible.same | possible.after & ~(possible.before | possible.concurrent)
         last: dict[str, int] = {}
         for number in bits(within_cut):
             process = table.processes[number]

@@ -28,9 +28,9 @@ from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.order import lacking
 from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness, up_to
-from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Not, Place, Quantified, Questions
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
 from microcosm.questions.reader import read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
 from microcosm.text.quoted import readable
@@ -91,14 +91,14 @@ def answers(
     if not read.questions:
         hint = "A question is, for example, never write(key) || write(key)."
         raise TextError("there is no question here", file=read.file, hint=hint)
-    asked = asked_of(givens, engine, read, build, stop)
+    log = asked_of(givens, engine, read, build, stop)
     found = []
-    for answer in Answers(asked, exact=exact, stop=stop, shown=shown, proved=proved):
+    for answer in Answers(log, exact=exact, stop=stop, shown=shown, proved=proved):
         if settle and answer.verdict == "open":
-            best = observations(asked, answer.question.formula, build, stop)
+            best = observations(log, answer.question.formula, build, stop)
             answer = replace(answer, settle=tuple(islice(best, SHOWN)))  # noqa: PLW2901
         found.append(answer)
-    return Answered(found, asked.givens, asked.warnings)
+    return Answered(found, log.givens, log.warnings)
 
 
 def find(
@@ -118,8 +118,8 @@ def find(
     """
     expect(str, "text of what is sought", sought)
     read = read_sought(sought, None if known is None else _read(known))
-    asked = asked_of(givens, engine, read, build, stop)
-    told = Answers(asked, stop=stop)
+    log = asked_of(givens, engine, read, build, stop)
+    answering = Answers(log, stop=stop)
     formula = read.questions[-1].formula
     if not isinstance(formula, Quantified):
         raise Undefined("a formula without `for all` or `exists` before it is of no tuples to be found")
@@ -127,15 +127,15 @@ def find(
         formula = replace(formula, body=formula.body.part)
     rows: dict[int, list[Witness]] = {TRUE: [], OPEN: []}
     counts = {"true": 0, "false": 0, "open": 0}
-    for part in told.evaluation.tuples(formula, Scope()):
+    for part in answering.evaluation.tuples(formula, Scope()):
         for value, row in part.rows().items():
             counts[VALUES[value]] += row.bit_count()
             if value == FALSE:
                 continue
             room = None if limit is None else max(0, up_to(limit) - len(rows[value]))
             for scope in islice(part.scopes(row), room):
-                rows[value].append(told.witness(formula, scope, value, prove=False, explained=False))
-    return Found(tuple(rows[TRUE]), tuple(rows[OPEN]), counts, tuple(asked.warnings))
+                rows[value].append(answering.witness(formula, scope, value, prove=False, explained=False))
+    return Found(tuple(rows[TRUE]), tuple(rows[OPEN]), counts, tuple(log.warnings))
 
 
 def settle(
@@ -143,9 +143,9 @@ def settle(
 ) -> Iterator[tuple[Answer, list[Observation]]]:
     """For each question its answer and what would settle what is open of it. Raises as `answers`."""
     read = _read(questions)
-    asked = asked_of(givens, engine, read, build, stop)
-    for answer in Answers(asked, stop=stop):
-        yield answer, observations(asked, answer.question.formula, build, stop)
+    log = asked_of(givens, engine, read, build, stop)
+    for answer in Answers(log, stop=stop):
+        yield answer, observations(log, answer.question.formula, build, stop)
 
 
 def pair_questions(a: str, b: str) -> str:
@@ -170,67 +170,67 @@ class Contradicted(Contradiction):
 
 def asked_of(
     givens: Givens, engine: Engine, questions: Questions, build: Build, stop: Stop | None = None
-) -> AskedLog:
+) -> QuestionedLog:
     """A log with all that the questions say of it besides.
 
     Raises `TextError` where `complete` is said of a log that lacks something, `Contradicted` where what is
     known contradicts the log. Cost: an engine more where anything is known.
     """
-    asked = AskedLog(givens, engine, questions, stop)
+    log = QuestionedLog(givens, engine, questions, stop)
     if not questions.known and (questions.complete is None or givens.complete is True):
-        return asked
+        return log
     known = givens.copy()
     for one in questions.known:
-        _tell(asked, one, known)
+        _add_known(log, one, known)
     if questions.complete is not None:
         known.complete = True
-        known.own_told()
-        _expect_complete(asked, known, questions.complete)
+        known.add_processes_of_table()
+        _expect_complete(log, known, questions.complete)
     try:
         built = build(known)
     except Contradiction as error:
         place = questions.known[0].place if questions.known else Place(1, 1)
-        told = str(asked.questions.fault("what is known contradicts the log", place))
-        raise Contradicted(f"{told}\n{error}", error.derivations, known) from None
-    found = AskedLog(known, built, questions, stop)
-    found.warnings[:0] = [warning for warning in asked.warnings if warning not in found.warnings]
+        fault = str(log.questions.fault("what is known contradicts the log", place))
+        raise Contradicted(f"{fault}\n{error}", error.derivations, known) from None
+    found = QuestionedLog(known, built, questions, stop)
+    found.warnings[:0] = [warning for warning in log.warnings if warning not in found.warnings]
     return found
 
 
-def _tell(asked: AskedLog, one: Known, known: Givens) -> None:
+def _add_known(log: QuestionedLog, one: Known, known: Givens) -> None:
     """Add what a `know` line says of each matching pair, the line being its source."""
-    names = asked.table.names
-    source = f"{asked.questions.file or 'questions'}:{one.place.line}: {one.text}"
+    names = log.table.names
+    source = f"{log.questions.file or 'questions'}:{one.place.line}: {one.text}"
     relation, turned = one.relation, False
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         relation, turned = relation.converse, True
     if relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
         hint = "A relation is known by < > || or <>, and that something is not before by !< or !>."
-        raise asked.questions.fault(f"`{relation}` cannot be known", one.place, hint)
+        raise log.questions.fault(f"`{relation}` cannot be known", one.place, hint)
     count = 0
-    for a, b in pairs(asked, one):
+    for a, b in pairs(log, one):
         left, right = (b, a) if turned else (a, b)
         known.add(Correspondence(names[left], relation, names[right], source))
         count += 1
     if not count:
-        asked.warnings.append(f"{asked.at(one.place)}`{one.text}` matches nothing: nothing is known by it")
+        log.warnings.append(f"{log.at(one.place)}`{one.text}` matches nothing: nothing is known by it")
 
 
-def pairs(asked: AskedLog, known: Known) -> Iterator[tuple[int, int]]:
+def pairs(log: QuestionedLog, known: Known) -> Iterator[tuple[int, int]]:
     """The pairs of different events that a `know` line speaks of."""
     binders = (known.left, known.right)
     formula = Quantified(False, binders, known.where, And(()), known.place, distinct=True)
-    for part in Evaluation(asked).tuples(formula, Scope()):
+    for part in Evaluation(log).tuples(formula, Scope()):
         for scope in part.scopes(part.among):
             yield scope.variables[known.left[0]].event, scope.variables[known.right[0]].event
 
 
-def _expect_complete(asked: AskedLog, known: Givens, place: Place) -> None:
+def _expect_complete(log: QuestionedLog, known: Givens, place: Place) -> None:
     """Refuse `complete` where something speaks against it."""
-    if asked.missing:
-        raise asked.questions.fault(f"the log is not complete: events are missing ({asked.lost()})", place)
+    if log.missing:
+        raise log.questions.fault(f"the log is not complete: events are missing ({log.lost()})", place)
     if (lack := lacking(known)) is not None:
-        raise asked.questions.fault(f"the log is not complete: {lack}", place)
+        raise log.questions.fault(f"the log is not complete: {lack}", place)
 
 
 FIELDS = {"questions", "asked", "proved"}
@@ -251,21 +251,21 @@ def answer_fault(
     """
     if not FIELDS <= stated.keys() <= FIELDS | MORE:
         return "the answer's fields are not those of an answer to questions"
-    asked, told, proved = stated["asked"], stated["questions"], stated["proved"]
+    texts, claims, proved = stated["asked"], stated["questions"], stated["proved"]
     if type(proved) is not int or proved < 0:
         return "`proved` is not the number of witnesses that are proved"
     if (
-        not isinstance(asked, list)
-        or not isinstance(told, list)
-        or not all(isinstance(q, dict) for q in told)
+        not isinstance(texts, list)
+        or not isinstance(claims, list)
+        or not all(isinstance(q, dict) for q in claims)
     ):
         return "the answer does not list its questions and their texts"
-    exact = searched or any(q.get("exact") is not False for q in told)
-    shown = max((len(q["witnesses"]) for q in told if isinstance(q.get("witnesses"), list)), default=0)
+    exact = searched or any(q.get("exact") is not False for q in claims)
+    shown = max((len(q["witnesses"]) for q in claims if isinstance(q.get("witnesses"), list)), default=0)
     needed = max(1, proved)
     found: list[tuple[Answer, Givens]] = []
     patterns = Questions()  # what is asked on the command line may use those of the files
-    for one in asked:
+    for one in texts:
         match one:
             case {"file": str() | None as file, "text": str(text)}:
                 pass
@@ -274,7 +274,7 @@ def answer_fault(
         try:
             read = read_questions(text, file, patterns if file is None else None)
             patterns.patterns.update(read.patterns)
-            settle = any(q.get("settle") for q in told)
+            settle = any(q.get("settle") for q in claims)
             how: dict[str, Any] = {
                 "exact": exact,
                 "settle": settle,
@@ -285,9 +285,9 @@ def answer_fault(
             found += [(answer, answered.givens) for answer in answered]
         except MicrocosmError as error:
             return f"the questions cannot be answered: {error}"
-    if len(found) != len(told):
-        return f"the answer has {len(told)} questions, and {len(found)} are asked"
-    for claim, (answer, known) in zip(told, found, strict=True):
+    if len(found) != len(claims):
+        return f"the answer has {len(claims)} questions, and {len(found)} are asked"
+    for claim, (answer, known) in zip(claims, found, strict=True):
         wrong = _unlike(claim, answer, needed) or _unproved(claim, answer, partial(kernel.check, known, book))
         if wrong is not None:
             if not exact and answer_fault(stated, givens, book, build, searched=True) is None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
-from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Candidates, Group, Scope
 from microcosm.questions.evaluate import Evaluation, only
 from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Candidates, Group, QuestionedLog, Scope
 
 Array = Any
 """A numpy array."""
@@ -53,23 +53,25 @@ def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | No
 
     Cost: for n events on P chains n·P searches; for states on P chains P² of all their intervals.
     """
-    asked = evaluation.asked
+    log = evaluation.log
     if formula.some or formula.where is not None or len(formula.binders) != 2 or not formula.distinct:
         return None
     body, negated = (formula.body.part, True) if isinstance(formula.body, Not) else (formula.body, False)
     (first, one), (second, other) = formula.binders
     if not isinstance(body, Related) or (body.left, body.right) != (first, second) or body.same:
         return None
-    mine, theirs = asked.matching(one.name), asked.matching(other.name)
-    if len(mine) + len(theirs) < FROM or asked.judged.arrays is None:
+    mine, theirs = log.matching(one.name), log.matching(other.name)
+    if len(mine) + len(theirs) < FROM or log.judged.arrays is None:
         return None
-    told = asked.judged.told
+    covered = log.judged.covered
     known = (
-        [asked.judged.places[event] in told for event in {*mine.events, *theirs.events}] if told else [False]
+        [log.judged.places[event] in covered for event in {*mine.events, *theirs.events}]
+        if covered
+        else [False]
     )
     if any(known) and not all(known):
         return None
-    counter = _Counter(evaluation, formula, body.relation, negated, all(known) and bool(told), shown)
+    counter = _Counter(evaluation, formula, body.relation, negated, all(known) and bool(covered), shown)
     if body.relation is None:
         return counter.states(mine) if one.name == other.name and formula.once else None
     keyed = _keyed(one, other, mine)
@@ -109,19 +111,24 @@ class _Counter:
         formula: Quantified,
         relation: Relation | None,
         negated: bool,
-        told: bool,
+        covered: bool,
         shown: int,
     ) -> None:
         import numpy as np
 
         self._np = np
-        self._evaluation, self._formula, self._told, self._shown = evaluation, formula, told, shown
-        self._asked: AskedLog = evaluation.asked
-        assert self._asked.judged.arrays is not None
-        self._arrays = self._asked.judged.arrays
-        self._places = self._asked.judged.places
+        self._evaluation, self._formula, self._covered, self._shown = (
+            evaluation,
+            formula,
+            covered,
+            shown,
+        )
+        self._log: QuestionedLog = evaluation.log
+        assert self._log.judged.arrays is not None
+        self._arrays = self._log.judged.arrays
+        self._places = self._log.judged.places
         apart = OPEN
-        if told:
+        if covered:
             apart = TRUE if relation is Relation.CONCURRENT else FALSE
         before = TRUE if relation in (Relation.BEFORE, Relation.RELATED) else FALSE
         after = TRUE if relation in (Relation.AFTER, Relation.RELATED) else FALSE
@@ -249,7 +256,7 @@ class _Counter:
     @cached_property
     def _position(self) -> list[list[int]]:
         """For each of the two variables the positions of its candidates."""
-        sides = [self._asked.matching(reference.name).events for _, reference in self._formula.binders]
+        sides = [self._log.matching(reference.name).events for _, reference in self._formula.binders]
         return [[self._places[event] for event in events] for events in sides]
 
     def _wants(self, status: str) -> bool:
@@ -266,10 +273,10 @@ class _Counter:
             if len(kept) >= self._shown:
                 return
             name, reference = formula.binders[side]
-            candidates = self._asked.matching(reference.name)
+            candidates = self._log.matching(reference.name)
             scope = Scope().with_choice(name, reference, candidates, number)
             last = (first, one) if side else (second, other)
-            group = self._asked.group(last[1], scope.parameters)
+            group = self._log.group(last[1], scope.parameters)
             among = self._others(candidates, number, group)
             true, false = self._evaluation.row(formula.body, scope, last, group, among)
             for at in bits(false if value == FALSE else among & ~(true | false)):
@@ -342,7 +349,7 @@ class _Counter:
                     size = other.stop - other.start
                     blocked[one][ended[one]] += size - short
                     blocked[other] += _up_to(np, short, size)[:-1]
-                if self._told:
+                if self._covered:
                     continue
                 started = [np.searchsorted(index[y], untils[e, x], "left") for x, y, _, e in ways]
                 for way, (one, *_) in enumerate(ways):
@@ -350,7 +357,7 @@ class _Counter:
                     done = _up_to(np, started[way - 1], one.stop - one.start)[:-1]
                     free[one] += np.maximum(0, started[way] - done)
         pairs = len(begin) * (len(begin) - 1) // 2
-        if self._told:
+        if self._covered:
             free = len(begin) - blocked
         free -= 1  # itself
         counts, sign = self._found.counts, self._sign

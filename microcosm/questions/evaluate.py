@@ -21,7 +21,6 @@ from typing import Any
 from microcosm.errors import Stopped, Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
-from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Group, Part, Row, Scope
 from microcosm.questions.language import (
     And,
     Compared,
@@ -45,14 +44,15 @@ from microcosm.questions.language import (
     within,
 )
 from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Group, Part, QuestionedLog, Row, Scope
 from microcosm.worlds.search import STOPPED, Stop
 
 
 class Evaluation:
     """Values of formulas over one log. Where `stop`, asked now and then, says so, `Stopped` is raised."""
 
-    def __init__(self, asked: AskedLog, stop: Stop | None = None) -> None:
-        self.asked = asked
+    def __init__(self, log: QuestionedLog, stop: Stop | None = None) -> None:
+        self.log = log
         self._stop = stop
         self._is: dict[tuple[Reference, tuple[tuple[str, str], ...]], frozenset[int]] = {}
         self._getters: dict[Operand, Callable[[int], Any]] = {}
@@ -76,10 +76,10 @@ class Evaluation:
             case Related(left, relation, right):
                 one, other = scope.variables[left], scope.variables[right]
                 if relation is None and not formula.same:
-                    alone = Group(other.candidates, [other.number], self.asked.judged)
+                    alone = Group(other.candidates, [other.number], self.log.judged)
                     seen = self._in_each_run if formula.surely else self._overlaps
                     return _kleene(seen(one.interval, alone))
-                possible = self.asked.judged.frame((other.event,)).possible(one.event)
+                possible = self.log.judged.frame((other.event,)).possible(one.event)
                 return _kleene(possible.decided(relation, 1))
             case Is():
                 at = scope.variables[formula.variable].event
@@ -89,7 +89,7 @@ class Evaluation:
         return TRUE if self.test(formula, scope) else FALSE
 
     def _quantified(self, formula: Quantified, scope: Scope) -> int:
-        if (found := at_once(self.asked, formula, scope)) is not None:
+        if (found := at_once(self.log, formula, scope)) is not None:
             return found[0]
         seen = True
         for part in self.tuples(formula, scope):
@@ -97,7 +97,7 @@ class Evaluation:
                 return TRUE if formula.some else FALSE
             seen = seen and not part.open
         if formula.some:
-            return FALSE if seen and self.asked.complete else OPEN
+            return FALSE if seen and self.log.complete else OPEN
         return TRUE if seen else OPEN
 
     def test(self, formula: Formula, scope: Scope) -> bool:
@@ -129,7 +129,7 @@ class Evaluation:
     def _field(self, operand: Field) -> Callable[[int], Any]:
         get = self._getters.get(operand)
         if get is None:
-            get = self._getters[operand] = getter(Field(operand.name), self.asked.columns)
+            get = self._getters[operand] = getter(Field(operand.name), self.log.columns)
         return get
 
     def matching(self, reference: Reference, scope: Scope) -> frozenset[int]:
@@ -141,7 +141,7 @@ class Evaluation:
         )
         found = self._is.get((reference, named))
         if found is None:
-            group = self.asked.group(reference, dict(named))
+            group = self.log.group(reference, dict(named))
             found = frozenset(group.candidates.events[member] for member in group.members)
             self._is[reference, named] = found
         return found
@@ -156,7 +156,7 @@ class Evaluation:
         if self._stop is not None and self._stop():
             raise Stopped(STOPPED)
         name, reference = formula.binders[depth]
-        group = self.asked.group(reference, scope.parameters)
+        group = self.log.group(reference, scope.parameters)
         if depth + 1 == len(formula.binders):
             among = self._distinct(formula, scope, group)
             if formula.where is not None and among:
@@ -297,7 +297,7 @@ class Evaluation:
 
     def _overlaps(self, one: Interval, group: Group) -> Row:
         """Which intervals of a group can be seen at once with one, and which cannot."""
-        every, complete = group.every, self.asked.complete
+        every, complete = group.every, self.log.complete
         starts = group.frame.possible(one.until)
         if one.end is None:
             blocked, free = 0, every if complete else every & ~starts.before
@@ -314,7 +314,7 @@ class Evaluation:
 
     def _in_each_run(self, one: Interval, group: Group) -> Row:
         """Which intervals of a group are seen at once with one in each run, and which in some run are not."""
-        every, complete = group.every, self.asked.complete
+        every, complete = group.every, self.log.complete
         starts = group.frame.possible(one.until)
         begun, late = starts.decided(Relation.AFTER, every)
         if one.end is None:
@@ -349,28 +349,28 @@ COMBINATIONS = 100_000
 # -- two intervals -------------------------------------------------------------------------------------------
 
 
-def ends_before(asked: AskedLog, one: Interval, other: Interval) -> int:
+def ends_before(log: QuestionedLog, one: Interval, other: Interval) -> int:
     """Whether an interval ends at or before the start of another."""
-    possible = asked.judged.frame((other.begin,)).possible(one.until)
+    possible = log.judged.frame((other.begin,)).possible(one.until)
     if one.end is not None:
         true, false = possible.decided(Relation.BEFORE, 1)
         return TRUE if true or possible.same else FALSE if false else OPEN
-    return FALSE if asked.complete or not possible.before else OPEN
+    return FALSE if log.complete or not possible.before else OPEN
 
 
-def begins_before_end(asked: AskedLog, one: Interval, other: Interval) -> int:
+def begins_before_end(log: QuestionedLog, one: Interval, other: Interval) -> int:
     """Whether an interval begins before another ends, whenever that is; what never ends, ends last."""
-    possible = asked.judged.frame((other.until,)).possible(one.begin)
+    possible = log.judged.frame((other.until,)).possible(one.begin)
     true, false = possible.decided(Relation.BEFORE, 1)
     if other.end is not None:
         return TRUE if true else FALSE if false else OPEN
-    return TRUE if asked.complete or true or possible.same else OPEN
+    return TRUE if log.complete or true or possible.same else OPEN
 
 
 # -- any number of states ------------------------------------------------------------------------------------
 
 
-def at_once(asked: AskedLog, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
+def at_once(log: QuestionedLog, formula: Quantified, scope: Scope) -> tuple[int, list[Interval]] | None:
     """Whether there are intervals, one for each variable, each two of which can be seen at once; and those.
 
     None where a formula does not ask that of three states or more, or of two that are seen at once in each
@@ -384,10 +384,10 @@ def at_once(asked: AskedLog, formula: Quantified, scope: Scope) -> tuple[int, li
     def blocks(value: int) -> Callable[[Interval, Interval], bool]:
         """Whether an interval is done with because of another, if what is open is false, or is true."""
         if surely:
-            return lambda a, b: begins_before_end(asked, b, a) <= value
-        return lambda a, b: ends_before(asked, a, b) >= -value
+            return lambda a, b: begins_before_end(log, b, a) <= value
+        return lambda a, b: ends_before(log, a, b) >= -value
 
-    for chains in _combinations(asked, formula, 0, scope, []):
+    for chains in _combinations(log, formula, 0, scope, []):
         left -= 1
         if not left:
             word = "definitely" if surely else "possibly"
@@ -398,7 +398,7 @@ def at_once(asked: AskedLog, formula: Quantified, scope: Scope) -> tuple[int, li
             return TRUE, shown
         every = [joined(chain) for chain in chains] if surely else chains
         certain = certain and remaining(every, blocks(FALSE)) is None
-    return (FALSE if certain and asked.complete else OPEN), []
+    return (FALSE if certain and log.complete else OPEN), []
 
 
 def _asks(formula: Quantified) -> bool | None:
@@ -417,16 +417,16 @@ def _asks(formula: Quantified) -> bool | None:
 
 
 def _combinations(
-    asked: AskedLog, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
+    log: QuestionedLog, formula: Quantified, depth: int, scope: Scope, chains: list[list[Interval]]
 ) -> Iterator[list[list[Interval]]]:
     if depth == len(formula.binders):
         yield chains
         return
     name, reference = formula.binders[depth]
-    group = asked.group(reference, scope.parameters)
+    group = log.group(reference, scope.parameters)
     states = group.candidates.states
     assert states is not None
     numbers = {id(states[member]): member for member in group.members}
-    for chain in on_chains([states[member] for member in sorted(group.members)], asked.table):
+    for chain in on_chains([states[member] for member in sorted(group.members)], log.table):
         chosen = scope.with_choice(name, reference, group.candidates, numbers[id(chain[0])])
-        yield from _combinations(asked, formula, depth + 1, chosen, [*chains, chain])
+        yield from _combinations(log, formula, depth + 1, chosen, [*chains, chain])

@@ -22,11 +22,11 @@ from microcosm.logic.derivation import Derivation
 from microcosm.order.bits import bits
 from microcosm.queries.offline import REFUTED, Decisions
 from microcosm.queries.possible import Worlds
-from microcosm.questions.asked import FALSE, OPEN, TRUE, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.judged import Judgements
 from microcosm.questions.language import And, Formula, Is, Not, Or, Quantified, Related, within
 from microcosm.questions.patterns import Interval
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 
@@ -75,20 +75,20 @@ def because(evaluation: Evaluation, formula: Formula, scope: Scope, value: int) 
 def _of_atom(evaluation: Evaluation, formula: Related, scope: Scope, value: int) -> Iterator[Atom]:
     one, other = scope.variables[formula.left], scope.variables[formula.right]
     if formula.surely:
-        yield from in_each_run(evaluation.asked, one.interval, other.interval, value)
+        yield from in_each_run(evaluation.log, one.interval, other.interval, value)
     elif formula.relation is None and not formula.same:
-        yield from overlap(evaluation.asked, one.interval, other.interval, value)
+        yield from overlap(evaluation.log, one.interval, other.interval, value)
     elif formula.relation is not None and one.event != other.event:
         yield Atom(one.event, formula.relation, other.event, value)
 
 
-def overlap(asked: AskedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+def overlap(log: QuestionedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
     """Why two intervals can be seen at once, or cannot, or why that is open."""
     for first, second in ((one, other), (other, one)):
-        ended = ends_before(asked, first, second)
+        ended = ends_before(log, first, second)
         wanted = (value == FALSE and ended == TRUE) or (value == TRUE) or (value == OPEN and ended == OPEN)
         if wanted and first.until != second.begin:
-            if value == TRUE and first.end is None and asked.complete:
+            if value == TRUE and first.end is None and log.complete:
                 continue  # it has no end at all
             yield Atom(first.until, Relation.BEFORE, second.begin, ended)
             if value == FALSE:
@@ -97,11 +97,11 @@ def overlap(asked: AskedLog, one: Interval, other: Interval, value: int) -> Iter
             return  # one event ends the one and begins the other
 
 
-def in_each_run(asked: AskedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
+def in_each_run(log: QuestionedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:
     """Why two intervals are seen at once in each run, or in some run are not, or why that is open."""
     for first, second in ((one, other), (other, one)):
-        begun = begins_before_end(asked, first, second)
-        if first.begin == second.until or (second.end is None and asked.complete):
+        begun = begins_before_end(log, first, second)
+        if first.begin == second.until or (second.end is None and log.complete):
             continue  # the end is after its own event; or there is none at all
         if value in (TRUE, begun):
             yield Atom(first.begin, Relation.BEFORE, second.until, begun)
@@ -110,11 +110,11 @@ def in_each_run(asked: AskedLog, one: Interval, other: Interval, value: int) -> 
 
 
 def _of_quantified(evaluation: Evaluation, formula: Quantified, scope: Scope, value: int) -> Iterator[Atom]:
-    found = at_once(evaluation.asked, formula, scope) if formula.some and value == TRUE else None
+    found = at_once(evaluation.log, formula, scope) if formula.some and value == TRUE else None
     if found is not None:
         why = in_each_run if any(isinstance(p, Related) and p.surely for p in within(formula)) else overlap
         for one, other in combinations(found[1], 2):
-            yield from why(evaluation.asked, one, other, TRUE)
+            yield from why(evaluation.log, one, other, TRUE)
         return
     alone = TRUE if formula.some else FALSE
     for part in evaluation.tuples(formula, scope):
@@ -157,21 +157,21 @@ class Deriver:
             return None
 
 
-def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = None) -> tuple[int, bool]:
+def decide(log: QuestionedLog, formula: Formula, scope: Scope, stop: Stop | None = None) -> tuple[int, bool]:
     """The value that a formula has in all worlds, open where they differ; and whether the search was through.
 
     Cost: an engine and a table of possible relations a part; exponential in the open atoms at worst.
     """
-    rules = asked.judged.engine.rules
+    rules = log.judged.engine.rules
     values: set[int] = set()
-    parts: list[Givens] = [_spelled_out(asked)]
-    heeded = not Worlds(asked.givens).ignored
+    parts: list[Givens] = [_spelled_out(log)]
+    heeded = not Worlds(log.givens).ignored
     while parts:
         if stop is not None and stop():
             return OPEN, False
         givens = parts.pop()
         try:
-            now = AskedLog(givens, Engine(rules, givens), asked.questions, stop, asked)
+            now = QuestionedLog(givens, Engine(rules, givens), log.questions, stop, log)
             shown = Worlds(givens).one(stop)
         except (CyclicGivens, Undefined):
             continue
@@ -194,26 +194,26 @@ def decide(asked: AskedLog, formula: Formula, scope: Scope, stop: Stop | None = 
     return (values.pop() if len(values) == 1 else OPEN), heeded
 
 
-def _undecided(asked: AskedLog, atom: Atom) -> bool:
+def _undecided(log: QuestionedLog, atom: Atom) -> bool:
     """Whether more than one relation is possible of the two events of an atom."""
-    possible = asked.judged.frame((atom.right,)).possible(atom.left)
-    return possible.before + possible.after + possible.beside > 1
+    possible = log.judged.frame((atom.right,)).possible(atom.left)
+    return possible.before + possible.after + possible.concurrent > 1
 
 
-def _spelled_out(asked: AskedLog) -> Givens:
+def _spelled_out(log: QuestionedLog) -> Givens:
     """The givens, with all that a complete log says: what it does not order stays concurrent in each part."""
-    givens, judged = asked.givens, asked.judged
-    if not judged.told:
+    givens, judged = log.givens, log.judged
+    if not judged.covered:
         return givens
     found = givens.copy()
     found.complete = False
-    told = [event for event, place in enumerate(judged.places) if place in judged.told]
-    frame = judged.frame(told)
-    for at, event in enumerate(told):
+    covered = [event for event, place in enumerate(judged.places) if place in judged.covered]
+    frame = judged.frame(covered)
+    for at, event in enumerate(covered):
         possible = frame.possible(event)
-        beside = possible.beside & ~(possible.before | possible.after)
-        for other in bits(beside >> at + 1):
-            names = judged.names[event], judged.names[told[at + 1 + other]]
+        concurrent = possible.concurrent & ~(possible.before | possible.after)
+        for other in bits(concurrent >> at + 1):
+            names = judged.names[event], judged.names[covered[at + 1 + other]]
             found.add(Correspondence(names[0], Relation.CONCURRENT, names[1]))
     return found
 

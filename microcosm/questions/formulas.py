@@ -213,9 +213,7 @@ class FormulaReader:
             if right.type != "STRING":
                 self._fail("a regular expression stands in quotes", place_of(right))
             return Matches(self._operand(left, variables, bound), self._regex(right), place)
-        if (
-            sign in ("<", ">") and left.type == right.type == "STRING"
-        ):  # it would be so of every event, or none
+        if sign in ("<", ">") and left.type == right.type == "STRING":  # it is so of every event, or of none
             self._fail(f"{left} is a text: the event of that name is [name = {left}]", place_of(left))
         if sign not in ("=", "!=", "<", "<=", ">", ">="):
             for token in (left, right):
@@ -366,9 +364,9 @@ class FormulaReader:
 
     def _source(self, tree: Any) -> str:
         """The text of a statement, on one line."""
-        said = self.text[tree.meta.start_pos : tree.meta.end_pos]
+        source = self.text[tree.meta.start_pos : tree.meta.end_pos]
         return " ".join(
-            line.split("#")[0].strip() if '"' not in line else line.strip() for line in said.split("\n")
+            line.split("#")[0].strip() if '"' not in line else line.strip() for line in source.split("\n")
         )
 
     def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:

@@ -43,21 +43,21 @@ class Possible(NamedTuple):
 
     before: int
     after: int
-    beside: int
+    concurrent: int
     same: int
 
     def decided(self, relation: Relation | None, every: int) -> tuple[int, int]:
         """Where `it R other` is derived, and where it is refuted; None: that they are one event."""
-        before, after, beside, same = self
+        before, after, concurrent, same = self
         match relation:
             case Relation.BEFORE:
-                return before & ~(after | beside), every & ~before
+                return before & ~(after | concurrent), every & ~before
             case Relation.AFTER:
-                return after & ~(before | beside), every & ~after
+                return after & ~(before | concurrent), every & ~after
             case Relation.CONCURRENT:
-                return beside & ~(before | after), every & ~beside
+                return concurrent & ~(before | after), every & ~concurrent
             case Relation.RELATED:
-                return (before | after) & ~beside, every & ~(before | after)
+                return (before | after) & ~concurrent, every & ~(before | after)
         return same, every & ~same
 
 
@@ -131,7 +131,7 @@ class Judgements:
             return None
 
     @cached_property
-    def told(self) -> frozenset[int]:
+    def covered(self) -> frozenset[int]:
         """The positions whose order a log that is stated to be complete tells in full."""
         if self.givens.complete is not True or lacking(self.givens) is not None:
             return frozenset()
@@ -165,7 +165,7 @@ class Judgements:
         at = {name: place for place, name in enumerate(self.names)}
         decisions = Decisions(self.engine, self.givens, Prover(self.engine, self.givens))
         full = (1 << len(at)) - 1
-        before, beside = [full] * len(at), [full] * len(at)
+        before, concurrent = [full] * len(at), [full] * len(at)
         for a, b, left in decisions.table(0, stop):
             if a in at and b in at and len(left) < 3:
                 x, y = at[a], at[b]
@@ -174,22 +174,22 @@ class Judgements:
                 if Relation.AFTER not in left:
                     before[y] &= ~(1 << x)
                 if Relation.CONCURRENT not in left:
-                    beside[x] &= ~(1 << y)
-                    beside[y] &= ~(1 << x)
-        return _Rows(list(range(len(at))), before, beside)
+                    concurrent[x] &= ~(1 << y)
+                    concurrent[y] &= ~(1 << x)
+        return _Rows(list(range(len(at))), before, concurrent)
 
     @cached_property
     def _ordered(self) -> _Rows:
         """The table, where happens-before in rows says it all."""
         size = len(self.engine.universe)
-        every, told = (1 << size) - 1, from_positions(self.told, size)
-        before, beside = [0] * size, [0] * size
+        every, complete = (1 << size) - 1, from_positions(self.covered, size)
+        before, concurrent = [0] * size, [0] * size
         for at in range(size):
             past, future = self._closed.col(at), self._closed.row(at)
             rest = every & ~(past | future | 1 << at)
-            before[at] = future | (rest & ~told if told >> at & 1 else rest)
-            beside[at] = rest
-        return _Rows(self.places, before, beside)
+            before[at] = future | (rest & ~complete if complete >> at & 1 else rest)
+            concurrent[at] = rest
+        return _Rows(self.places, before, concurrent)
 
 
 _NO_WORLD = "no world fits all that is given: `check` tells why"
@@ -198,8 +198,8 @@ _NO_WORLD = "no world fits all that is given: `check` tells why"
 class _Rows:
     """The place of each event, below 0 where anything is possible; for each place rows of what may be."""
 
-    def __init__(self, place: list[int], before: list[int], beside: list[int]) -> None:
-        self.place, self.before, self.beside = place, before, beside
+    def __init__(self, place: list[int], before: list[int], concurrent: list[int]) -> None:
+        self.place, self.before, self.concurrent = place, before, concurrent
 
     @cached_property
     def after(self) -> list[int]:
@@ -243,10 +243,11 @@ class _TableFrame(_Framed):
         if place < 0:
             return Possible(others, others, others, same)
         strange, rows = self._strange & others, self._rows
-        before, after, beside = (
-            self._gathered(row[place]) & others | strange for row in (rows.before, rows.after, rows.beside)
+        before, after, concurrent = (
+            self._gathered(row[place]) & others | strange
+            for row in (rows.before, rows.after, rows.concurrent)
         )
-        return Possible(before, after, beside, same)
+        return Possible(before, after, concurrent, same)
 
     def _gathered(self, row: int) -> int:
         """The bits of a row at the places of the frame, in its order."""
@@ -271,9 +272,9 @@ class _LabelFrame(_Framed):
         self._order = [at for at in range(len(events)) if keys[at][0] != UNPLACED]
         self._order.sort(key=keys.__getitem__)
         self._straight = self._order == list(range(len(events)))
-        told = judged.told
-        self._told = (
-            from_positions([at for at, p in enumerate(places) if p in told], len(places)) if told else 0
+        covered = judged.covered
+        self._covered = (
+            from_positions([at for at, p in enumerate(places) if p in covered], len(places)) if covered else 0
         )
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
@@ -291,7 +292,7 @@ class _LabelFrame(_Framed):
         if place >= 0 and self._labels.cover.chain[place] != UNPLACED:
             past, future = self._past(place) & others, self._future(place) & others
         rest = others & ~(past | future)
-        unknown = rest & ~self._told if place in self._judged.told else rest
+        unknown = rest & ~self._covered if place in self._judged.covered else rest
         return Possible(future | unknown, past | unknown, rest, same)
 
     def _past(self, place: int) -> int:

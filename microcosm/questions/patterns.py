@@ -226,7 +226,9 @@ def _matches(formula: Matches, table: Columns) -> Test:
             return False
         match = search(value if isinstance(value, str) else str(as_text(value)))
         if match is not None and binds:
-            groups.update({name: said for name, said in match.groupdict().items() if said is not None})
+            groups.update(
+                {name: captured for name, captured in match.groupdict().items() if captured is not None}
+            )
         return match is not None
 
     return found
@@ -311,11 +313,11 @@ def intervals(
         step = False
         if ends(number, groups):
             closed += 1
-            said = [groups.get(name) for name in names]
+            wanted = [groups.get(name) for name in names]
             over = [
                 values
                 for values in run.starts
-                if all(b is None or b == a for a, b in zip(values, said, strict=True))
+                if all(b is None or b == a for a, b in zip(values, wanted, strict=True))
             ]
             for values in over:
                 begin, since = run.starts.pop(values)

@@ -249,8 +249,8 @@ class _Reader(FormulaReader):
         """A name for each: as said, or after its pattern, numbered where there are several of one."""
         short = ["event" if r.name.startswith("[") else r.name for _, r in references]
         names = [
-            said or (one if short.count(one) == 1 else f"{one}.{short[: at + 1].count(one)}")
-            for at, ((said, _), one) in enumerate(zip(references, short, strict=True))
+            given_name or (one if short.count(one) == 1 else f"{one}.{short[: at + 1].count(one)}")
+            for at, ((given_name, _), one) in enumerate(zip(references, short, strict=True))
         ]
         for at, name in enumerate(names):
             if name in names[:at]:

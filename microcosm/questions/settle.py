@@ -18,11 +18,11 @@ from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.order import lacking
-from microcosm.questions.asked import OPEN, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import And, Formula, Not, Or, Quantified, Related
 from microcosm.questions.patterns import by_process
+from microcosm.questions.questioned_log import OPEN, QuestionedLog, Scope
 from microcosm.text.names import quote
 from microcosm.worlds.search import Stop
 
@@ -68,25 +68,25 @@ class Observation:
 
 
 def observations(
-    asked: AskedLog, formula: Formula, build: Build, stop: Stop | None = None
+    log: QuestionedLog, formula: Formula, build: Build, stop: Stop | None = None
 ) -> list[Observation]:
     """What would settle a question, the best first of each kind. Cost: an evaluation for each one tried."""
-    evaluation = Evaluation(asked, stop)
+    evaluation = Evaluation(log, stop)
     tuples = [*islice(_open_tuples(evaluation, formula), TUPLES)]
     body = formula
-    if isinstance(formula, Quantified) and not at_once(asked, formula, Scope()):
+    if isinstance(formula, Quantified) and not at_once(log, formula, Scope()):
         body = formula.body
     if not tuples:  # what no tuple shows may have happened all the same: open as a whole, or not at all
         if evaluation.value(formula, Scope()) != OPEN:
             return []
         tuples, body = [Scope()], formula
     found: list[Observation] = []
-    for observation, known in _tried(asked):
+    for observation, known in _tried(log):
         try:
-            then = AskedLog(known, build(known), asked.questions, stop, asked)
+            then = QuestionedLog(known, build(known), log.questions, stop, log)
         except (Contradiction, Undefined):
             continue
-        then.complete = asked.complete or (known.complete is True and not asked.missing)
+        then.complete = log.complete or (known.complete is True and not log.missing)
         again = Evaluation(then, stop)
         left = sum(again.value(body, scope) == OPEN for scope in tuples)
         if left < len(tuples):
@@ -94,17 +94,17 @@ def observations(
             found.append(Observation(kind, text, len(tuples) - left, len(tuples), given=given, peer=peer))
     found.sort(key=lambda one: (one.kind != "complete", -one.decides))
     needed = _needed(evaluation, body, tuples)
-    found += clocks(asked, needed, len(tuples))
-    return found + peers(asked, needed, len(tuples))
+    found += clocks(log, needed, len(tuples))
+    return found + peers(log, needed, len(tuples))
 
 
 Needs = list[list[frozenset[Any]]]
 """For each open tuple that clocks decide, sets of events: of each set one clock."""
 
 
-def clocks(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
+def clocks(log: QuestionedLog, needed: Needs, count: int) -> list[Observation]:
     """Few clocks that decide all that clocks decide of `count` open tuples. Cost: that of `_cover`."""
-    names, processes = asked.table.names, asked.table.processes
+    names, processes = log.table.names, log.table.processes
     return [
         Observation(
             "clock",
@@ -118,16 +118,16 @@ def clocks(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
     ]
 
 
-def peers(asked: AskedLog, needed: Needs, count: int) -> list[Observation]:
+def peers(log: QuestionedLog, needed: Needs, count: int) -> list[Observation]:
     """Whom to ask: few processes that, if each tells the clocks of its events, decide all that clocks do.
 
     Cost: that of `_cover`.
     """
-    processes = asked.table.processes
+    processes = log.table.processes
     among = [[frozenset(processes[event] for event in need) - {""} for need in needs] for needs in needed]
     found: list[Observation] = []
     for process, decides in _cover([needs for needs in among if all(needs)])[:PEERS]:
-        lost = asked.missing.get(process)
+        lost = log.missing.get(process)
         lacks = f" ({lost:,} of its events are not in this log)" if lost else ""
         text = f"{'and ' * bool(found)}ask {quote(process)} what it knew at its events{lacks}"
         found.append(Observation("peer", text, decides, count, peer=process))
@@ -160,7 +160,7 @@ def _needed(evaluation: Evaluation, body: Formula, tuples: Sequence[Scope]) -> N
     needed = []
     for scope in tuples:
         atoms = [*islice(because(evaluation, body, scope, OPEN), ATOMS)]
-        needs = [need for atom in atoms for need in _needs(evaluation.asked, atom)]
+        needs = [need for atom in atoms for need in _needs(evaluation.log, atom)]
         if needs and len(atoms) < ATOMS and not _lacks_more(evaluation, body, scope):
             needed.append(needs)
     return needed
@@ -170,7 +170,7 @@ def _lacks_more(evaluation: Evaluation, formula: Formula, scope: Scope) -> bool:
     """Whether an open formula may stay open though the order of all events is known: what is to exist may not
     be in the log, and a state may have been interrupted, or not have ended in the log.
     """
-    asked = evaluation.asked
+    log = evaluation.log
     match formula:
         case Not(part):
             return _lacks_more(evaluation, part, scope)
@@ -183,20 +183,20 @@ def _lacks_more(evaluation: Evaluation, formula: Formula, scope: Scope) -> bool:
             endless = [
                 (a, b) for a, b in ((one, other), (other, one)) if (b if formula.surely else a).end is None
             ]
-            return one.broken or other.broken or any(when(asked, *pair) == OPEN for pair in endless)
+            return one.broken or other.broken or any(when(log, *pair) == OPEN for pair in endless)
         case Quantified():
-            if (formula.some and not asked.complete) or at_once(asked, formula, scope):
+            if (formula.some and not log.complete) or at_once(log, formula, scope):
                 return True
             opened = (each for part in evaluation.tuples(formula, scope) for each in part.scopes(part.open))
             return any(_lacks_more(evaluation, formula.body, each) for each in opened)
     return False
 
 
-def _needs(asked: AskedLog, atom: Atom) -> Iterator[frozenset[int]]:
+def _needs(log: QuestionedLog, atom: Atom) -> Iterator[frozenset[int]]:
     """The clocks that an open atom takes, whatever they show: one of each set."""
     a, b = atom.left, atom.right
-    possible = asked.judged.frame((b,)).possible(a)
-    match bool(possible.before), bool(possible.after), bool(possible.beside):
+    possible = log.judged.frame((b,)).possible(a)
+    match bool(possible.before), bool(possible.after), bool(possible.concurrent):
         case True, True, False:
             yield frozenset((a, b))
         case True, False, True:
@@ -212,7 +212,7 @@ def _needs(asked: AskedLog, atom: Atom) -> Iterator[frozenset[int]]:
 
 def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
     """The open tuples of a question; the question as a whole, where it is counted as one."""
-    if not isinstance(formula, Quantified) or at_once(evaluation.asked, formula, Scope()):
+    if not isinstance(formula, Quantified) or at_once(evaluation.log, formula, Scope()):
         if evaluation.value(formula, Scope()) == OPEN:
             yield Scope()
         return
@@ -220,30 +220,30 @@ def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
         yield from part.scopes(part.open)
 
 
-def _tried(asked: AskedLog) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
+def _tried(log: QuestionedLog) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
     """Each observation whose outcome is one statement, and what would be known then."""
-    if not asked.givens.complete and asked.givens.messages and not asked.missing:
-        known = asked.givens.copy()
+    if not log.givens.complete and log.givens.messages and not log.missing:
+        known = log.givens.copy()
         known.complete = True
-        known.own_told()
+        known.add_processes_of_table()
         if lacking(known) is None:
             yield (
                 ("complete", "if every message of this system is in the log (`complete`)", None, None),
                 known,
             )
-    for text, left, right, process in islice(_ends(asked), TRIED):
-        known = asked.givens.copy()
+    for text, left, right, process in islice(_ends(log), TRIED):
+        known = log.givens.copy()
         known.add(Correspondence(left, Relation.BEFORE, right))
         yield ("message", text, f"{quote(left)} < {quote(right)}", process), known
 
 
-def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
+def _ends(log: QuestionedLog) -> Iterator[tuple[str, str, str, str]]:
     """Where the log lost one end of a message: in words, what follows if it lies in a gap, whose that is."""
     sent: dict[str, list[Any]] = {}
     received: dict[str, list[Any]] = {}
-    for message in asked.givens.messages:
+    for message in log.givens.messages:
         (sent if message.kind == "send" else received).setdefault(message.message, []).append(message)
-    for process, before, after in _gaps(asked):
+    for process, before, after in _gaps(log):
         gap = f"if it is in the gap of {quote(process)}, between {quote(before)} and {quote(after)}"
         for name, ends in received.items():
             for end in ends if name not in sent else ():
@@ -255,9 +255,9 @@ def _ends(asked: AskedLog) -> Iterator[tuple[str, str, str, str]]:
                     yield f"the reception of {quote(name)}, {gap}", end.event, after, process
 
 
-def _gaps(asked: AskedLog) -> list[tuple[str, str, str]]:
+def _gaps(log: QuestionedLog) -> list[tuple[str, str, str]]:
     """Where events are missing: the process, and its events before and after."""
-    table = asked.table
+    table = log.table
     return [
         (process, table.names[a], table.names[b])
         for process, events in by_process(table).items()

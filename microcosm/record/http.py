@@ -36,8 +36,8 @@ def httpx_hooks(recorder: Recorder, *, asynchronous: bool = False) -> dict[str, 
 
     def answered(response: httpx.Response) -> None:
         request = response.request
-        said = f"{response.status_code} to {request.method} {request.url.path}"
-        recorder.receive(response.headers.get(KEY), said)
+        label = f"{response.status_code} to {request.method} {request.url.path}"
+        recorder.receive(response.headers.get(KEY), label)
 
     def hook(does: Callable[[Any], None]) -> Any:
         async def later(about: Any) -> None:
@@ -56,8 +56,8 @@ def aiohttp_trace(recorder: Recorder) -> aiohttp.TraceConfig:
         about.headers[KEY] = recorder.send(f"{about.method} {about.url.path}", to=about.url.host or None)
 
     async def answered(session: Any, context: Any, about: aiohttp.TraceRequestEndParams) -> None:
-        said = f"{about.response.status} to {about.method} {about.url.path}"
-        recorder.receive(about.response.headers.get(KEY), said)
+        label = f"{about.response.status} to {about.method} {about.url.path}"
+        recorder.receive(about.response.headers.get(KEY), label)
 
     found = TraceConfig()
     found.on_request_start.append(requested)

@@ -162,8 +162,10 @@ class AppendedLines:
                 f"{self.name} cannot be written: {fault or 'no room'}; events wait, and may be lost"
             )
 
-    def close(self) -> None:
-        """Write what waits, for the last time; a second call does nothing."""
+    def close(self, *, last: bool = True) -> None:
+        """Write what waits, for the last time; a second call does nothing. Not `last`: what comes after it
+        is written at once.
+        """
         if self._closed.is_set():
             return
         self._closed.set()
@@ -174,8 +176,11 @@ class AppendedLines:
             with suppress(OSError):
                 if self._earlier == self.path and not os.fstat(self._file).st_nlink:
                     self.untold.append(f"{self.name} was deleted: what was recorded there is gone")
-                os.close(self._file)
-        self._at_once, self._file, self._stream = False, -1, None  # the number may be another file's now
+                if last:
+                    os.close(self._file)
+        if last:
+            self._file, self._stream = -1, None  # the number may be another file's now
+        self._policy, self._at_once = "each", self._file >= 0 or self._stream is not None
         if self.lost:
             self.untold.append(f"{self.lost} events are not in {self.name}: it could not be written")
 
@@ -214,8 +219,8 @@ class AppendedLines:
 
     def say(self) -> None:
         """Say what could not be written, if that was not said. Without the lock: a handler may want it."""
-        told, self.untold = self.untold, []
-        for text in told:
+        warnings, self.untold = self.untold, []
+        for text in warnings:
             log.warning("%s", text)
 
     # -- what stands there already -----------------------------------------------------------------------
@@ -271,8 +276,8 @@ class AppendedLines:
         with suppress(OSError), open(self._earlier, "rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL))
             for line in stream:
-                if told := lines.match(line):
-                    number, at, name = int(told[1] or 1), int(told[2] or 0), (told[3] or b"").decode()
+                if match := lines.match(line):
+                    number, at, name = int(match[1] or 1), int(match[2] or 0), (match[3] or b"").decode()
                     found[number] = max(at, found.get(number, (0,))[0]), name
         return found
 

@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from types import MethodType
 from typing import Any, Generic, TypeVar
@@ -206,7 +207,8 @@ class CausalitySpans(SpanProcessor):
             this: Span, name: str, attributes: Mapping[str, Any] | None = None, timestamp: int | None = None
         ) -> None:
             if this.is_recording():
-                recorder.event(name, **{**about, **(attributes or {})})
+                said = attributes if isinstance(attributes, Mapping) else {}
+                recorder.event(name, **about | {str(key): value for key, value in said.items()})
             add(name, attributes, timestamp)
 
         span.add_event = MethodType(add_event, span)  # type: ignore[method-assign]
@@ -277,7 +279,8 @@ def _named(span: Any) -> str:
     if not name:
         return "a message"
     if " " not in name and (url := next((attributes[key] for key in _URLS if key in attributes), None)):
-        return f"{name} {urlsplit(str(url)).path or '/'}"
+        with suppress(ValueError):  # whoever asks may write into an address what is none
+            return f"{name} {urlsplit(str(url)).path or '/'}"
     return str(name)
 
 

@@ -13,10 +13,16 @@ from microcosm.record.recorder import Recorder
 
 
 class Carried(NamedTuple):
-    """What goes through a queue: an item, and the header of its sending."""
+    """What goes through a queue: an item, by which it is compared, and the header of its sending."""
 
     header: str
     item: Any
+
+    def __lt__(self, other: Any) -> Any:
+        return self.item < (other.item if isinstance(other, Carried) else other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.item > (other.item if isinstance(other, Carried) else other)
 
 
 class _Recorded:

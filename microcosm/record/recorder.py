@@ -16,7 +16,7 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextvars import Context
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
@@ -40,6 +40,7 @@ class Recorder:
     `interval` every fifth of a second; `exit` at the end. `resume`: the process goes on where its last life
     with `resume` in the file ended, where otherwise it is a new one, `alice#2`; that takes `to` to be a path,
     and one program at a time. Safe between threads. After a fork the child is a new process, after the fork.
+    `tasks` and `clocks` together call concurrent what tasks hand to each other otherwise than by messages.
 
     No method raises because something cannot be recorded: `lost` counts events that could not be written,
     `foreign` headers that were none. Cost: an event takes about 2 µs, beside the write. Raises `TextError`
@@ -76,7 +77,7 @@ class Recorder:
         self._strands: Strands | None = None
         self._forked: tuple[Point, ...] = ()
         """After which events of the parent a child begins."""
-        self._end = weakref.finalize(self, _close, self._lines)
+        self._end = weakref.finalize(self, _close, self._lines, weakref.ref(self))
         if hasattr(os, "register_at_fork"):
             _at_fork(self)
         if tasks:
@@ -157,7 +158,8 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; a stream stays open. What comes later is not recorded."""
-        self._end()
+        if self._end.detach() is not None:
+            _close(self._lines)
 
     def __enter__(self) -> Recorder:
         """Close it at the end of the block."""
@@ -174,11 +176,11 @@ class Recorder:
     ) -> str:
         """Append an event to the chain of who calls; its name, or of a sending the header."""
         lines = self._lines
-        said = encoded(attributes) if attributes else "{}"
+        encoded_attributes = encoded(attributes) if attributes else "{}"
         if "time" not in attributes:
             now = str(time_ns())  # text is cut faster than a float is written
             now = f"{now[:-9]}.{now[-9:-3]}" if len(now) > 9 and now[0] != "-" else "0"
-            said = f'{{"time":{now}{"," if attributes else ""}{said[1:]}'
+            encoded_attributes = f'{{"time":{now}{"," if attributes else ""}{encoded_attributes[1:]}'
         with lines.lock:
             strand = self._strand
             if strand is None:
@@ -205,7 +207,7 @@ class Recorder:
                 text += _after(strand)
             if strand.clock is not None:
                 text += _clock(strand, seq)
-            text = f'{text},"attributes":{said}}}\n'
+            text = f'{text},"attributes":{encoded_attributes}}}\n'
             if "\\ud" in text:
                 text = whole_characters(text)
             lines.append(text.encode("ascii"))
@@ -251,8 +253,10 @@ class Recorder:
         if self._forked:
             for each in self._forked:
                 strand.come_after(each, "fork")
-            if pools := sys.modules.get("multiprocessing.util"):  # its processes do not end as others do
-                pools.Finalize(None, self._end, exitpriority=100)
+        if (pools := sys.modules.get("multiprocessing.process")) and pools.parent_process():
+            from multiprocessing.util import Finalize  # these processes do not end as others do
+
+            Finalize(None, _close, (lines, weakref.ref(self)), exitpriority=100)
 
     def _forget_clock(self) -> None:
         """What came from outside may have any past: what is known here is not known any more."""
@@ -319,14 +323,17 @@ def _clock(strand: Strand, seq: int) -> str:
     if (known := strand.clock) is None:
         return ""
     known[strand.named] = strand.seq
-    told = encode(known)
-    return f',"clock":{told}' if strand.seq == seq else ""
+    text = encode(known)
+    return f',"clock":{text}' if strand.seq == seq else ""
 
 
-def _close(lines: AppendedLines) -> None:
-    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends."""
+def _close(lines: AppendedLines, ends: Callable[[], object] | None = None) -> None:
+    """What is done when a recorder is closed, when nobody holds it any more, and when the program ends.
+
+    At the end somebody may hold it (`ends`), and what is still done then is written.
+    """
     with lines.lock:
-        lines.close()
+        lines.close(last=ends is None or ends() is None)
     lines.say()
 
 
@@ -334,15 +341,15 @@ def _at_fork(recorder: Recorder) -> None:
     """Tell a recorder of forks for as long as there is somebody who holds it."""
     held = weakref.ref(recorder)
 
-    def told(what: str) -> None:
+    def call(what: str) -> None:
         found = held()
         if found is not None:
             getattr(found, what)()
 
     os.register_at_fork(
-        before=lambda: told("_before_fork"),
-        after_in_parent=lambda: told("_after_fork"),
-        after_in_child=lambda: told("_after_fork_in_child"),
+        before=lambda: call("_before_fork"),
+        after_in_parent=lambda: call("_after_fork"),
+        after_in_child=lambda: call("_after_fork_in_child"),
     )
 
 
@@ -452,14 +459,14 @@ class Feeding:
             event, after = self._waiting.popleft()
             try:
                 if self._node is None:
-                    self._told(event, after)
+                    self._learn(event, after)
                 else:
                     with self._node.together():
-                        self._told(event, after)
+                        self._learn(event, after)
             except (MicrocosmError, OSError):
                 self.refused += 1
 
-    def _told(self, event: str, after: str | None) -> None:
+    def _learn(self, event: str, after: str | None) -> None:
         self._replica.local(event)
         if after is not None:
             self._replica.learn(f"{dumps(after)} < {dumps(event, ensure_ascii=False)}")

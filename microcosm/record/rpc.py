@@ -109,14 +109,14 @@ def aio_server_interceptors(recorder: Recorder) -> list[Any]:
 
     def around(details: Any, inner: Any, streams: bool) -> Callable[[Any, Any], Any]:
         async def answer(request: Any, context: Any) -> Any:
-            told = _Context(context, recorder, details.method)
-            with _recorded(recorder, details, told.answer):
-                return await inner(request, told)
+            telling = _Context(context, recorder, details.method)
+            with _recorded(recorder, details, telling.answer):
+                return await inner(request, telling)
 
         async def answers(request: Any, context: Any) -> Any:
-            told = _Context(context, recorder, details.method)
-            with _recorded(recorder, details, told.answer):
-                async for each in inner(request, told):
+            telling = _Context(context, recorder, details.method)
+            with _recorded(recorder, details, telling.answer):
+                async for each in inner(request, telling):
                     yield each
 
         return answers if streams else answer

@@ -130,15 +130,15 @@ class Strands:
         """By thread, the chains of the tasks that it ran since it last came after them: of the first, which
         makes others, and of the last `LATEST`."""
         self._called: dict[str, int] = {}
-        self._told: ContextVar[dict[Strand, Point]] = ContextVar("microcosm.record", default=NOBODY)
+        self._points: ContextVar[dict[Strand, Point]] = ContextVar("microcosm.record", default=NOBODY)
         """The last event of who made the context, and those that it has waited for since, by their chains."""
 
     def current(self) -> Strand:
         """The chain of who calls, which comes after all that is known to be over for it."""
         task, looping = _current_task()
         strand = self.of(task or threading.current_thread())
-        for told in self._context(task).values():
-            strand.come_after(told, "start")
+        for point in self._context(task).values():
+            strand.come_after(point, "start")
         if not looping and self._ran:
             for ran in self._ran.pop(threading.current_thread(), ()):
                 if ran.seq:
@@ -152,7 +152,7 @@ class Strands:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
             its = owner if isinstance(owner, threading.Thread) else threading.current_thread()
-            known = owner if owner in self._started or self._told.get() else its
+            known = owner if owner in self._started or self._points.get() else its
             for started in self._started.get(known, ()):
                 strand.come_after(started, "start")
             if its is not owner:
@@ -164,11 +164,11 @@ class Strands:
 
     def recorded(self, strand: Strand) -> None:
         """Let whoever is started from now on be after the last event of this chain."""
-        self._told.set({strand: strand.point()})
+        self._points.set({strand: strand.point()})
 
     def _context(self, task: Any) -> dict[Strand, Point]:
         """What the context tells of who calls, be it a task; nothing of one whose start is known."""
-        return NOBODY if task is not None and task in self._started else self._told.get()
+        return NOBODY if task is not None and task in self._started else self._points.get()
 
     def starting(self, owner: Any) -> None:
         """The current chain starts a thread or task."""
@@ -194,16 +194,16 @@ class Strands:
         here = _current_task()[0] or threading.current_thread()
         self.of(by or here).come_after(point, "join")
         if by is None or by is here:
-            self._tell(point)
+            self._note(point)
         elif context is not None:
             with suppress(RuntimeError):  # it is that of who calls
-                context.run(self._tell, point)
+                context.run(self._note, point)
 
-    def _tell(self, point: Point) -> None:
+    def _note(self, point: Point) -> None:
         """Let whoever is started from now on be after an event, too."""
-        told = {**self._told.get()}
-        add(told, point)
-        self._told.set(told)
+        points = {**self._points.get()}
+        add(points, point)
+        self._points.set(points)
 
     def _name(self, owner: Any) -> str:
         if owner is threading.main_thread():

@@ -241,17 +241,17 @@ class Admitting(Authored):
         """A peer is asked what it knows: what waits for something else does not wait for ever."""
         self.early.asked()
 
-    def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
+    def compare_heads(self, peer: str, heads: Heads) -> Iterator[ExchangeMessage]:
         """A peer has seen the same dots, and tells what they are to it; what to tell it."""
-        for content in told.proofs:
+        for content in heads.proofs:
             try:
                 proof = read_proof(content)
             except Malformed as error:
                 self._blame(peer, f"what cannot be read: {error}")
                 continue
             self._heard_proof(peer, proof)
-        yield from self.accept(peer, Supply((), told.heads))
-        if told.answer:
+        yield from self.accept(peer, Supply((), heads.heads))
+        if heads.answer:
             mine = self.newest_heads()
             yield Heads(mine.heads, mine.proofs, answer=False)
 

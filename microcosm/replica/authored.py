@@ -155,8 +155,8 @@ class Authored(Changes):
             held = self.ledger.held
             dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
             returned = self._disputed(RETURNED)
-            said = [(dot, evolutions.encode(held[dot])) for dot in dots]
-            own = [content for dot, content in said if self._is_own(dot) or content in returned]
+            encoded = [(dot, evolutions.encode(held[dot])) for dot in dots]
+            own = [content for dot, content in encoded if self._is_own(dot) or content in returned]
             if own:
                 self._write(DISPUTED, packb([*self._disputed(), *own]))
 
@@ -202,11 +202,11 @@ class Authored(Changes):
         return Heads(tuple(newest), tuple(proofs[-MOST_PROOFS:]))
 
     def supplies(
-        self, found: Iterable[Evolution], largest: int, asked: Dots | None = None
+        self, found: Iterable[Evolution], largest: int, wanted: Dots | None = None
     ) -> Iterator[Supply]:
         """Evolutions that are held, in the order of their dots, with the heads that vouch for them.
 
-        `asked` are these and others, which are not held any more: their hashes come along, so that who has
+        `wanted` are these and others, which are not held any more: their hashes come along, so that who has
         what was before them sees that all is of one chain.
         """
         signed: list[list[Any]] = []
@@ -220,7 +220,7 @@ class Authored(Changes):
                 size += sum(map(len, contents.values()))
             else:
                 last = max(contents)
-                begun = self._begun(asked, Dot(*segment.stream, min(contents)))
+                begun = self._begun(wanted, Dot(*segment.stream, min(contents)))
                 first = max(begun, done.get(segment.stream, 0) + 1)
                 done[segment.stream] = last
                 parts = [*self._linked(segment, first, last)]
@@ -237,11 +237,11 @@ class Authored(Changes):
         if signed or loose:
             yield self._supply(signed, loose, linked)
 
-    def _begun(self, asked: Dots | None, dot: Dot) -> int:
+    def _begun(self, wanted: Dots | None, dot: Dot) -> int:
         """From where on it is to be shown that a dot is of one chain with what was before."""
-        if asked is None:
+        if wanted is None:
             return dot.number
-        first, seen = asked.run_at(dot).first, self.ledger.seen
+        first, seen = wanted.run_at(dot).first, self.ledger.seen
         before = Dot(*dot.stream, first - 1)
         return first if before in seen else seen.end_before(before)
 
@@ -262,8 +262,8 @@ class Authored(Changes):
     def _supply(self, signed: list[list[Any]], loose: list[bytes], linked: list[DotRun]) -> Supply:
         struck = self.ledger.struck
         dots = (Dot(part[0], part[1], n) for part in signed for n in range(part[2], part[2] + len(part[4])))
-        told = Dots(dot.run for dot in dots if dot in struck) if struck else ()
-        return Supply(tuple(loose), tuple(signed), tuple(told), tuple(linked))
+        removed = Dots(dot.run for dot in dots if dot in struck) if struck else ()
+        return Supply(tuple(loose), tuple(signed), tuple(removed), tuple(linked))
 
     def _parts(
         self, found: Iterable[Evolution], largest: int

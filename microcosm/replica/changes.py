@@ -196,8 +196,8 @@ class Changes(Core):
         run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
         if run.first < run.end:
             own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
-            said = [evolutions.encode(each) for each in own if each.dot.number >= first]
-            self._write(DISPUTED, packb([*self._disputed(), *said]))
+            encoded = [evolutions.encode(each) for each in own if each.dot.number >= first]
+            self._write(DISPUTED, packb([*self._disputed(), *encoded]))
             self._write("disown", packb(run))
         last = ledger.chain((name, incarnation))
         if last:
@@ -222,12 +222,12 @@ class Changes(Core):
 
     def note_divergence(self, peer: str, why: str, mine: bool) -> None:
         """A member and this replica do not agree on what they told each other; `mine`: this one forgot."""
-        said = {"member": peer, "why": why, "mine": mine}
-        if said not in self.divergences:
+        fields = {"member": peer, "why": why, "mine": mine}
+        if fields not in self.divergences:
             with self.transaction():
                 if mine:
                     self._new_epoch()
-                self._note_divergence(said)
+                self._note_divergence(fields)
             self._view = self._fresh()
 
     def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
@@ -244,11 +244,11 @@ class Changes(Core):
         if left != self.divergences:
             self.note(DIVERGED, json.dumps(left).encode())
 
-    def _note_divergence(self, said: dict[str, Any]) -> None:
+    def _note_divergence(self, fields: dict[str, Any]) -> None:
         found = self.divergences
-        if "fork" in said:  # one that is known better now
-            found = [each for each in found if each.get("fork", [])[:2] != said["fork"][:2]]
-        self._write(DIVERGED, json.dumps([*found, said][-MOST_DIVERGENCES:]).encode())
+        if "fork" in fields:  # one that is known better now
+            found = [each for each in found if each.get("fork", [])[:2] != fields["fork"][:2]]
+        self._write(DIVERGED, json.dumps([*found, fields][-MOST_DIVERGENCES:]).encode())
 
     @property
     def divergences(self) -> list[dict[str, Any]]:
@@ -298,7 +298,9 @@ class Changes(Core):
         ledger = self.ledger
         again: dict[Stream, list[str]] = {}
         returned = [
-            each for each in disputed if ledger.held.get((said := evolutions.decode(each)).dot) == said
+            each
+            for each in disputed
+            if ledger.held.get((evolution := evolutions.decode(each)).dot) == evolution
         ]
         with self.transaction():
             self._write(DISPUTED, packb(unread) if unread else b"")
@@ -377,6 +379,6 @@ class Changes(Core):
                 if fact.key() not in ledger.facts and not ledger.is_link(fact.left, fact.right):
                     self._give(fact)
             if marks:
-                told = (DotRun(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
-                self._put(Forget(self._next(), tuple(told)))
+                runs = (DotRun(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
+                self._put(Forget(self._next(), tuple(runs)))
         return len(gone)

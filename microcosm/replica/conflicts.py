@@ -299,8 +299,8 @@ def excluded(fact: Correspondence) -> list[tuple[str, str]]:
 
 
 def _length(fact: Correspondence) -> int:
-    said = "\0".join(fact.key()).encode()
-    return ONE + int.from_bytes(blake2b(said, digest_size=8).digest(), "big")
+    encoded = "\0".join(fact.key()).encode()
+    return ONE + int.from_bytes(blake2b(encoded, digest_size=8).digest(), "big")
 
 
 AT_ONCE = 1024
@@ -394,14 +394,14 @@ class OrderGraph:
         self, component: dict[str, int]
     ) -> Iterator[tuple[list[tuple[Correspondence, str, str]], int, list[int], list[int]]]:
         """Excluded orders, the bits of those that there are, and those that components can lie on."""
-        asked = [each for each in self.unordered() if each[1] in component and each[2] in component]
+        unordered = [each for each in self.unordered() if each[1] in component and each[2] in component]
         count = max(component.values(), default=-1) + 1
         nexts: list[set[int]] = [set() for _ in range(count)]
         for edges in self.after.values():
             for edge in edges:
                 nexts[component[edge.left]].add(component[edge.right])
-        for begin in range(0, len(asked), AT_ONCE):
-            some = asked[begin : begin + AT_ONCE]
+        for begin in range(0, len(unordered), AT_ONCE):
+            some = unordered[begin : begin + AT_ONCE]
             ahead, behind = [0] * count, [0] * count
             for bit, (_, left, right) in enumerate(some):
                 ahead[component[left]] |= 1 << bit

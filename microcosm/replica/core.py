@@ -363,7 +363,7 @@ class Subscription(NamedTuple):
 
     left: str
     right: str
-    tell: Decided
+    callback: Decided
     accurate: bool
 
 
@@ -375,16 +375,16 @@ class Subscriptions:
         self.held = False
         """Whether nobody is told for now."""
 
-    def add(self, left: str, right: str, tell: Decided, accurate: bool = False) -> None:
+    def add(self, left: str, right: str, decided: Decided, accurate: bool = False) -> None:
         """Somebody waits."""
-        self.waiting.append(Subscription(left, right, tell, accurate))
+        self.waiting.append(Subscription(left, right, decided, accurate))
 
     def settle(self, known: Microcosm) -> None:
         """Tell those whose pair is decided. Who is told may add others, and change the replica.
 
         All of them are told, and then what one of them raised is raised.
         """
-        told, failed = [], set()
+        settled, failed = [], set()
         for each in self.waiting:
             try:
                 verdict = known.online(each.left, each.right)
@@ -392,12 +392,12 @@ class Subscriptions:
                 failed.add(id(each))
                 continue
             if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
-                told.append((each, verdict))
-        done = {id(each) for each, _ in told} | failed
+                settled.append((each, verdict))
+        done = {id(each) for each, _ in settled} | failed
         self.waiting = [each for each in self.waiting if id(each) not in done]
         with ExitStack() as telling:
-            for each, verdict in reversed(told):
-                telling.callback(each.tell, each.left, each.right, verdict)
+            for each, verdict in reversed(settled):
+                telling.callback(each.callback, each.left, each.right, verdict)
 
 
 def open_store(path: AnyPath, *, create: bool = False) -> Store:

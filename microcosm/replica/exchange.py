@@ -135,7 +135,7 @@ class AntiEntropy:
         compare = Compare((whole,), self._removals(), self._side.heads())
         return [encode(compare, self.version(peer))]
 
-    def tell(self, peer: str, runs: Iterable[DotRun]) -> list[bytes]:
+    def offer(self, peer: str, runs: Iterable[DotRun]) -> list[bytes]:
         """What to send to a peer that has not asked: what is held of some dots."""
         return [encode(message, self.version(peer)) for message in self._supplied(runs)]
 
@@ -182,17 +182,17 @@ class AntiEntropy:
         struck = self._side.ledger.struck
         parts: list[Range] = []
         lacking: list[Range] = []
-        told: list[DotRun] = []
+        removed: list[DotRun] = []
         for each in ranges:
             mine = struck.within(each.low, each.high)
             if isinstance(each.seen, bytes):
                 parts += _parts(each.low, each.high, mine) if fingerprint(mine) != each.seen else []
                 continue
-            told += Dots(each.seen) - Dots(mine)
+            removed += Dots(each.seen) - Dots(mine)
             if Dots(mine) - Dots(each.seen):
                 lacking.append(Range(each.low, each.high, tuple(mine)))
-        if told:
-            self._side.strike(told)
+        if removed:
+            self._side.strike(removed)
         yield from (Removed(tuple(some)) for some in self._batches(parts, _size))
         if answer:
             yield from (Removed(tuple(some), answer=False) for some in self._batches(lacking, _size))
@@ -252,16 +252,16 @@ class AntiEntropy:
         return mine != theirs and (tries <= TRIES or tries % AGAIN == 0)
 
     def _supplied(self, runs: Iterable[DotRun]) -> Iterator[ExchangeMessage]:
-        asked = Dots(runs)
-        found = self._side.held_of(asked)
+        wanted = Dots(runs)
+        found = self._side.held_of(wanted)
         if self._side.signs:
-            yield from self._side.supplies(found, self._largest, asked)
+            yield from self._side.supplies(found, self._largest, wanted)
         else:
             for some in self._batches([evolutions.encode(each) for each in found], len):
                 yield Supply(tuple(some))
-        if len(found) == asked.count:
+        if len(found) == wanted.count:
             return
-        here = asked - (asked - self._side.seen())
+        here = wanted - (wanted - self._side.seen())
         gone = here - Dots(e.dot.run for e in found)
         yield from (Gone(tuple(some)) for some in self._batches(list(gone), lambda run: RUN_BYTES))
 

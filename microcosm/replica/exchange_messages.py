@@ -154,8 +154,8 @@ def _range(value: object) -> Range:
     match value:
         case (low, high, bytes() | tuple() as seen):
             begin = FIRST if low == FIRST else dot_of(low)
-            told = seen if isinstance(seen, bytes) else tuple(map(run_of, seen))
-            return Range(begin, None if high is None else dot_of(high), told)
+            dots = seen if isinstance(seen, bytes) else tuple(map(run_of, seen))
+            return Range(begin, None if high is None else dot_of(high), dots)
     raise Malformed("no range of dots")
 
 

@@ -331,7 +331,7 @@ class ReplicaNode:
             "lost": self.lost(),
             "gone": self.gone(),
             "commits": commits,
-            "exchanges": dict(self._carrier.said),
+            "exchanges": dict(self._carrier.counts),
             "malformed": self._carrier.malformed,
             "newer": dict(self.replica.exchange.newer),
             "unfinished dropped": self._carrier.assembly.dropped,

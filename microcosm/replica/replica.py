@@ -32,7 +32,7 @@ from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import (
     Append,
-    said,
+    subject,
 )
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import Store
@@ -129,15 +129,15 @@ class Replica(Admitting):
         """Whether a correspondence is given as such, set aside or not."""
         return all(each.key() in self.ledger.facts for each in facts_of(fact))
 
-    def when_decided(self, a: str, b: str, tell: Decided, *, accurate: bool = False) -> None:
+    def when_decided(self, a: str, b: str, callback: Decided, *, accurate: bool = False) -> None:
         """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.
-        What `tell` raises undoes nothing: whoever made the change gets it; on the network the node stops.
+        What `callback` raises undoes nothing: whoever made the change gets it; on the network the node stops.
         """
         self.known.online(fit(a), fit(b))
-        self.subscriptions.add(a, b, tell, accurate)
+        self.subscriptions.add(a, b, callback, accurate)
         if not self._depth:
             self.subscriptions.settle(self.known)
 
@@ -151,15 +151,15 @@ class Replica(Admitting):
         ledger = self.ledger
         aside = [[fact.key() for fact in conflict.facts] for conflict in self.conflicts]
         withheld = {key for keys in aside for key in keys}
-        said = {
+        state = {
             "chains": [[list(stream), ledger.chain(stream)] for stream in sorted(ledger.chains)],
             "given": sorted(key for key in ledger.facts if key not in withheld),
             "aside": sorted(aside),
             "twice": self.twice,
         }
         if ledger.newer:
-            said["unread"] = sorted(ledger.newer)
-        return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+            state["unread"] = sorted(ledger.newer)
+        return sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
     def counts(self) -> dict[str, int]:
         """How much there is: events, correspondences, evolutions held and seen, and so on."""
@@ -245,7 +245,7 @@ class Replica(Admitting):
             return  # signed heads say it
         for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
             mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
-            if said(mine) and said(theirs) and said(mine) != said(theirs):
+            if subject(mine) and subject(theirs) and subject(mine) != subject(theirs):
                 self.diverged(other.name, Dot(*stream, number))
                 return
 
@@ -292,12 +292,12 @@ def level(one: Replica, other: Replica) -> Traffic:
     before = [each.seen().copy() for each in (one, other)]
     same = False
     idle = 0
-    asks, asked = other, one
+    asking, answering = other, one
     while not same:
-        told = one.seen().count + other.seen().count
+        known = one.seen().count + other.seen().count
         ends = [each.seen().last(each.stream) for each in (one, other)]
-        asks, asked = asked, asks  # in turn: what waits in vain is dropped by who asks
-        waiting = deque((asked, asks, message) for message in asks.exchange.begin(asked.name))
+        asking, answering = answering, asking  # in turn: what waits in vain is dropped by who asks
+        waiting = deque((answering, asking, message) for message in asking.exchange.begin(answering.name))
         while waiting:
             to, sender, message = waiting.popleft()
             traffic.messages += 1
@@ -306,7 +306,7 @@ def level(one: Replica, other: Replica) -> Traffic:
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
         if ends != [each.seen().last(each.stream) for each in (one, other)]:
             same = False  # what was disputed has been said again
-        idle = idle + 1 if one.seen().count + other.seen().count == told else 0
+        idle = idle + 1 if one.seen().count + other.seen().count == known else 0
         if idle > PATIENCE:
             raise WrongReplica(f"{one.name} and {other.name} do not come to an end; is one a copy?")
     for each in (one, other):

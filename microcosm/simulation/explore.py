@@ -105,7 +105,7 @@ class Explorer:
                 try:
                     following = after(state, step)
                 except (ExploreFault, AssertionError) as error:
-                    fault = self._said(error, state, step)
+                    fault = self._description(error, state, step)
                     return Explored(len(self._origin), fault, self._scenario(state, step))
                 found = following.digest()
                 if found not in self._origin:
@@ -217,10 +217,10 @@ class Explorer:
                     i, j = self._links[at]
                     calm = after(calm, ExploreStep("receive", j, i, 0))
         except (ExploreFault, AssertionError) as error:
-            return f"{self._said(error, state, None)}, after ticks"
+            return f"{self._description(error, state, None)}, after ticks"
         return "something is never delivered" if any(calm.missing) else None
 
-    def _said(
+    def _description(
         self, error: ExploreFault | AssertionError, state: ExploreState, last: ExploreStep | None
     ) -> str:
         """What is wrong, with the messages as they are numbered in the scenario."""

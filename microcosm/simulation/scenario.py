@@ -74,7 +74,7 @@ class Scenario:
         kind = chosen(protocol, SimulationSetting(processes=size, topology=topology, budget=budget))
         self.machines = kind.make(size)
         self.transit: dict[tuple[int, int], list[Packet]] = {}
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self._names: list[str] = []
         self._answers: dict[tuple[int, str], list[tuple[str, tuple[int, ...]]]] = {}
         self._next_answer: tuple[str, tuple[int, ...]] | None = None
@@ -129,7 +129,7 @@ class Scenario:
         number = len(self._names)
         self._names.append(name)
         self._flush(process)
-        self.said.append(f"{process_name(process)} causally sends {name} to {_listed(to)}")
+        self.lines.append(f"{process_name(process)} causally sends {name} to {_listed(to)}")
         self._check.see(Event(0.0, process, CAUSAL_SEND, number, to))
         self.machines[process].causal_send(to, number)
         self._flush(process)
@@ -146,22 +146,22 @@ class Scenario:
         packet = self._on_the_way(sender, receiver, number).pop(number - 1)
         machine = self.machines[receiver]
         name = process_name(receiver)
-        self.said.append(f"{name} takes {self.described(packet)} from {process_name(sender)}")
+        self.lines.append(f"{name} takes {self.described(packet)} from {process_name(sender)}")
         refused = machine.refused.copy()
         machine.receive(sender, packet)
-        self.said += [f"{name} refuses it: {reason}" for reason in machine.refused - refused]
+        self.lines += [f"{name} refuses it: {reason}" for reason in machine.refused - refused]
         self._flush(receiver)
 
     def lose(self, sender: int, receiver: int, number: int = 1) -> None:
         """Lose a packet on the way."""
         packet = self._on_the_way(sender, receiver, number).pop(number - 1)
-        self.said.append(f"lost: {self.described(packet)}")
+        self.lines.append(f"lost: {self.described(packet)}")
 
     def double(self, sender: int, receiver: int, number: int = 1) -> None:
         """Let a packet on the way arrive twice."""
         packets = self._on_the_way(sender, receiver, number)
         packets.append(packets[number - 1])
-        self.said.append(f"doubled: {self.described(packets[-1])}")
+        self.lines.append(f"doubled: {self.described(packets[-1])}")
 
     def tick(self, process: int) -> None:
         """Let a process repeat what may have been lost."""
@@ -184,9 +184,9 @@ class Scenario:
         for violation in violations:
             before = "" if violation.before is None else f", before {self._names[violation.before]}"
             subject = f"{self._names[violation.message]} at {process_name(violation.process)}"
-            self.said.append(f"{violation.kind}: {subject}{before}")
+            self.lines.append(f"{violation.kind}: {subject}{before}")
         if not violations:
-            self.said.append("nothing is wrong")
+            self.lines.append("nothing is wrong")
 
     def described(self, packet: Packet) -> str:
         """A packet in a few words."""
@@ -228,13 +228,13 @@ class Scenario:
             if isinstance(output, Send):
                 self.transit.setdefault((process, output.to), []).append(output.packet)
                 way = f"{process_name(process)} -> {process_name(output.to)}"
-                self.said.append(f"{way}: {self.described(output.packet)}")
+                self.lines.append(f"{way}: {self.described(output.packet)}")
 
     def _delivering(self, process: int) -> Callable[[Delivery], None]:
         def delivering(delivery: Delivery) -> None:
             self._flush(process)
             name = self._name(delivery.payload)
-            self.said.append(f"{process_name(process)} delivers {name}")
+            self.lines.append(f"{process_name(process)} delivers {name}")
             self._check.see(Event(0.0, process, DELIVER, delivery.payload, (), delivery.sender))
             answers = self._answers.pop((process, name), [])
             if self._next_answer is not None:
@@ -301,13 +301,13 @@ def _started(line: str, number: int, file: str | None) -> Scenario:
 
 
 def _performed(scenario: Scenario, block: list[tuple[int, str]], file: str | None) -> list[str]:
-    scenario.said = []
+    scenario.lines = []
     for number, line in block:
         try:
             scenario.do(line)
         except (ValueError, MicrocosmError) as error:
             raise TextError(str(error), file=file, line=number, column=1, text=line) from None
-    return scenario.said
+    return scenario.lines
 
 
 def _listed(to: tuple[int, ...]) -> str:

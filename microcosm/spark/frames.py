@@ -31,7 +31,7 @@ from microcosm.spark.io.events import Row, batches_of, noting, report_rows
 from microcosm.spark.io.packets import map_in_arrow
 from microcosm.spark.io.reading import stated
 from microcosm.spark.io.staging import Outcome
-from microcosm.spark.questions import CHECKED, answered_rows, fault_row, said
+from microcosm.spark.questions import CHECKED, answered_rows, error_text, fault_row
 from microcosm.spark.stream import job
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
@@ -59,7 +59,7 @@ _TRUTH: dict[str | None, bool] = {"<": True, ">": False, "||": False}
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The tables of `microcosm spark extract`, each made anew when it is asked for.
+    """The tables of `microcosm spark extract`, each made anew when it is distinct for.
 
     `cache` what is used twice, and the input if its rows do not come in the same order each time.
     """
@@ -113,7 +113,7 @@ def follow(
     from pyspark.sql import functions as F
 
     rows_ = _events_of(events).drop("at").withColumn("arrived", F.current_timestamp())
-    return job.follow(events.sparkSession, rows_, out, checkpoint, job.Asked(wait=wait, every=every))
+    return job.follow(events.sparkSession, rows_, out, checkpoint, job.StreamOptions(wait=wait, every=every))
 
 
 def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
@@ -167,14 +167,15 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
     if known is None:
         return
 
-    def verdict(a, b):  # type: ignore[no-untyped-def]  # Spark looks at the annotations as they run
-        return pa.array(_signs(known, a, b), pa.string())
+    def verdict(a=None, b=None, *more):  # type: ignore[no-untyped-def]  # Spark looks at the annotations
+        return pa.array(_signs(known, "verdict", a, b, *more), pa.string())
 
-    def happens_before(a, b):  # type: ignore[no-untyped-def]
-        return pa.array([_TRUTH.get(sign) for sign in _signs(known, a, b)], pa.bool_())
+    def happens_before(a=None, b=None, *more):  # type: ignore[no-untyped-def]
+        signs = _signs(known, "happens_before", a, b, *more)
+        return pa.array([_TRUTH.get(sign) for sign in signs], pa.bool_())
 
     for function in (verdict, happens_before):
-        function.__annotations__ = {"a": pa.Array, "b": pa.Array, "return": pa.Array}
+        function.__annotations__ = dict.fromkeys(("a", "b", "more", "return"), pa.Array)
     pairs = partial(known.pairs, Relation.CONCURRENT)
 
     class ConcurrentPairs:
@@ -188,11 +189,15 @@ def register(spark: SparkSession, known: Microcosm | None = None) -> None:
     spark.udtf.register("concurrent_pairs", table)
 
 
-def _signs(known: Microcosm, a: pa.Array, b: pa.Array) -> list[str | None]:
+def _signs(known: Microcosm, function: str, *names: pa.Array | None) -> list[str | None]:
     """The verdicts on two columns of names: None for silence, where a name is null, and of one event."""
-    pairs = [*zip(_names(a), _names(b), strict=True)]
-    asked = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
-    found = dict(zip(asked, (verdict.value for verdict in known.online_many(asked)), strict=True))
+    given = [column.type for column in names if column is not None]
+    if (len(given), len(names)) != (2, 2) or any(map(pa.types.is_nested, given)):
+        types = ", ".join(map(str, given))
+        raise TextError(f"{function}(a, b) takes the names of two events, not ({types})")
+    pairs = [*zip(*map(_names, names), strict=True)]
+    distinct = [pair for pair in pairs if None not in pair and pair[0] != pair[1]]
+    found = dict(zip(distinct, (verdict.value for verdict in known.online_many(distinct)), strict=True))
     return [found.get(pair) for pair in pairs]
 
 
@@ -211,9 +216,9 @@ def _events_of(frame: DataFrame) -> DataFrame:
         raise TextError("has two columns of one name", file=_FRAME)
     for field in frame.schema:
         if found := _UNREAD.search(field.dataType.simpleString()):
-            said = f"the column {field.name} is of a type that has no values here: {found[1]}"
+            message = f"the column {field.name} is of a type that has no values here: {found[1]}"
             hint = "Take its text instead: to_json(x), or cast(x as string)."
-            raise TextError(said, file=_FRAME, hint=hint)
+            raise TextError(message, file=_FRAME, hint=hint)
     # By number, for a name may have a dot in it; and one by one, for Spark Connect refuses to replace none.
     plain = frame.toDF(*(f"c{at}" for at in range(len(names))))
     for name in _PLACE.keys() & names:
@@ -287,7 +292,7 @@ def _digests(rules: str | None, batches: Iterator[pa.RecordBatch]) -> Iterator[p
                 raise TextError("`document` is null")
             digest, consistent = microcosms.judged(read_givens(row["document"].decode()), rules)
         except MicrocosmError as error:
-            fault = said(error)
+            fault = error_text(error)
         except UnicodeDecodeError:
             fault = NO_TEXT
         return {"id": row["id"], "digest": digest, "consistent": consistent, "fault": fault}

@@ -15,8 +15,8 @@ import pyarrow as pa
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.questions.reader import read_questions
-from microcosm.spark.io import inputs as pieces
-from microcosm.spark.io.events import ODD, MaxBad, Row, batched, noting, report_rows, told
+from microcosm.spark.io import inputs as input_files
+from microcosm.spark.io.events import ODD, MaxBad, Row, batched, irregularity_counts, noting, report_rows
 from microcosm.spark.io.inputs import Inputs
 from microcosm.spark.io.staging import Outcome, Output
 from microcosm.state.microcosm import Microcosm
@@ -75,17 +75,17 @@ def check(
 def _run(
     output: Output,
     inputs: Inputs,
-    asked: tuple[str, str, bool],
+    question: tuple[str, str, bool],
     max_bad: MaxBad | None,
 ) -> Outcome:
     from pyspark.sql import functions as F
 
     _, paths = inputs.fetched(output)
-    tasks = pieces.tasks([pieces.Piece.whole(path)] for path in paths)
-    work = inputs.work(tasks, lambda piece: tables_of(piece.path, *asked))
+    tasks = input_files.tasks([input_files.Piece.whole(path)] for path in paths)
+    work = inputs.work(tasks, lambda piece: tables_of(piece.path, *question))
     made = output.tables("asked", _MADE, *work)
     checked = made["checked"]
-    reported, odd, _ = told([output.staged("asked") / "odd"])
+    reported, odd, _ = irregularity_counts([output.staged("asked") / "odd"])
     if max_bad is not None:
         events = made["read"].agg(F.sum("events")).collect()[0][0]
         max_bad.refuse(reported, events or 0, odd[0] if odd else "")
@@ -124,7 +124,7 @@ def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tup
                 for row in answered_rows(known, text, questions, exact, path, trace):
                     yield "checked", row
         except (MicrocosmError, OSError) as error:
-            report.add("unreadable", said(error), file=path, fatal=False)
+            report.add("unreadable", error_text(error), file=path, fatal=False)
             yield "checked", fault_row(error, path, None)
         for row in report_rows(report, bad):
             yield "odd", row
@@ -185,7 +185,7 @@ def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iter
                         "verdict": witness.verdict,
                         "events": json.dumps({**witness.events, **witness.intervals}),
                         "parameters": json.dumps(witness.parameters),
-                        "atoms": json.dumps([str(said) for said in witness.atoms]),
+                        "atoms": json.dumps([str(atom) for atom in witness.atoms]),
                     }
                     for witness in answer.witnesses
                 ]
@@ -196,9 +196,9 @@ def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iter
 def fault_row(error: Exception, file: str | None, trace: str | None) -> dict[str, Any]:
     """The row of an execution that could not be read or asked."""
     nothing = dict.fromkeys(column.split(" ")[0] for column in CHECKED.split(", "))
-    return {**nothing, "file": file, "trace": trace, "fault": said(error), "witnesses": "[]"}
+    return {**nothing, "file": file, "trace": trace, "fault": error_text(error), "witnesses": "[]"}
 
 
-def said(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The first line of what an error says."""
     return str(error).splitlines()[0]

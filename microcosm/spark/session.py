@@ -135,11 +135,11 @@ def _saying_what_is_full() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = next((each for each in _FULL if each in str(error)), None)
-        if said is None or isinstance(error, MicrocosmError) or getattr(error, "filename", None):
+        message = next((each for each in _FULL if each in str(error)), None)
+        if message is None or isinstance(error, MicrocosmError) or getattr(error, "filename", None):
             raise
         hint = "what is staged lies in the folder of --out, what Spark needs besides in spark.local.dir"
-        raise NoSpark(f"{said} ({hint}). The same command goes on where it stopped.") from error
+        raise NoSpark(f"{message} ({hint}). The same command goes on where it stopped.") from error
 
 
 def worker_memory(spark: SparkSession) -> int:

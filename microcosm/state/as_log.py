@@ -1,4 +1,4 @@
-"""A microcosm told as a log, for what asks logs: its events, whose each is, and what each comes after."""
+"""A microcosm as a log, for what reads logs: its events, the process of each, and what each comes after."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
         carried = sent is not None and received is not None and sent.message == received.message
         if one.process != other.process and not (carried and sent is not None and sent.kind == "send"):
             after.setdefault(other.name, []).append(one.name)
-    _tell_left_out(givens, file, report)
+    _report_left_out(givens, file, report)
     for at in ordered:
         row = rows[names[at]]
         yield _event(row, givens, messages.get(row.name), after.get(row.name, []), rows, sources, file)
@@ -66,7 +66,7 @@ def extraction_of(givens: Givens) -> Extraction:
         events=len({*givens.named(), *(table.names if table else ())}),
         processes=len(processes),
         messages=len({m.message for m in givens.messages}),
-        correspondences=givens.externals + max(0, len(givens.internal) - 1),
+        correspondences=givens.external_count + max(0, len(givens.internal) - 1),
         isolated=0,
         outside=0,
         reported={},
@@ -97,12 +97,12 @@ def _placed(
     rank = dict(zip(ordered, range(len(ordered)), strict=True))
     rows: dict[str, EventRow] = {}
     loose: dict[str, list[str]] = {}
-    told: set[str] = set()
+    ordered_chains: set[str] = set()
     for name in position:
         row = (givens.events and givens.events.row(name)) or EventRow(name)
         process = row.process or owner.get(name, "")
         if process and row.seq:
-            told.add(process)
+            ordered_chains.add(process)
         elif process:
             loose.setdefault(process, []).append(name)
         rows[name] = row if row.process and row.seq else row._replace(process=process or name, seq=1)
@@ -110,9 +110,11 @@ def _placed(
     for process, events in loose.items():
         events.sort(key=lambda name: rank[position[name]])
         order = order or happens_before(len(position), edges)
-        apart = next((p for p in pairwise(events) if not order.before(position[p[0]], position[p[1]])), None)
-        if apart is not None or process in told:
-            between = " and ".join(map(quote, apart or events[:1]))
+        unordered = next(
+            (p for p in pairwise(events) if not order.before(position[p[0]], position[p[1]])), None
+        )
+        if unordered is not None or process in ordered_chains:
+            between = " and ".join(map(quote, unordered or events[:1]))
             fault = f"nothing says where in process {quote(process)} {between} stand"
             raise TextError(fault, file=file, hint="Lines `event NAME process P seq N` say so.")
         rows.update((name, rows[name]._replace(seq=at)) for at, name in enumerate(events, 1))
@@ -155,14 +157,14 @@ def _event(
     )
 
 
-def _tell_left_out(givens: Givens, file: str, report: Report) -> None:
-    unsaid = [fact for fact in givens.external.values() if fact.relation is not Relation.BEFORE]
-    told = {
-        "correspondences other than <": len(unsaid) + len(givens.refuted),
+def _report_left_out(givens: Givens, file: str, report: Report) -> None:
+    others = [fact for fact in givens.external.values() if fact.relation is not Relation.BEFORE]
+    counts = {
+        "correspondences other than <": len(others) + len(givens.refuted),
         "tokens": len(givens.tokens),
         "orderings": len(givens.orderings),
         "`complete`": int(bool(givens.complete)),
     }
-    found = [f"{count:,} {what}" if what[0] != "`" else what for what, count in told.items() if count]
+    found = [f"{count:,} {what}" if what[0] != "`" else what for what, count in counts.items() if count]
     if found:
         report.add("left-out", f"a log cannot say what this says: {', '.join(found)}", file=file)

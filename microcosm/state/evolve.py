@@ -340,8 +340,8 @@ def _of_clash(clash: Clash, witness: Prover) -> Contradiction:
         if sides[at] is None:
             sides[at] = witness.derive(Judgement.INITIAL, clash.right, relation, clash.left)
     found = tuple(side for side in sides if side is not None)
-    said = " and ".join(_plain(side) for side in found)
-    return Contradiction(f"contradiction: {said} cannot both hold", found)
+    both = " and ".join(_plain(side) for side in found)
+    return Contradiction(f"contradiction: {both} cannot both hold", found)
 
 
 def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
@@ -356,8 +356,8 @@ def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
             if derivation is not None:
                 found.append(derivation)
                 break
-    said = " while ".join(_plain(side) for side in found)
-    return Contradiction(f"condition (4) is violated (strict): {said}", tuple(found))
+    sides = " while ".join(_plain(side) for side in found)
+    return Contradiction(f"condition (4) is violated (strict): {sides}", tuple(found))
 
 
 def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGivens) -> Contradiction:

@@ -159,16 +159,16 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
     others = (1 << len(names)) - 1
     rank = {at: place for place, at in enumerate(graph.order)}
     past = graph.pasts()
-    told = [0] * len(position)
+    recorded = [0] * len(position)
     for x in graph.order:
         for u in graph.predecessors[x]:
-            told[x] |= told[u]
+            recorded[x] |= recorded[u]
         if x >= len(names):
             continue
-        lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~told[x]
+        lost = now.before[x] & ~was.before[x] & others & ~(1 << x) & ~recorded[x]
         for y in sorted(bits(lost), key=rank.__getitem__, reverse=True):
-            if not told[x] >> y & 1:
-                told[x] |= past[y]
+            if not recorded[x] >> y & 1:
+                recorded[x] |= past[y]
                 yield names[x], names[y]
 
 
@@ -191,7 +191,8 @@ def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:
 
 
 def _dropped(givens: Givens, gone: Set[str]) -> Givens:
-    events = givens.events and givens.events.disowned(gone)  # else a complete log would tell where they stand
+    # A complete log would tell where they stand, too.
+    events = givens.events and givens.events.without_process(gone)
     return replace(givens.without(gone), messages=_messages(givens, gone), events=events)
 
 

@@ -68,7 +68,7 @@ def join_messages(givens: Givens) -> list[str]:
     >>> join_messages(givens), [str(fact) for fact in givens.external.values()]
     ([], ['e < f'])
     """
-    if not any(True for _ in givens.tellers()):
+    if not any(True for _ in givens.events_with_process()):
         return []
     facts = GivenFacts(givens)
     reported: dict[str, str] = {}

@@ -194,7 +194,7 @@ class Microcosm:
         return self._givens.events
 
     def events_to_arrow(self) -> pyarrow.Table:
-        """The same as Arrow columns, with no rows where no log was read. Raises `MissingLibrary`."""
+        """The table of the log's events as Arrow columns; no log, no rows. Raises `MissingLibrary`."""
         return queries.batch.events_to_arrow(self._givens.events)
 
     @property
@@ -635,11 +635,11 @@ class Microcosm:
         self._givens = givens
         self._parts.clear()
 
-    def _kept(self, part: Callable[..., _Part], *told: object) -> _Part:
+    def _kept(self, part: Callable[..., _Part], *arguments: object) -> _Part:
         """What answers questions of one kind, made of these when first asked for, and kept until a change."""
         found: _Part | None = self._parts.get(part)
         if found is None:
-            found = self._parts[part] = part(*(told or (self._engine, self._givens)))
+            found = self._parts[part] = part(*(arguments or (self._engine, self._givens)))
         return found
 
     def _around(self, *events: str) -> queries.graph.Neighbours:
@@ -647,8 +647,8 @@ class Microcosm:
         return self._kept(queries.graph.Neighbours)
 
     def _decisions(self, profile: str = "full") -> queries.offline.Decisions:
-        told = self._engine, self._givens, self._kept(Prover)
-        return self._kept(queries.offline.Decisions, *told).in_profile(profile)
+        arguments = self._engine, self._givens, self._kept(Prover)
+        return self._kept(queries.offline.Decisions, *arguments).in_profile(profile)
 
     def _drawing(self) -> queries.drawing.Drawing:
         return queries.drawing.drawing_of(self._givens, self.rules, around=self._asked)

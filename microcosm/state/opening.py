@@ -62,10 +62,12 @@ class Source(NamedTuple):
         """What is given. Raises `TextError`. Cost: linear, and for a log that of extraction."""
         if self.content is None:
             return self.extraction(report, **how).givens
-        asked = [name for name, value in how.items() if name != "with_clocks" and value not in (None, False)]
-        if asked:
-            hint = "A line `complete` in it says the same." if asked[0] == "complete" else None
-            raise TextError(f"is a microcosm, and {asked[0]!r} is asked of logs", file=self.name, hint=hint)
+        options = [
+            name for name, value in how.items() if name != "with_clocks" and value not in (None, False)
+        ]
+        if options:
+            hint = "A line `complete` in it says the same." if options[0] == "complete" else None
+            raise TextError(f"is a microcosm, and {options[0]!r} is asked of logs", file=self.name, hint=hint)
         try:
             return read_givens(files.decode(self.content, self.name), self.name)
         except TextError as error:
@@ -106,7 +108,7 @@ def extracted(
         if signs := signs_of_gaps(found, report, named):
             raise NotComplete(tuple(signs))
         found.givens.complete = True if named is None else named
-        found.givens.own_told()
+        found.givens.add_processes_of_table()
         from microcosm.order.order import lacking
 
         if (lack := lacking(found.givens)) is not None:
@@ -263,8 +265,10 @@ def _may_state(head: str) -> bool:
     A statement has a relation in it, or begins with a keyword. Cost: that of a line, with no reader loaded.
     """
     lines = (line.lstrip() for line in head.lstrip("\ufeff").split("\n"))
-    said = next((line for line in lines if line and line[0] != "#"), "{")
-    return said.startswith(("{", "event", "process", *KEYWORDS)) or any(sign in said for sign in SPELLINGS)
+    statement = next((line for line in lines if line and line[0] != "#"), "{")
+    return statement.startswith(("{", "event", "process", *KEYWORDS)) or any(
+        sign in statement for sign in SPELLINGS
+    )
 
 
 def _is_no_microcosm(head: str) -> bool:

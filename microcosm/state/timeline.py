@@ -32,7 +32,7 @@ class _Step:
     """A change and the step before it: the facts that it added, or else all that was given after it."""
 
     number: int
-    said: str
+    description: str
     before: _Step | None
     facts: _Facts = ()
     after: Givens | None = None
@@ -113,7 +113,7 @@ class Timeline:
         """The changes since the beginning or `saved`, the last one first."""
         step: _Step | None = self._now.step
         while step is not None and step is not self._saved and step.before is not None:
-            yield step.said
+            yield step.description
             step = step.before
 
     def diff(self) -> Iterator[tuple[str, str]]:
@@ -125,20 +125,20 @@ class Timeline:
             return
         old, new = Counter(_statements(_given(self._saved))), Counter(_statements(self.givens))
         for sign, left in (("-", old - new), ("+", new - old)):
-            yield from ((sign, said) for said in left.elements())
+            yield from ((sign, statement) for statement in left.elements())
 
     # -- evolution -------------------------------------------------------------------------------------
 
-    def add(self, text: str, said: str | None = None) -> bool:
-        """Add what a statement says; whether that is anything new. `said` is how the step is called.
+    def add(self, text: str, description: str | None = None) -> bool:
+        """Add what a statement says; whether that is anything new. `description` names the step.
 
         Raises `TextError` for what is no statement, `Contradiction`, `Undefined`.
         """
         expect_text(text)
         statement = parse_statement(text)
-        said = said or f"add {text.strip()}"
+        description = description or f"add {text.strip()}"
         if not isinstance(statement, Correspondences):
-            return self._join(said, read_givens(text))
+            return self._join(description, read_givens(text))
         facts = tuple(self._fresh(statement.facts))
         if not facts and not self._strict:
             return False
@@ -147,7 +147,7 @@ class Timeline:
                 self._add(facts)
             else:  # strictly, adding what is given is refused
                 self.known.add(text)
-            self._did(said, *facts)
+            self._did(description, *facts)
         return True
 
     def update(self, text: str) -> None:
@@ -189,7 +189,7 @@ class Timeline:
             else:  # strictly, removing asks for more than that it was added
                 self._known = None
             self._now = _Present(step.before, self._now)
-        return step.said
+        return step.description
 
     def redo(self) -> str | None:
         """Make the change again that was undone last; what that is, None where there is none."""
@@ -203,7 +203,7 @@ class Timeline:
             else:
                 self._known = None
             self._now = undone
-        return step.said
+        return step.description
 
     # -- inside ----------------------------------------------------------------------------------------
 
@@ -212,27 +212,27 @@ class Timeline:
             for fact in facts:
                 self.known.add(fact)
 
-    def _did(self, said: str, *facts: Correspondence, after: Givens | None = None) -> None:
+    def _did(self, description: str, *facts: Correspondence, after: Givens | None = None) -> None:
         self._numbers += 1
-        self._now = _Present(_Step(self._numbers, said, self._now.step, facts, after))
+        self._now = _Present(_Step(self._numbers, description, self._now.step, facts, after))
 
-    def _evolve(self, said: str, change: Callable[[Microcosm], None]) -> None:
+    def _evolve(self, description: str, change: Callable[[Microcosm], None]) -> None:
         with self._whole():
             change(self.known)
-            self._did(said, after=self.known.givens.copy())
+            self._did(description, after=self.known.givens.copy())
 
-    def _join(self, said: str, more: Givens) -> bool:
+    def _join(self, description: str, more: Givens) -> bool:
         """Add what is no correspondence: a clock, a token, a stamp, a message, …"""
         new = union(self.givens, more)
         new.name = more.name or new.name
         new.complete = either_complete(self.givens.complete, more.complete)
-        new.own_told()
+        new.add_processes_of_table()
         if new == self.givens:
             return False
         known = Microcosm(new, strict=self._strict, rules=self._rules)
         with self._whole():
             self._known = known
-            self._did(said, after=new)
+            self._did(description, after=new)
         return True
 
     def _fresh(self, facts: Iterable[Correspondence]) -> Iterator[Correspondence]:

@@ -68,7 +68,7 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     if begin[1] in KEYWORDS:
         raise keyword(begin[1], begin.end() + 1)
     name = name_at((begin[1], begin.end() + 1))
-    said: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     attributes: dict[str, object] = {}
     at = begin.end(1)
     while not _blank(line, at):
@@ -78,21 +78,21 @@ attributes={'n': 3}, time=None, file='my log', line=7)
         start = found.end() - len(found[0].lstrip())
         if found["key"] or found["time"]:
             key = text_at((found["key"], start + 1)) if found["key"] else "time"
-            into = attributes if found["key"] else said
+            into = attributes if found["key"] else stated
             if key in into:
                 raise BadStatement(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
             into[key], at = _value(line, found.end())
             continue
         word = found["word"] or "label"
-        if word in said or (word == "at" and "line" in said):
+        if word in stated or (word == "at" and "line" in stated):
             raise BadStatement(
                 f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
             )
         group = "value" if found["word"] else "label"
-        said.update(_said(word, (found[group], found.start(group) + 1)))
+        stated.update(_fields(word, (found[group], found.start(group) + 1)))
         at = found.end()
-    said.setdefault("time", attributes.get("time"))
-    return EventRow(name=name, attributes=attributes or NOTHING)._replace(**said)
+    stated.setdefault("time", attributes.get("time"))
+    return EventRow(name=name, attributes=attributes or NOTHING)._replace(**stated)
 
 
 def lines_of_events(
@@ -131,13 +131,13 @@ def lines_of_events(
         yield "".join(chain.from_iterable(zip(*words, repeat("\n"), strict=False)))
 
 
-Said = TypeVar("Said", str, int)
+Entry = TypeVar("Entry", str, int)
 
 
-def _each(column: Sequence[Said | None], told: Callable[[Sequence[Said]], Iterable[str]]) -> Iterator[str]:
-    """What is `told` of each entry of a column, once for all that are equal; nothing of none."""
+def _each(column: Sequence[Entry | None], write: Callable[[Sequence[Entry]], Iterable[str]]) -> Iterator[str]:
+    """The text that `write` makes of each entry of a column, once for all that are equal; none of None."""
     entries = [entry for entry in dict.fromkeys(column) if entry is not None]
-    found: dict[Said | None, str] = dict(zip(entries, told(entries), strict=True))
+    found: dict[Entry | None, str] = dict(zip(entries, write(entries), strict=True))
     found[None] = ""
     return map(found.__getitem__, column)
 
@@ -146,7 +146,7 @@ def _times(times: Sequence[object | None], known: Sequence[object | None]) -> It
     """The time of each event that its attributes do not say."""
     if times == known:
         return repeat("", len(times))
-    return (f" time {_shown(said)}" if said != at else "" for said, at in zip(times, known, strict=True))
+    return (f" time {_shown(time)}" if time != at else "" for time, at in zip(times, known, strict=True))
 
 
 def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> Iterator[str]:
@@ -156,8 +156,8 @@ def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) 
     every = [*chain.from_iterable(rows)]
     keys = {key: f" {names[key]}=" for key in dict.fromkeys(every)}
     values = _all_shown([*chain.from_iterable(row.values() for row in rows)])
-    told = map(add, map(keys.__getitem__, every), values)
-    return ("".join(islice(told, many)) for many in map(len, rows))
+    words = map(add, map(keys.__getitem__, every), values)
+    return ("".join(islice(words, many)) for many in map(len, rows))
 
 
 def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]
 
 
 def event_to_json(row: EventRow) -> dict[str, object]:
-    """The same as a JSON object, without what is not known.
+    """An event's row as a JSON object, without what is not known.
 
     >>> event_to_json(EventRow("p:1", "p", 1, label="log in", file="a.log", line=3))
     {'name': 'p:1', 'process': 'p', 'seq': 1, 'label': 'log in', 'file': 'a.log', 'line': 3}
@@ -187,7 +187,7 @@ def event_to_json(row: EventRow) -> dict[str, object]:
     return found
 
 
-def _said(word: str, value: Word) -> dict[str, object]:
+def _fields(word: str, value: Word) -> dict[str, object]:
     """The fields of the row that a word and its value say."""
     text, column = text_at(value), value[1]
     if word == "seq":

@@ -51,7 +51,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
     log says of its events is there if `events`, and unless that is said where it has words for any of them.
     """
     table = givens.events
-    told = table is not None and (table.has_words if events is None else events)
+    with_events = table is not None and (table.has_words if events is None else events)
     return {
         "schema": SCHEMA,
         "name": givens.name,
@@ -74,7 +74,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
         "orderings": list(givens.orderings),
         "complete": givens.complete if isinstance(givens.complete, bool) else list(givens.complete),
         "tokens": {token: list(group) for token, group in givens.tokens.items()},
-        **({"events": [*map(event_to_json, table)]} if table is not None and told else {}),
+        **({"events": [*map(event_to_json, table)]} if table is not None and with_events else {}),
     }
 
 
@@ -168,9 +168,9 @@ def _givens(found: object, file: str | None) -> Givens:
     else:
         givens.complete = truth_of(complete, "complete")
     givens.tokens = table_of(fields.get("tokens", {}), "tokens", _token)
-    if told := each("events", _event):
-        givens.events = _table(told)
-    givens.own_told()
+    if rows := each("events", _event):
+        givens.events = _table(rows)
+    givens.add_processes_of_table()
     return givens
 
 

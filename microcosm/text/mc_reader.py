@@ -4,7 +4,7 @@ A document is JSON if its first character that is no blank is `{`, and else a li
 a line. Plain lines take the short cut, neighbours of one kind together; the other readers are loaded only for
 what it does not know.
 
-What may be said once only: the name, the clock and the stamp of an event, the events of a token. A
+What may be stated once only: the name, the clock and the stamp of an event, the events of a token. A
 second `internal` line continues the chain of the first. A correspondence given twice keeps the source
 that it was first given with; an ordering stated twice is one.
 """
@@ -93,7 +93,7 @@ class _McReader:
     events: EventTableBuilder | None = None
     linking: OrderBuilder | None = field(default_factory=OrderBuilder)
     """What is external, as long as all of it is `<`."""
-    told: MessageBuilder | None = None
+    messages: MessageBuilder | None = None
     """The messages, as long as all of them are of runs."""
 
     def read(self, text: str) -> Givens:
@@ -107,36 +107,36 @@ class _McReader:
                 self._add(run)
                 lines = len(run.signs)
             elif text.startswith(BEGINNINGS, at):
-                end, lines = self._read_told(text, at)
+                end, lines = self._read_log(text, at)
             if not lines:
                 end = end if end > at else text.index("\n", at) + 1
                 for lines, line in enumerate(text[at : end - 1].split("\n"), 1):
                     self._read_line(line, number + lines - 1)
             at, number = end, number + lines
-        linking, whose = self.linking, None
+        linking, owners = self.linking, None
         if linking is not None and (len(linking.ends) < 2 * tuning.COLUMNS_FROM or linking.repeated):
             self.givens.external, linking = linking.facts(), None
-        if self.told is not None and linking is None:
-            self._settle_messages(self.told)
-        elif self.told is not None and linking is not None:
-            told, whose = self.told.told(linking.numbers)
-            self.givens.tell(told)
+        if self.messages is not None and linking is None:
+            self._settle_messages(self.messages)
+        elif self.messages is not None and linking is not None:
+            columns, owners = self.messages.columns(linking.numbers)
+            self.givens.set_message_columns(columns)
         if linking is not None:
-            self.givens.link(linking.links(whose))
+            self.givens.set_order_columns(linking.links(owners))
         if self.events is not None:
             self.givens.events = self.events.table()
-            self.givens.own_told()
+            self.givens.add_processes_of_table()
         return self.givens
 
-    def _read_told(self, text: str, at: int) -> tuple[int, int]:
+    def _read_log(self, text: str, at: int) -> tuple[int, int]:
         """Take in the messages, or what is said of events, on the lines from a place on: up to where, and
         how many lines that is; none where they are to be read one by one."""
         if (messages := read_messages(text, at)) is not None:
             end, columns = messages
-            if self.told is None and not self.givens.messages:
-                self.told = MessageBuilder()
-            if self.told is not None:
-                self.told.extend(columns)
+            if self.messages is None and not self.givens.messages:
+                self.messages = MessageBuilder()
+            if self.messages is not None:
+                self.messages.extend(columns)
             else:
                 self.givens.messages += messages_of(columns)
             return end, len(columns[0])
@@ -149,9 +149,9 @@ class _McReader:
                 return end, len(table)
         return at, 0
 
-    def _settle_messages(self, told: MessageBuilder) -> None:
+    def _settle_messages(self, messages: MessageBuilder) -> None:
         """Give up the columns of messages."""
-        self.givens.messages, self.told = told.messages(), None
+        self.givens.messages, self.messages = messages.messages(), None
 
     def _add(self, stated: Correspondences) -> None:
         """`Givens.add` of each, with short cuts for the commonest relation."""
@@ -184,13 +184,13 @@ class _McReader:
                     self._add(statement)
                 case st.Clocked(event, clock):
                     _first_time(event, givens.clocks, "the clock of")
-                    givens.time(event, clock)
+                    givens.set_clock(event, clock)
                 case st.Stamped(event, stamp):
                     _first_time(event, givens.stamps, "the stamp of")
                     givens.stamps[event] = stamp
                 case st.Messaged(message):
-                    if self.told is not None:
-                        self._settle_messages(self.told)
+                    if self.messages is not None:
+                        self._settle_messages(self.messages)
                     givens.messages.append(message)
                 case st.Internal(events):
                     for event in events:
@@ -218,7 +218,7 @@ class _McReader:
                     if givens.complete is not True:
                         named = dict.fromkeys((*(givens.complete or ()), *processes))
                         givens.complete = tuple(named) if processes else True
-                case st.Told(row):
+                case st.LoggedEvent(row):
                     self.events = EventTableBuilder() if self.events is None else self.events
                     _first_time(row.name, self.events, "the event")
                     self.events.add(row)
@@ -245,15 +245,15 @@ def _statement(
 
     Correspondences that state no other source have `source`. Cost: linear in the line.
     """
-    said = line.lstrip()
-    if not said or said[0] == "#":
+    content = line.lstrip()
+    if not content or content[0] == "#":
         return None
     try:
         if "event" in line:
             from microcosm.text.event_line import event_on
 
             if (row := event_on(line)) is not None:
-                return st.Told(row)
+                return st.LoggedEvent(row)
         if (found := short_cut(line, source)) is not None:
             return found
         from microcosm.text.statement_reader import by_words

@@ -50,10 +50,10 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
     if givens.internal:
         yield f"internal {' < '.join(map(names.__getitem__, givens.internal))}\n"
     quoted: Sequence[str] = ()
-    if givens.links is not None:
-        quoted = all_quoted(givens.links.names)
-        yield from _links(givens.links, quoted, sources)
-    for given in (givens.external, givens.refuted) if givens.links is None else (givens.refuted,):
+    if givens.order_columns is not None:
+        quoted = all_quoted(givens.order_columns.names)
+        yield from _links(givens.order_columns, quoted, sources)
+    for given in (givens.external, givens.refuted) if givens.order_columns is None else (givens.refuted,):
         for fact in given.values():
             yield _fact(fact, names, sources)
     for event, stamp in givens.stamps.items():
@@ -64,9 +64,9 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         yield from (
             f"clock {names[event]} = {_clock(clock, names)}\n" for event, clock in givens.clocks.items()
         )
-    if givens.told is not None:
-        same = givens.links is not None and givens.links.names is givens.told.event
-        yield from _told(givens.told, quoted if same else None, names)
+    if givens.message_columns is not None:
+        same = givens.order_columns is not None and givens.order_columns.names is givens.message_columns.event
+        yield from _messages(givens.message_columns, quoted if same else None, names)
     else:
         for message in givens.messages:
             yield _message(message, names)
@@ -82,7 +82,7 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         if group:
             yield f"token {names[token]} = {', '.join(map(names.__getitem__, group))}\n"
     if table is not None and shown:
-        same = givens.links is not None and givens.links.names is table.names
+        same = givens.order_columns is not None and givens.order_columns.names is table.names
         yield from lines_of_events(table, names, _ROWS, quoted if same else None)
 
 
@@ -119,21 +119,21 @@ def _ends(sources: Iterable[Sequence[str | None]]) -> Iterator[Iterable[str]]:
                 yield [f"{_origin(source)}\n" for source in some]
 
 
-def _told(told: MessageColumns, quoted: Sequence[str] | None, names: Quoted) -> Iterator[str]:
+def _messages(messages: MessageColumns, quoted: Sequence[str] | None, names: Quoted) -> Iterator[str]:
     """The lines of messages, as of the same messages one by one; memory: some of them.
 
     `quoted` are the names of all events of the columns, where they have been looked at already.
     """
-    rows = told.rows()
+    rows = messages.rows()
     while some := [*islice(rows, _ROWS)]:
         if quoted is None:
-            events = all_quoted([*map(told.event.__getitem__, some)])
+            events = all_quoted([*map(messages.event.__getitem__, some)])
         else:
             events = [*map(quoted.__getitem__, some)]
-        kinds = map(told.kind.__getitem__, some)
-        messages = all_quoted([*map(told.message.__getitem__, some)])
-        whose = map(names.__getitem__, map(told.process.__getitem__, some))
-        columns = zip(kinds, events, messages, whose, strict=True)
+        kinds = map(messages.kind.__getitem__, some)
+        ids = all_quoted([*map(messages.message.__getitem__, some)])
+        processes = map(names.__getitem__, map(messages.process.__getitem__, some))
+        columns = zip(kinds, events, ids, processes, strict=True)
         yield "".join(
             [f"{kind} {event} = {message} {process}\n" for kind, event, message, process in columns]
         )

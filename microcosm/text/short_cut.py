@@ -180,8 +180,8 @@ def _clocked(
         raise Unusual from None
     if len(times) != len(names):
         raise Unusual
-    event, process, *apart = names_of([event, process] if execution is None else [event, process, execution])
-    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, apart)))
+    event, process, *named = names_of([event, process] if execution is None else [event, process, execution])
+    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, named)))
 
 
 def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statement:
@@ -335,11 +335,11 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
     once: dict[str, str] = {}
     return found.end(), EventTable(
         _texts(names),
-        [*map(once.setdefault, told := _texts(processes), told)],
+        [*map(once.setdefault, owners := _texts(processes), owners)],
         [int(seq or 0) for seq in seqs],
         kinds,
-        _if_told(messages),
-        _if_told(labels),
+        _texts_or_none(messages),
+        _texts_or_none(labels),
         no_time,
         nothing,
         no_time,
@@ -357,6 +357,6 @@ def _texts(words: Sequence[str]) -> Sequence[str]:
     return [word[1:-1] if word[:1] == '"' else word for word in words]
 
 
-def _if_told(words: Sequence[str]) -> Sequence[str | None]:
-    """The same, and None for what is not there."""
+def _texts_or_none(words: Sequence[str]) -> Sequence[str | None]:
+    """The texts that words are, and None for a word that is not there."""
     return [text if word else None for word, text in zip(words, _texts(words), strict=True)]

@@ -226,7 +226,7 @@ class Owned(NamedTuple):
     events: tuple[str, ...]
 
 
-class Told(NamedTuple):
+class LoggedEvent(NamedTuple):
     """`event e process p "log in" at a.log:3`: what a log says of an event."""
 
     row: EventRow
@@ -243,7 +243,7 @@ Statement = (
     | Ordered
     | Complete
     | Token
-    | Told
+    | LoggedEvent
 )
 
 

@@ -23,7 +23,7 @@ from microcosm.givens.exact import Number
 from microcosm.givens.relation import Relation
 from microcosm.order.happens_before import causal_order, components
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.event import OTHER_LEVEL, SENDS, TraceEvent
+from microcosm.traces.event import OTHER_LEVEL, SENDS, Counted, TraceEvent
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
@@ -66,8 +66,8 @@ class Causality:
         self.full = str if self.trace is None else f"{self.trace}/".__add__  # as `in_trace`
         """The name of a process, message or token among all executions, of its name in this one."""
         self.names = [entry.full_id if several else entry.id for entry in run.events]
-        told = ((event, entry.message) for event, entry in enumerate(run.events))
-        self.messages = {event: self.full(message) for event, message in told if message is not None}
+        rows = ((event, entry.message) for event, entry in enumerate(run.events))
+        self.messages = {event: self.full(message) for event, message in rows if message is not None}
         clocked = any(entry.clock is not None for entry in run.events)
         clocks = Clocks(run, report) if clocked else None
         self.times: dict[int, Clock] = clocks.times if clocks else {}
@@ -111,8 +111,8 @@ class Causality:
         """Whether clocks show two holders of a token to be concurrent; that is reported."""
         for a, b in pairs:
             if self.by_clocks(a, b) is Relation.CONCURRENT:
-                said = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
-                self.odd("token-concurrent", b, said)
+                detail = f"token {token}: {self.names[a]} and {self.names[b]} are concurrent"
+                self.odd("token-concurrent", b, detail)
                 return True
         return False
 
@@ -129,8 +129,8 @@ class Causality:
         """Report events that nothing relates to another; how many there are."""
         alone = list(events)
         for event in alone:
-            said = f"{self.names[event]}: nothing relates it to another event"
-            self.odd("isolated-event", event, said, fatal=False)
+            detail = f"{self.names[event]}: nothing relates it to another event"
+            self.odd("isolated-event", event, detail, fatal=False)
         return len(alone)
 
     def odd(self, kind: str, event: int, message: str, fatal: bool = True) -> None:
@@ -189,8 +189,8 @@ class Before:
         return found
 
     def _against_clock(self, clocks: Clocks, before: int, after: int, what: str) -> bool:
-        told = by_clocks(clocks.times.get(before), clocks.times.get(after))
-        if told in (None, Relation.BEFORE):  # within a process its order tells, below
+        by_clock = by_clocks(clocks.times.get(before), clocks.times.get(after))
+        if by_clock in (None, Relation.BEFORE):  # within a process its order tells, below
             return False
         s, r = self._execution.events[before], self._execution.events[after]
         why = f"the sending of {r.message}" if what == "message" else "which it is said to come after"
@@ -230,8 +230,8 @@ class Before:
                 continue
             late = stamp <= lamport[event] if isinstance(stamp, int) else stamp[1] < earliest[event]
             if late:
-                said = "its stamp is no later than that of an event before it"
-                _add(self._report, "stamp-inversion", entries[event], said)
+                detail = "its stamp is no later than that of an event before it"
+                _add(self._report, "stamp-inversion", entries[event], detail)
                 continue
             kept[event] = stamp
             if isinstance(stamp, int):
@@ -245,12 +245,15 @@ class Before:
 class Exchange:
     """The messages of an execution: `pairs` of a sending event and its reception.
 
-    `sent` and `received` are the events that send or receive for the first time, matched or not.
+    `sent` and `received` are the events that send or receive for the first time, matched or not. The messages
+    of the givens are those of `message_events`: of the application, where it has a level of its own, and
+    without those that were named by counting and have their other end in another log, under another name.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
     received: list[int] = field(default_factory=list)
+    message_events: list[int] = field(default_factory=list)
 
 
 Ends = list[tuple[int, TraceEvent]]
@@ -307,6 +310,13 @@ def exchange(execution: Execution, report: Report) -> Exchange:
             by = "" if missing == [None] else f" by {', '.join(str(name) for name in missing)}"
             message = f"the reception of {entry.message}{by} is not in the log"
             _add(report, "unreceived-send", entry, message)
+    answered = {event for pair in found.pairs for event in pair}
+    application = bool(ends["causal_send"] or ends["deliver"])
+    for event in sorted((*found.sent, *found.received)):
+        entry = execution.events[event]
+        alone = isinstance(entry.message, Counted) and event not in answered
+        if not alone and (entry.kind in ("causal_send", "deliver")) is application:
+            found.message_events.append(event)
     return found
 
 

@@ -157,7 +157,7 @@ class ClockedLog:
         self._numbers: dict[str, int] = {}
         """The processes that events or clocks have named so far, by name."""
         self._processes: list[_Process] = []
-        """The same by number."""
+        """The processes that events or clocks have named so far, by number."""
         self._places: list[array[int]] = []
         """The events of each of them."""
         self._known: dict[str, _Process] = {}
@@ -179,8 +179,8 @@ class ClockedLog:
         """Take in some whole records; whether all are plain, and nothing is odd about them."""
         lines, file = text.split("\n"), self._opened[-1]
         labels, times = lines[not file.text_first :: 2], lines[file.text_first :: 2]
-        told = "\n".join(labels)
-        if len(labels) != len(times) or (" {" in told and _any_like_time(told)):
+        joined = "\n".join(labels)
+        if len(labels) != len(times) or (" {" in joined and _any_like_time(joined)):
             return False
         first = len(self._labels)
         self._labels += map(str.rstrip, labels)
@@ -305,7 +305,7 @@ class ClockedLog:
         return found
 
     def _numbers_in_order(self, columns: Iterable[Iterable[int]]) -> array[int]:
-        """As `_in_order`, with no object for any number."""
+        """What columns of numbers say of the events of each process, in the order of all, as numbers."""
         found = array("q", bytes(8 * len(self._labels)))
         self._put(columns, found.__setitem__)
         return found

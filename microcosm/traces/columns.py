@@ -202,11 +202,11 @@ class _Attributes(Sequence[Mapping[str, object]]):
     Those that were last asked for together are at hand. Cost: of some together, a third of one by one.
     """
 
-    told: Sequence[str]
+    texts: Sequence[str]
     _last: tuple[range, list[Mapping[str, object]]] = (range(0), [])
 
     def __len__(self) -> int:
-        return len(self.told)
+        return len(self.texts)
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
         for at in range(0, len(self), 1000):
@@ -218,10 +218,10 @@ class _Attributes(Sequence[Mapping[str, object]]):
     def __getitem__(self, at: slice) -> Sequence[Mapping[str, object]]: ...
     def __getitem__(self, at: int | slice) -> Mapping[str, object] | Sequence[Mapping[str, object]]:
         if not isinstance(at, slice):
-            return json.loads(self.told[at] or "{}") or NOTHING
+            return json.loads(self.texts[at] or "{}") or NOTHING
         where, read = self._last
         if where != range(len(self))[at]:
-            together = ",".join([each or "{}" for each in self.told[at]])
+            together = ",".join([each or "{}" for each in self.texts[at]])
             where, read = range(len(self))[at], [each or NOTHING for each in json.loads(f"[{together}]")]
             self._last = where, read
         return read
@@ -306,12 +306,12 @@ class LogColumns:
         ]
         is_fullest = self._form == len(forms) - 1
         lives = columns.pop(_LIFE_AT) if is_fullest else ()
-        whose: Sequence[Hashable] = columns[0]
+        owners: Sequence[Hashable] = columns[0]
         both: dict[Hashable, tuple[str, str]]
         if self._begins == _NAMED_FIRST:  # `trace", "process": "process`, for neither has a quote in it
-            both = {said: itemgetter(0, -1)(said.split('"')) for said in dict.fromkeys(columns[0])}
+            both = {quoted: itemgetter(0, -1)(quoted.split('"')) for quoted in dict.fromkeys(columns[0])}
         elif len(columns) > _LABEL:
-            whose = pairs = [*zip(columns.pop(), columns[0], strict=True)]
+            owners = pairs = [*zip(columns.pop(), columns[0], strict=True)]
             both = {pair: pair for pair in dict.fromkeys(pairs)}
         else:
             both = {process: ("", process) for process in dict.fromkeys(columns[0])}
@@ -324,7 +324,7 @@ class LogColumns:
         if "\\" in text and not all(map(_are_texts, (*columns[_LABEL : _LABEL + 1], more))):
             return False
         if any(lives):
-            lived = ((both[said][1], life) for said, life in {*zip(whose, lives, strict=True)} if life)
+            lived = ((both[quoted][1], life) for quoted, life in {*zip(owners, lives, strict=True)} if life)
             if any(self._lives.setdefault(process, life) != life for process, life in lived):
                 return False
         if any(more):
@@ -334,17 +334,17 @@ class LogColumns:
             self._attributes += more
         full = self._names.setdefault
         names = {
-            said: full(pair, in_trace(*pair) if self._several else pair[1]) for said, pair in both.items()
+            quoted: full(pair, in_trace(*pair) if self._several else pair[1]) for quoted, pair in both.items()
         }
-        columns[0] = [*map(names.__getitem__, whose)]
+        columns[0] = [*map(names.__getitem__, owners)]
         if self._several:
-            before = {said: trace for said, (trace, _) in both.items()}
-            sent = zip(map(before.__getitem__, whose), columns[3], strict=True)
+            before = {quoted: trace for quoted, (trace, _) in both.items()}
+            sent = zip(map(before.__getitem__, owners), columns[3], strict=True)
             columns[3] = [f"{trace}/{message}" if message else "" for trace, message in sent]  # `in_trace`
         return self._extend(columns)
 
     def own(self) -> None:
-        """Let what was told so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
+        """Let what was read so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
         self._ids, self._process, self._message = [*self._ids], [*self._process], [*self._message]
         self._kind, self._labels = self._kind[:], [*self._labels]
         self._files, self._lines, self._attributes = [*self._files], [*self._lines], [*self._attributes]
@@ -358,18 +358,18 @@ class LogColumns:
             found += [(a, b, source) for a, b in pairwise(thread[max(0, at - 1) :])]
             origins, receipts = self._origins[process], self._receipts[process]
             if self._to_itself:
-                origins, receipts = self._apart(process, origins, receipts)
+                origins, receipts = self._from_others(process, origins, receipts)
             at = bisect_left(receipts, first)
-            told = zip(origins[at:], receipts[at:], strict=True)
-            found += [(a, b, f"message {self._message[b]}") for a, b in told]
+            ends = zip(origins[at:], receipts[at:], strict=True)
+            found += [(a, b, f"message {self._message[b]}") for a, b in ends]
         return sorted(found, key=itemgetter(1))
 
     def _extend(self, columns: Sequence[Sequence[str]]) -> bool:
         """Take in the events of some more lines, by their full names; whether nothing is odd about them."""
-        processes, seqs, words, messages, *told = columns
+        processes, seqs, words, messages, *others = columns
         before = len(self._process)
         events = [*range(before, before + len(processes))]
-        for column, values in zip((self._labels, self._files, self._lines), told, strict=bool(told)):
+        for column, values in zip((self._labels, self._files, self._lines), others, strict=bool(others)):
             if column or any(values):
                 column.extend(repeat("", before - len(column)))
                 column.extend(values)
@@ -441,22 +441,24 @@ class LogColumns:
             filterfalse(self._heard.__contains__, sends), key=lambda e: rank[self._process[e]]
         ):
             name, message = (self._within(event, column) for column in (self._ids, self._message))
-            said = f"{name}: the reception of {message} is not in the log"
+            detail = f"{name}: the reception of {message} is not in the log"
             file, line = self._place(event)
-            report.add("unreceived-send", said, file=file, line=line)
+            report.add("unreceived-send", detail, file=file, line=line)
         givens = Givens()
         unlinked = self.unlinked()
-        givens.link(links := self._links(unlinked))
+        givens.set_order_columns(links := self._links(unlinked))
         if any(self._kind):
             words = [*map(_WORDS.__getitem__, self._kind)]
             order = array("q", chain.from_iterable(self._threads.values()))
-            apart = [event for event in unlinked if self._kind[event]]
-            givens.tell(MessageColumns(order, words, self._ids, self._message, self._process, apart))
+            own = [event for event in unlinked if self._kind[event]]
+            givens.set_message_columns(
+                MessageColumns(order, words, self._ids, self._message, self._process, own)
+            )
         isolated = [e for e in unlinked if not self._kind[e]]  # a message names its event
         for event in isolated:
-            said = f"{self._ids[event]}: nothing relates it to another event"
+            detail = f"{self._ids[event]}: nothing relates it to another event"
             file, line = self._place(event)
-            report.add("isolated-event", said, file=file, line=line, fatal=False)
+            report.add("isolated-event", detail, file=file, line=line, fatal=False)
         givens.events = self._table()
         return Extraction(
             givens=givens,
@@ -491,7 +493,7 @@ class LogColumns:
             for process in run:
                 origins, receipts = self._origins[process], self._receipts[process]
                 if self._to_itself:
-                    origins, receipts = self._apart(process, origins, receipts)
+                    origins, receipts = self._from_others(process, origins, receipts)
                 lefts += origins
                 rights += receipts
             messages = Mapped(rights[ordered:], self._message.__getitem__)
@@ -507,12 +509,12 @@ class LogColumns:
             names, array("q", map(place, lefts)), array("q", map(place, rights)), sources, processes
         )
 
-    def _apart(self, process: str, origins: Events, receipts: Events) -> tuple[Events, Events]:
-        """The same of a process, but for its own events just before: that order has been told."""
+    def _from_others(self, process: str, origins: Events, receipts: Events) -> tuple[Events, Events]:
+        """The links into events of a process, but for those from its own events just before them."""
         thread = self._threads[process]
         before = (thread[bisect_left(thread, at) - 1] for at in receipts)
-        apart = [*map(ne, origins, before)]
-        return array("q", compress(origins, apart)), array("q", compress(receipts, apart))
+        differs = [*map(ne, origins, before)]
+        return array("q", compress(origins, differs)), array("q", compress(receipts, differs))
 
     def _place(self, event: int) -> tuple[str, int]:
         """The file and line of an event."""

@@ -115,24 +115,24 @@ class _Part:
 
     def __init__(self, run: Execution, report: Report, full_names: bool) -> None:
         self._run = run
-        self._said = said = Causality(run, full_names, report)
-        self._names = said.names
-        self._related: set[int] = {*said.exchange.sent, *said.exchange.received}
+        self._causality = causality = Causality(run, full_names, report)
+        self._names = causality.names
+        self._related: set[int] = {*causality.exchange.message_events}
 
     def ordered(self) -> list[Edge]:
         """The edges that order, each pair once: of its sources the first of process, message, clock, link."""
         edges: dict[tuple[int, int], str] = {}
-        for before, after, source in self._said.edges():
+        for before, after, source in self._causality.edges():
             edges.setdefault((before, after), source)
         self._related.update(chain.from_iterable(edges))
         return [(self._names[a], "<", self._names[b], source) for (a, b), source in edges.items()]
 
     def frontiers(self) -> list[Frontier]:
         """What each process knew. Memory: a vector for each event that something still waits for."""
-        run, order = self._run, self._said.before.order
+        run, order = self._run, self._causality.before.order
         uses = [0] * len(run.events)
         for event in order:
-            for source in self._said.before.into(event):
+            for source in self._causality.before.into(event):
                 uses[source] += 1
         ends = {members[-1] for chains in run.chains.values() for members in chains if members}
         for end in ends:
@@ -140,7 +140,7 @@ class _Part:
         vectors: dict[int, dict[str, int] | None] = {}
         for event in order:
             known: dict[str, int] | None = {}
-            for at, source in enumerate(self._said.before.into(event)):
+            for at, source in enumerate(self._causality.before.into(event)):
                 vector = vectors[source]
                 uses[source] -= 1
                 if not uses[source]:
@@ -170,15 +170,15 @@ class _Part:
         """The links to events that are not here."""
         return [
             Foreign(name, self._names[event], last, entry.file, entry.line)
-            for event, name, _, last in self._said.foreign()
+            for event, name, _, last in self._causality.foreign()
             for entry in (self._run.events[event],)
         ]
 
     def holders(self, token: str) -> list[Edge]:
         """Consecutive holders of each token, by `<>`; nothing where clocks show two to be concurrent."""
         edges: list[Edge] = []
-        for name, group in self._said.holders(token).items():
-            if not self._said.clash(name, pairwise(group)):
+        for name, group in self._causality.holders(token).items():
+            if not self._causality.clash(name, pairwise(group)):
                 self._related.update(group if len(group) > 1 else ())
                 edges += [(self._names[a], "<>", self._names[b], f"token {name}") for a, b in pairwise(group)]
         return edges
@@ -186,22 +186,22 @@ class _Part:
     def concurrent(self, chosen: set[tuple[str, int]], complete: bool) -> list[Edge]:
         """The pairs of chosen events that are concurrent."""
         run = self._run
-        asked = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
-        if len(asked) > MOST_CHOSEN:
-            self._said.odd(
-                "too-many-chosen", asked[0], f"{len(asked):,} events are chosen, more than {MOST_CHOSEN:,}"
+        wanted = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
+        if len(wanted) > MOST_CHOSEN:
+            self._causality.odd(
+                "too-many-chosen", wanted[0], f"{len(wanted):,} events are chosen, more than {MOST_CHOSEN:,}"
             )
             return []
-        report = self._said.report
+        report = self._causality.report
         complete = complete and not report.lost and HOLES.isdisjoint(report.counts)
-        pasts = self._pasts(asked) if complete else {}
+        pasts = self._pasts(wanted) if complete else {}
         edges: list[Edge] = []
-        for (i, a), (j, b) in combinations(enumerate(asked), 2):
+        for (i, a), (j, b) in combinations(enumerate(wanted), 2):
             if run.events[a].process == run.events[b].process:
                 continue
-            told = self._said.by_clocks(a, b)
-            apart = complete and not pasts[b] >> i & 1 and not pasts[a] >> j & 1
-            if told is Relation.CONCURRENT or (told is None and apart):
+            by_clock = self._causality.by_clocks(a, b)
+            unordered = complete and not pasts[b] >> i & 1 and not pasts[a] >> j & 1
+            if by_clock is Relation.CONCURRENT or (by_clock is None and unordered):
                 left, right = sorted((self._names[a], self._names[b]))
                 edges.append((left, "||", right, "concurrent"))
                 self._related.update((a, b))
@@ -209,19 +209,19 @@ class _Part:
 
     def report_isolated(self) -> None:
         """Report the events that no given names."""
-        known = self._related | self._said.times.keys() | self._said.before.stamps.keys()
-        self._said.isolated(event for event in range(len(self._names)) if event not in known)
+        known = self._related | self._causality.times.keys() | self._causality.before.stamps.keys()
+        self._causality.isolated(event for event in range(len(self._names)) if event not in known)
 
-    def _pasts(self, asked: list[int]) -> dict[int, int]:
+    def _pasts(self, wanted: list[int]) -> dict[int, int]:
         """The chosen events in the past of each chosen one, as bits."""
-        place = {event: at for at, event in enumerate(asked)}
+        place = {event: at for at, event in enumerate(wanted)}
         rows = [0] * len(self._run.events)
-        for event in self._said.before.order:
+        for event in self._causality.before.order:
             row = 0
-            for source in self._said.before.into(event):
+            for source in self._causality.before.into(event):
                 row |= rows[source] | (1 << place[source] if source in place else 0)
             rows[event] = row
-        return {event: rows[event] for event in asked}
+        return {event: rows[event] for event in wanted}
 
     def _frontier(self, process: str, ends: list[int], vectors: dict[int, dict[str, int] | None]) -> Frontier:
         last = max(ends, key=lambda end: self._run.events[end].seq)
@@ -229,7 +229,7 @@ class _Part:
         for end in ends:
             vector = vectors[end]
             if vector is None:
-                self._said.odd(
+                self._causality.odd(
                     "wide-frontier", last, f"{process} knew of more than {WIDEST:,} processes", False
                 )
                 return Frontier(process, self._names[last], None)

@@ -252,8 +252,8 @@ def without_repeats(events: list[TraceEvent], report: Report) -> list[TraceEvent
     for event in events:
         if event.numbered and event.clock is not None:
             more = repr(event.attributes) if event.attributes else ""
-            said = (event.process, event.kind, event.message, event.label, more, *event.clock.items())
-            same = hash(said)
+            content = (event.process, event.kind, event.message, event.label, more, *event.clock.items())
+            same = hash(content)
             if same in known:
                 message = f"{event.process}: the event with own clock value {event.own} stands there already"
                 report.add("duplicate-event", message, file=event.file, line=event.line, lost=1)
@@ -279,8 +279,8 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
         if event.clock is not None:
             if event.own < highest.get(event.process, 0):
                 message = f"{event.process}: own clock value {event.own} after {highest[event.process]}: "
-                said = f"{message}another execution begins"
-                report.add("restart", said, file=event.file, line=event.line)
+                detail = f"{message}another execution begins"
+                report.add("restart", detail, file=event.file, line=event.line)
                 sure = _surely_before(events, following, start, at, last[event.process])
                 runs += [events[start:sure], *([one] for one in events[sure:at])]
                 start = at

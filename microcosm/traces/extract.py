@@ -24,7 +24,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
 from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
-from microcosm.traces.event import NOTHING, SENDS, Counted, TraceEvent
+from microcosm.traces.event import NOTHING, SENDS, TraceEvent
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 from microcosm.tuning import gc_paused
@@ -63,13 +63,13 @@ def microcosm_of_logs(
     """
     report = Report() if report is None else report
     found, paths = None, distinct(paths) if len(paths) > 1 else paths
-    said = format, pattern, process, token, trace, delimiter
-    if said != (None,) * len(said):
-        expect_text(*(one for one in said if one is not None))
+    texts = format, pattern, process, token, trace, delimiter
+    if texts != (None,) * len(texts):
+        expect_text(*(one for one in texts if one is not None))
     if type(report) is not Report:
         expect(Report, "report of a log", report)
-    asked = any(said) or synchronous is not None
-    if with_clocks and not asked:
+    any_option = any(texts) or synchronous is not None
+    if with_clocks and not any_option:
         found = plain_extraction(paths, report, _in_columns)  # all that it reads is plain
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
@@ -132,11 +132,11 @@ def extract(
     messages = 0
     for part in parts:
         givens.internal += (part.names[event] for event in part.internal)
-        part.order(givens, part.said.edges(stated=with_clocks))
-        messages += part.tell(givens)
-        if with_clocks and part.said.times:
+        part.order(givens, part.causality.edges(stated=with_clocks))
+        messages += part.add_messages(givens)
+        if with_clocks and part.causality.times:
             part.time(givens)
-        if part.said.before.stamps:
+        if part.causality.before.stamps:
             part.stamp(givens, synchronous)
     if synchronous is not None and not any(isinstance(stamp, tuple) for stamp in givens.stamps.values()):
         hint = "Histories of Jepsen and Porcupine have them, and own JSON lines with `stamp: [from, to]`."
@@ -154,14 +154,14 @@ def extract(
         (any(not SPANS.isdisjoint(part.run.called.values()) for part in parts), OF_SPANS),
         (any(e.attributes.get("assumed") is True for part in parts for e in part.run.events), ASSUMED),
     )
-    alone = ((part.said, sorted(part.kept - part.related)) for part in parts)
+    alone = ((part.causality, sorted(part.kept - part.related)) for part in parts)
     return Extraction(
         givens=givens,
         events=len(table.names),
         processes=len(set(zip(table.traces, table.processes, strict=True))),
         messages=messages,
         correspondences=len(givens.external) + max(0, len(givens.internal) - 1),
-        isolated=sum(said.isolated(events) for said, events in alone if events),
+        isolated=sum(causality.isolated(events) for causality, events in alone if events),
         outside=sum(len(run.events) for run in runs) - len(table.names),
         reported=dict(report.counts),
         incomplete=tuple(reason for holds, reason in unsure if holds),
@@ -179,7 +179,7 @@ def _table_of(parts: list[_Part], files: Iterable[str]) -> EventTable:
         [part.processes[entry.process] for part, _, entry in rows],
         [entry.seq for entry in entries],
         [entry.kind for entry in entries],
-        [part.said.messages.get(event) for part, event, _ in rows],
+        [part.causality.messages.get(event) for part, event, _ in rows],
         [entry.label for entry in entries],
         [entry.trace for entry in entries],
         [entry.attributes or NOTHING for entry in entries],
@@ -218,7 +218,7 @@ def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Repor
 
     So they close a cycle only among themselves, from last event to last event; those are not believed.
     """
-    links = [(part, *link) for part in parts for link in part.said.foreign() if link[0] in part.kept]
+    links = [(part, *link) for part in parts for link in part.causality.foreign() if link[0] in part.kept]
     every = ((part, event, name) for part in parts for event, name in enumerate(part.names))
     known = {name: (part, event) for part, event, name in every} if links and not view else {}
     believed = {part.names[event] for part, event, name, _, last in links if name in known and last}
@@ -266,14 +266,14 @@ class _Part:
         from microcosm.traces.causality import Causality
 
         self.run = run
-        self.said = said = Causality(run, several, report)
-        self.names = said.names
-        self.processes = {process: said.full(process) for process in run.chains}
+        self.causality = causality = Causality(run, several, report)
+        self.names = causality.names
+        self.processes = {process: causality.full(process) for process in run.chains}
         """Their names among all executions."""
         self.internal: list[int] = [] if process is None else run.chains[process][0]
         """What becomes the internal chain."""
         own = chain(*run.chains.get(process or "", []))
-        self.kept = set(range(len(run.events))) if process is None else said.before.past(own)
+        self.kept = set(range(len(run.events))) if process is None else causality.before.past(own)
         """The events that the microcosm is about."""
         self.related: set[int] = {*self.internal}
         """Those of them that some given names."""
@@ -291,41 +291,37 @@ class _Part:
 
     def time(self, givens: Givens) -> None:
         """Add the clocks, by the names that their processes have among several executions."""
-        self.related.update(self.said.times)
-        for event, time in self.said.times.items():
+        self.related.update(self.causality.times)
+        for event, time in self.causality.times.items():
             if event in self.kept:
-                if self.said.trace is not None:
-                    entries = {self.said.full(process): count for process, count in time.entries.items()}
-                    time = Clock(self.said.full(time.process), entries, time.ticked, self.said.trace)  # noqa: PLW2901
-                givens.time(self.names[event], time)
+                if (trace := self.causality.trace) is not None:
+                    full = self.causality.full
+                    entries = {full(process): count for process, count in time.entries.items()}
+                    time = Clock(full(time.process), entries, time.ticked, trace)  # noqa: PLW2901
+                givens.set_clock(self.names[event], time)
 
-    def tell(self, givens: Givens) -> int:
+    def add_messages(self, givens: Givens) -> int:
         """Add what was sent and received; how many messages these are.
 
         In a log without ids, they are the receptions that merged clocks show.
         """
-        exchange, kept, messages = self.said.exchange, self.kept, self.said.messages
-        kinds = {entry.kind for entry in self.run.events}
-        application = not kinds.isdisjoint(("causal_send", "deliver"))
-        answered = {event for pair in exchange.pairs for event in pair}
-        for event in sorted((*exchange.sent, *exchange.received)):
-            entry = self.run.events[event]
-            if isinstance(entry.message, Counted) and event not in answered:
-                continue  # its other end is in another log, under another name
-            if event in kept and (entry.kind in ("causal_send", "deliver")) is application:
+        kept, messages = self.kept, self.causality.messages
+        for event in self.causality.exchange.message_events:
+            if event in kept:
+                entry = self.run.events[event]
                 kind: Literal["send", "receive"] = "send" if entry.kind in SENDS else "receive"
-                receivers = tuple(map(self.said.full, entry.to))
+                receivers = tuple(map(self.causality.full, entry.to))
                 process = self.processes[entry.process]
                 givens.messages.append(Message(kind, self.names[event], messages[event], process, receivers))
                 self.related.add(event)
         named = {name for event, name in messages.items() if event in kept}
-        return len(named) or sum(event in kept for event, seen in self.said.covers.items() if seen)
+        return len(named) or sum(event in kept for event, seen in self.causality.covers.items() if seen)
 
     def stamp(self, givens: Givens, synchronous: Number | None) -> None:
         """Add the stamps that are believed, and what was over before something began, by clocks stated to
         agree.
         """
-        stamps = {event: stamp for event, stamp in self.said.before.stamps.items() if event in self.kept}
+        stamps = {event: stamp for event, stamp in self.causality.before.stamps.items() if event in self.kept}
         self.related.update(stamps)
         givens.stamps.update((self.names[event], stamp) for event, stamp in stamps.items())
         if synchronous is not None:
@@ -336,9 +332,9 @@ class _Part:
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""
-        times = self.said.times
-        for name, holders in self.said.holders(token).items():
+        times = self.causality.times
+        for name, holders in self.causality.holders(token).items():
             group = [event for event in holders if event in self.kept]
-            if len(group) > 1 and not self.said.clash(name, pairwise(filter(times.__contains__, group))):
+            if len(group) > 1 and not self.causality.clash(name, pairwise(filter(times.__contains__, group))):
                 givens.tokens[name] = tuple(self.names[event] for event in group)
                 self.related.update(group)

@@ -199,7 +199,7 @@ class LeftOut:
     """The short name of each file, where no other has it."""
     _apart: set[tuple[str, str]] = field(default_factory=set)
     """The processes, by file, that are another file's no more."""
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
     _sent: dict[Place, tuple[str, str] | None] = field(default_factory=dict)
     """Who sent a message and how, by execution and message; None where it is not plain."""
     _stated: int = 0
@@ -253,10 +253,10 @@ class LeftOut:
 
     def _elsewhere(self, process: str, file: str, line: int) -> str:
         name = f"{process} ({self.called(file)})"
-        if name not in self._told:
-            self._told.add(name)
-            said = f"{process} stands in several files, which nothing orders: what it does here is {name}"
-            self.report.add("scattered-process", said, file=file, line=line)
+        if name not in self._reported:
+            self._reported.add(name)
+            detail = f"{process} stands in several files, which nothing orders: what it does here is {name}"
+            self.report.add("scattered-process", detail, file=file, line=line)
         return name
 
     # -- sendings and receptions -----------------------------------------------------------------------
@@ -304,9 +304,9 @@ class LeftOut:
                 yield event
 
     def _not_plain(self, event: TraceEvent) -> None:
-        said = f"{event.process} does not say whether it sends or receives {event.message}: `kind` is missing"
+        what = f"{event.process} does not say whether it sends or receives {event.message}: `kind` is missing"
         hint = "where it sends, `to` would say so; where it receives, a sending by one other process"
-        self.report.add("bad-line", f"{said} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
+        self.report.add("bad-line", f"{what} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
 
 
 # -- lives -----------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ class Lives:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._first: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @classmethod
     def of(cls, options: Options, report: Report) -> Lives:
@@ -340,10 +340,10 @@ class Lives:
         name = self.named(process, life)
         if name != process:
             record["process"] = name
-            if name not in self._told:
-                self._told.add(name)
-                said = f"another life of {process}, not ordered with the first: what it does is {name}"
-                self.report.add("another-life", said, file=file, line=line)
+            if name not in self._reported:
+                self._reported.add(name)
+                detail = f"another life of {process}, not ordered with the first: what it does is {name}"
+                self.report.add("another-life", detail, file=file, line=line)
         after, clock = record.get("after"), record.get("clock")
         if type(after) is list:
             record["after"] = [self._resolved(each) for each in after]
@@ -364,5 +364,5 @@ class EachByItsLife(Lives):
 
     def named(self, process: str, life: str) -> str:
         """What a life of a process is called."""
-        self._told.add(name := f"{process}~{life}")  # nothing is odd about it
+        self._reported.add(name := f"{process}~{life}")  # nothing is odd about it
         return name

@@ -109,8 +109,8 @@ def builtin() -> dict[str, Format]:
         _Format("zipkin", of_json("traceId", "id"), tracing.read_zipkin),
         # Plain logs come behind all others, which know more of what they read.
         *(
-            _Format(said.__name__, json_logs.detects(marks), partial(json_logs.read, said))
-            for said, marks in (
+            _Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))
+            for name, marks in (
                 (json_logs.journald, json_logs.is_journald),
                 (json_logs.docker, json_logs.is_docker),
                 (json_logs.loguru, json_logs.is_loguru),

@@ -21,7 +21,7 @@ from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
-from microcosm.traces.formats.spans.span import check_times, said, text_of, time_of
+from microcosm.traces.formats.spans.span import attributes_of, check_times, text_of, time_of
 from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_id, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
@@ -151,7 +151,7 @@ class SpanLog:
         except OverflowError:
             return False
         attributes = [record.get("attributes") for record in records]
-        spans.attributes += [otlp_attributes(told) if told else None for told in attributes]
+        spans.attributes += [otlp_attributes(one) if one else None for one in attributes]
         spans.file.extend(repeat(len(self.files) - 1, len(lines)))
         spans.line.extend(lines)
         return True
@@ -187,8 +187,8 @@ class SpanLog:
             if len(found) < end - begin:
                 return False
             self._above.extend(map(found.get, spans.parent[begin:end], repeat(-1)))
-        told = enumerate(zip(self._above, spans.parent, strict=True))
-        self._missing = {at: parent for at, (above, parent) in told if above < 0 and parent}
+        parents = enumerate(zip(self._above, spans.parent, strict=True))
+        self._missing = {at: parent for at, (above, parent) in parents if above < 0 and parent}
         spans.parent.clear()
         self._targets: dict[int, list[int | str]] = {}
         """What each span links to: another one, or the name of one that is missing."""
@@ -220,10 +220,10 @@ class SpanLog:
         self._names = [*chain.from_iterable((name, f"{name}/end") for name in self._named())]
         self._check_times(report)
         givens = Givens()
-        givens.link(links := self._links(report))
+        givens.set_order_columns(links := self._links(report))
         givens.events = self._table()
         related = any(map((-1).__lt__, self._above)) or any(self._within(at) for at in self._targets)
-        assumed = any(told.get("assumed") is True for told in spans.attributes if told)
+        assumed = any(one.get("assumed") is True for one in spans.attributes if one)
         reasons = (self._several, OF_SEVERAL.format(len(self._runs))), (related, OF_SPANS), (assumed, ASSUMED)
         return Extraction(
             givens=givens,
@@ -297,8 +297,8 @@ class SpanLog:
         return OrderColumns(self._names, lefts, rights, [Mapped(sources, self._source)])
 
     def _report_missing(self, event: int, name: str, report: Report) -> None:
-        said = f"{self._names[event]}: {name} is not in the log"
-        report.add("unknown-event", said, file=self._file(event), line=self._place(event))
+        detail = f"{self._names[event]}: {name} is not in the log"
+        report.add("unknown-event", detail, file=self._file(event), line=self._place(event))
 
     def _table(self) -> EventTable:
         """What the log says of each event, line by line: nothing is made for it that is not there already."""
@@ -318,7 +318,7 @@ class SpanLog:
             Repeated(None, many),
             Mapped(events, self._label),
             Mapped(events, self._trace),
-            Mapped(events, self._said),
+            Mapped(events, self._attributes_of),
             Mapped(events, self._time),
             Repeated(self.files[0], many) if len(self.files) == 1 else Mapped(events, self._file),
             Mapped(events, self._place),
@@ -341,11 +341,11 @@ class SpanLog:
     def _trace(self, event: int) -> str:
         return self._traces[self._spans.run[event >> 1]]
 
-    def _said(self, event: int) -> Mapping[str, object]:
+    def _attributes_of(self, event: int) -> Mapping[str, object]:
         spans, at = self._spans, event >> 1
-        told = None if event & 1 else spans.attributes[at]
+        own = None if event & 1 else spans.attributes[at]
         service, kind = spans.call[at].service, spans.kind[at]
-        return said(told or {}, service, kind, self._trace(event), spans.id[at], self._time(event))
+        return attributes_of(own or {}, service, kind, self._trace(event), spans.id[at], self._time(event))
 
     def _time(self, event: int) -> int | None:
         return (self._spans.end if event & 1 else self._spans.start)[event >> 1] or None

@@ -135,7 +135,7 @@ class Constraints:
         return found.union(*self.groups)
 
     def among(self, kept: Sequence[int]) -> Constraints:
-        """The same about some positions, `named` ones and others, which are numbered anew in their order."""
+        """What is known about some positions, `named` ones and others, numbered anew in their order."""
         place = {v: at for at, v in enumerate(kept)}
 
         def moved(pairs: list[Pair]) -> list[Pair]:
@@ -201,7 +201,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
     clocks of some thousand events (of more they are asked one by one).
     """
-    links = givens.links
+    links = givens.order_columns
     external = givens.external.values() if links is None else ()
     known = constrained(
         position,
@@ -250,7 +250,7 @@ def constrained(
     clocks: Mapping[str, Clock] | None = None,
     stamps: Mapping[str, Stamp] | None = None,
 ) -> Constraints:
-    """As `constraints_of`, from the parts of a `Givens`. Cost: as there."""
+    """The constraints that the parts of a `Givens` say. Cost: as `constraints_of`."""
     known = Constraints(size, [(position[a], position[b]) for a, b in pairwise(chain)])
     stated = _stated(known)
     for fact in facts:

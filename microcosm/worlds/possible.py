@@ -110,13 +110,13 @@ class Possibilities:
         return self._propagated
 
     def _within(self, part: Narrowed) -> Possibilities:
-        """The same questions about a part; the last few are remembered."""
-        asked = next((found for known, found in self._parts if known.kept == part.kept), None)
-        if asked is None:
-            asked = Possibilities(part.known, cap=self._most, solver=self._solver)
-            self._parts = [*self._parts[:1], (part, asked)]
-        asked.stop = self.stop
-        return asked
+        """The possibilities of some of the events alone; the last few such parts are remembered."""
+        answered = next((found for known, found in self._parts if known.kept == part.kept), None)
+        if answered is None:
+            answered = Possibilities(part.known, cap=self._most, solver=self._solver)
+            self._parts = [*self._parts[:1], (part, answered)]
+        answered.stop = self.stop
+        return answered
 
     def realisable(self) -> bool:
         """Whether some world fits. Raises `Undecided`.

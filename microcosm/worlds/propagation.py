@@ -122,7 +122,7 @@ class Orientation:
         return unordered, forced
 
     def _surveyed(self, group: int) -> list[Pair]:
-        """The same of events that are all related to each other; puts them among the open ones."""
+        """The pairs that are forced among events that are all related; the others become open."""
         forced: list[Pair] = []
         for a in bits(group):
             near = group & ~(self.future[a] | self.past[a])

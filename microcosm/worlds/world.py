@@ -301,11 +301,11 @@ def fault(known: Constraints, world: Candidate) -> str | None:
     related = _along(place, known.related)
     for group in known.groups:
         related += pairwise(sorted(group, key=place.__getitem__))
-    apart = _along(place, known.concurrent) + [(a, b) for a, b in known.refuted if place[a] < place[b]]
+    not_before = _along(place, known.concurrent) + [(a, b) for a, b in known.refuted if place[a] < place[b]]
     mask = (1 << tuning.CLOSURE_COLUMNS) - 1
     blocks: Iterable[int] = range(0, known.size, tuning.CLOSURE_COLUMNS)
     if known.size > tuning.CLOSURE_COLUMNS:  # of several blocks those that are asked about
-        asked = from_positions((b for _, b in chain(ordered, related, apart)), known.size)
+        asked = from_positions((b for _, b in chain(ordered, related, not_before)), known.size)
         asked = reduce(or_, known.unseen.values(), asked)
         blocks = [at for at in blocks if asked >> at & mask]
     for first, rows in _blocks(world.order, successors, blocks):
@@ -313,7 +313,7 @@ def fault(known: Constraints, world: Candidate) -> str | None:
             return f"{a} < {b} does not hold"
         for a, b in _unlike(related, rows, first, 1):
             return f"{a} and {b} are not ordered"
-        for a, b in _unlike(apart, rows, first, 0):
+        for a, b in _unlike(not_before, rows, first, 0):
             return f"{a} < {b} is refuted"
         for a, row in known.unseen.items():
             if wrong := rows[a] & (row >> first & mask):

@@ -208,6 +208,26 @@ def test_there_is_room_for_so_many_clients(folder: Path) -> None:
         assert service.end() == 0
 
 
+def test_a_connection_for_which_there_is_no_file_ends_nothing(folder: Path) -> None:
+    """It was the end of the replica, and was said of its standard output."""
+    service = Service(folder, "--http", "127.0.0.1:0").ready()
+    host, _, port = service.serving["http"].rpartition(":")
+    limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
+    used = len(os.listdir(f"/proc/{service.process.pid}/fd"))
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (used + 2, limits[1]))
+    connections = [socket.create_connection((host, int(port))) for _ in range(10)]
+    until = time.monotonic() + PATIENCE
+    while "connections wait: [Errno 24]" not in service.errors.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    for connection in connections:
+        connection.close()
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert service.get("/healthz")[0] == 200
+    assert "dot" in service.client().ask("local", event="goes on")
+    assert service.end() == 0
+
+
 def test_keys_are_read_again_at_a_signal(folder: Path) -> None:
     """Keys that cannot be used leave those that there are; with those of the group it is met."""
     service = Service(folder).ready()
@@ -231,6 +251,31 @@ def test_keys_are_read_again_at_a_signal(folder: Path) -> None:
             time.sleep(0.2)
     finally:
         assert (service.end(), tablet.end()) == (0, 0)
+
+
+def test_a_signal_while_the_journal_is_opened_ends_nothing(folder: Path) -> None:
+    """It did, with whatever reads the keys again as soon as they are new."""
+    write_keys(folder / "keys", new_ring())
+    program = """if True:
+        import os, signal, sys
+        from microcosm.cli.app import main
+        from microcosm.cli.replica import serving
+
+        def reading(path, read=serving.read_keys, times=[]):
+            times.append(path)
+            if len(times) == 1:
+                os.kill(os.getpid(), signal.SIGHUP)
+            print("read", file=sys.stderr)
+            return read(path)
+
+        serving.read_keys = reading
+        sys.exit(main(["replica", "serve", "p", "--name", "phone", "--keys", "keys"]))
+    """
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(
+        command, check=False, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "read\nread\n")
 
 
 def test_a_socket_that_nobody_answers_is_replaced_and_a_file_is_not(folder: Path) -> None:

@@ -52,6 +52,18 @@ def test_two_replicas_exchange_and_know_the_same(run: Run) -> None:
     assert run("replica", "export", "phone.j", "--json").json["internal"] == ["open", "unshare"]
 
 
+@pytest.mark.parametrize("chain", ["unshare < open", "new < open", "open < new < unshare"])
+def test_events_that_happened_otherwise_are_not_imported(album: Path, run: Run, chain: str) -> None:
+    """The order of the file was dropped without a word, and of what was new the opposite was known."""
+    (album / "otherwise.mc").write_text(f"internal {chain}\nx < y")
+    refused = run("replica", "import", "phone.j", "otherwise.mc", "--json")
+    assert refused.code == 1
+    assert "would close a cycle" in refused.json["error"]
+    assert run("replica", "export", "phone.j", "--json").json["internal"] == ["open", "unshare"]
+    (album / "alike.mc").write_text("internal open < unshare < new")
+    assert run("replica", "import", "phone.j", "alike.mc", "--json").json["events"] == 1
+
+
 def test_a_contradiction_is_set_aside_and_shown(album: Path, run: Run) -> None:
     (album / "one.mc").write_text("m < n")
     (album / "other.mc").write_text("n < m")

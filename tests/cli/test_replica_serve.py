@@ -21,7 +21,7 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.cli.replica import lines as replica_input
-from microcosm.cli.replica.lines import Untold
+from microcosm.cli.replica.lines import PendingLines
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
@@ -187,7 +187,7 @@ def test_what_was_delivered_is_told_once_it_is_durable_and_again_after_a_kill(tm
 def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     said: list[dict[str, object]] = []
     replica = Replica(Memory(), "b", incarnation=1)
-    told = Untold(said.append)
+    told = PendingLines(said.append)
 
     def commit() -> bool:
         note = told.note()
@@ -202,19 +202,23 @@ def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     assert not commit()
     told.add({"n": 3})
     told.durable(None)
-    assert [*Untold.left(replica)] == [{"n": 1}, {"n": 2}]
+    assert [*PendingLines.left(replica)] == [{"n": 1}, {"n": 2}]
     assert commit()
-    assert [*Untold.left(replica)] == [{"n": 1}, {"n": 2}, {"n": 3}]  # told, perhaps, and not written yet
+    assert [*PendingLines.left(replica)] == [
+        {"n": 1},
+        {"n": 2},
+        {"n": 3},
+    ]  # perhaps not written yet
     told.written()
     told.add({"n": 4})
     assert commit()
-    assert [*Untold.left(replica)] == [{"n": 2}, {"n": 3}, {"n": 4}]
+    assert [*PendingLines.left(replica)] == [{"n": 2}, {"n": 3}, {"n": 4}]
     told.durable(None)
     told.durable(OSError())
     assert said == [{"n": 1}, {"n": 2}]
     assert len(told) == 2
-    Untold.all_told(replica)
-    assert [*Untold.left(replica)] == []
+    PendingLines.all_written(replica)
+    assert [*PendingLines.left(replica)] == []
 
 
 def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_a_span_without_ids_is_left_out_and_told(wrong: dict[str, Any]) -> None:
     found = spans_of(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), JSON)
     assert (found.kept, found.rejected) == (1, 1)
     assert (found.line.count(b"good"), found.line.count(b"bad")) == (1, 0)
-    assert "1 without a trace id" in found.said
+    assert "1 without a trace id" in found.warning
 
 
 def test_a_text_under_a_key_is_not_all_of_an_attribute() -> None:
@@ -194,6 +194,8 @@ def why(body: bytes, media: str = JSON, encoding: str = "", largest: int = 1000)
         (b'{"resourceSpans": [], "x": 1e999}', Reason.BAD_JSON),
         (b'{"x": ' + b"9" * 5000 + b"}", Reason.BAD_JSON),
         (b'{"x": "\xff"}', Reason.BAD_JSON),
+        (b'{"resourceSpans": [], "resourceSpans": []}', Reason.BAD_JSON),  # only the second was kept
+        (b'{"resourceSpans": [{"scopeSpans": [], "scope\\u0053pans": []}]}', Reason.BAD_JSON),
         (b'{"x": "\\ud800"}', Reason.BAD_JSON),
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", Reason.TOO_DEEP),
         (b"[" * 100_000, Reason.TOO_DEEP),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import os
 import re
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from microcosm.collect.intake import Folder, Intake, IntakeLimits
+from microcosm.collect.serving import Listening, serve
 from tests.collect.conftest import JSON, PROTOBUF, Collector, request, spans_in
 
 Make = Callable[..., Collector]
@@ -86,6 +92,79 @@ def test_a_slash_at_the_end_of_the_address_is_nothing(collector: Make) -> None:
     assert one.post(body(1), path="/v1/traces/")[:2] == (200, b"{}")
     assert one.stop() == 0
     assert len(spans_in(one.out)) == 1
+
+
+def test_who_never_ends_the_head_of_a_request_is_not_waited_for(tmp_path: Path) -> None:
+    """Such a connection was held for ever, also where it sent a byte a minute; a thousand were all."""
+
+    async def answered(reader: asyncio.StreamReader) -> bytes:
+        found = b""
+        with suppress(ConnectionError):
+            while piece := await reader.read(10_000):
+                found += piece
+        return found
+
+    async def sending(port: int, at_once: bytes, slowly: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(at_once)
+        answer = asyncio.create_task(answered(reader))
+        for byte in slowly:
+            await asyncio.wait({answer}, timeout=0.1)
+            if answer.done():
+                break
+            writer.write(bytes([byte]))
+        async with asyncio.timeout(20):
+            await answer
+        writer.close()
+        return answer.result()
+
+    async def all_of_them() -> list[bytes]:
+        begun: asyncio.Queue[Listening] = asyncio.Queue()
+        intake = Intake(Folder(str(tmp_path)), IntakeLimits(patience=1.0))
+        served = asyncio.create_task(serve(intake, "127.0.0.1", 0, None, begun.put_nowait))
+        port = int((await begun.get()).http.rpartition(":")[2])
+        head = b"POST /%s HTTP/1.1\r\nhost: here\r\ncontent-length: 1000\r\n\r\n"
+        kept = sending(port, b"GET /healthz HTTP/1.1\r\nhost: here\r\n\r\nGET /healthz", b"")
+        slow = [
+            sending(port, first, b"x" * 100) for first in (b"", b"GET /", head % b"v1/traces", head % b"")
+        ]
+        answers = await asyncio.gather(kept, *slow)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await served
+        intake.folder.close()
+        assert intake.counts.refused == {"too slow": 5, "not for spans": 1}
+        return answers
+
+    kept, *slow = asyncio.run(all_of_them())
+    assert (kept[:12], kept[-3:]) == (b"HTTP/1.1 200", b"ok\n")
+    assert [answer[:12] for answer in slow] == [b"", b"", b"HTTP/1.1 408", b"HTTP/1.1 404"]
+
+
+def test_a_largest_request_is_one_that_can_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of gRPC it was a fault of this program, and so was each request that was packed."""
+    from microcosm.cli.app import main
+
+    assert main(["collect", "--grpc", "0", "--max-body", "2048", "--out", str(tmp_path / "spans")]) == 2
+    assert "--max-body is a number of MB from 0.001 to 2,047" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_connections_for_which_there_is_no_file_are_counted_and_wait(collector: Make) -> None:
+    """Of each second there were megabytes of traces of where."""
+    one = collector()
+    limits = resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE)
+    used = len(os.listdir(f"/proc/{one.process.pid}/fd"))
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (used + 2, limits[1]))
+    connections = [socket.create_connection(("127.0.0.1", one.port)) for _ in range(20)]
+    time.sleep(0.5)
+    for connection in connections:
+        connection.close()
+    resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert one.post(body(1))[0] == 200
+    assert one.stop() == 0
+    assert one.errors == ""
+    assert [*one.counts["refused requests"]] == ["too many open files"]
+    assert one.counts["refused requests"]["too many open files"] < 20
 
 
 def test_what_is_wrong_is_answered_and_counted(collector: Make) -> None:

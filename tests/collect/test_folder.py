@@ -114,6 +114,16 @@ def test_files_end_by_size_and_age_and_are_never_gone_on_with(tmp_path: Path) ->
     assert [file.name for file in sorted(tmp_path.iterdir())] == [f"spans-{n:06}.jsonl" for n in range(1, 7)]
 
 
+def test_a_file_that_somebody_deleted_is_not_gone_on_with(tmp_path: Path) -> None:
+    """All that came until it was full was told to be kept, and was nowhere."""
+    folder = Folder(str(tmp_path))
+    assert kept(folder, [b"1\n"]) == [b"1\n"]
+    (tmp_path / "spans-000001.jsonl").unlink()
+    assert kept(folder, [b"2\n", b"3\n"]) == [b"2\n", b"3\n"]
+    folder.close()
+    assert (tmp_path / "spans-000002.jsonl").read_bytes() == b"2\n3\n"
+
+
 def test_two_in_one_folder_do_not_meet(tmp_path: Path) -> None:
     folders = [Folder(str(tmp_path), largest=20) for _ in range(3)]
     said: list[bytes] = []

@@ -27,7 +27,7 @@ def test_events_are_numbered_along_the_order(
     if in_columns:
         linking = OrderBuilder()
         linking.extend([end for pair in stated for end in pair], [None] * len(stated))
-        givens.link(linking.links())
+        givens.set_order_columns(linking.links())
     else:
         for a, b in stated:
             givens.add(Correspondence(a, Relation.BEFORE, b))

@@ -88,7 +88,7 @@ def test_of_many_small_requests_few_rows_are_kept(count: int, monkeypatch: pytes
     assert isinstance(order, Rows)
     for row in watched(engine, [*givens.named()]):
         assert row[Relation.UNKNOWN].bit_count() % 20 == 0, "every pair of two requests, and no other"
-        assert all(len(found) <= held for found in order._found)
+        assert all(len(found) <= held for found in order._known_rows)
     assert made == [0], "all rows were made"
 
 
@@ -117,7 +117,7 @@ def test_of_one_deep_request_few_rows_are_kept_and_no_pair_is_searched_for(
     assert isinstance(order, Rows)
     for row in watched(engine, [*givens.named()]):
         assert not row[Relation.UNKNOWN] or shape == "several"
-        assert all(len(found) <= held for found in (*order._found, *order._held))
+        assert all(len(found) <= held for found in (*order._known_rows, *order._expected_rows))
     assert made == decided == [0], "all rows were made, or pairs searched for"
     assert order._expected == ()
 

@@ -29,7 +29,7 @@ def linked(stated: set[tuple[str, str]]) -> Givens:
     for pair in sorted(stated):
         linking.extend(pair, [None])
     givens = Givens()
-    givens.link(linking.links())
+    givens.set_order_columns(linking.links())
     return givens
 
 
@@ -39,7 +39,7 @@ def both(rows: list[Row], order: list[int], stated: set[tuple[str, str]]) -> tup
     named = {event for pair in stated for event in pair}
     apart = [at for at in order if rows[at][0] and rows[at][1] not in named]
     columns = [[row[column] for row in rows] for column in (1, 2, 3)]
-    mine.tell(MessageColumns(order, [row[0] for row in rows], *columns, apart))
+    mine.set_message_columns(MessageColumns(order, [row[0] for row in rows], *columns, apart))
     theirs.messages = [Message(kind, *rest) for kind, *rest in (rows[at] for at in order) if kind]
     return mine, theirs
 
@@ -64,17 +64,17 @@ def test_columns_say_the_same(twins: tuple[Givens, Givens], made: bool) -> None:
     if made:  # then `apart` does not say enough any more
         mine.external.clear()
         theirs.external.clear()
-    assert list(mine.tellers()) == list(theirs.tellers())
+    assert list(mine.events_with_process()) == list(theirs.events_with_process())
     assert set(mine.named()) == set(theirs.named())
     assert mine.listed() == list(mine.named())
     assert set(mine.members()) == set(theirs.members())
     copied = mine.copy()
     assert processes(mine).keys() == processes(theirs).keys()
-    assert mine.told is not None, "so far nobody has asked for objects"
+    assert mine.message_columns is not None, "so far nobody has asked for objects"
     copied.messages.append(Message("send", "z", "m", "p"))
-    assert copied.told is None
+    assert copied.message_columns is None
     assert mine.messages == theirs.messages == copied.messages[:-1]
-    assert mine.told is None
+    assert mine.message_columns is None
     assert mine == theirs
 
 
@@ -96,17 +96,17 @@ def test_columns_are_copied_and_pickled(twins: tuple[Givens, Givens]) -> None:
 def test_messages_of_linked_events_are_known_by_their_numbers(
     runs: list[list[Row]], names: list[str], together: int
 ) -> None:
-    told, linked = MessageBuilder(), {name: at for at, name in enumerate(names)}
+    builder, linked = MessageBuilder(), {name: at for at, name in enumerate(names)}
     for run in runs:
-        told.extend([*zip(*run, strict=True)] or [()] * 4)
+        builder.extend([*zip(*run, strict=True)] or [()] * 4)
     flat = [row for run in runs for row in run]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(columns, "_TOGETHER", together)
-        found, owners = told.told(linked)
+        found, owners = builder.columns(linked)
     whose = {event: process for _, event, _, process in flat}
     assert found.messages() == [Message(kind, *rest) for kind, *rest in flat if kind]
     assert len(found) == len(found.messages())
-    assert [*found.apart] == [at for at, row in enumerate(flat) if row[1] not in linked]
+    assert [*found.unlinked] == [at for at, row in enumerate(flat) if row[1] not in linked]
     assert owners == ([whose[name] for name in names] if whose.keys() >= linked.keys() else None)
 
 
@@ -122,6 +122,6 @@ def test_a_question_to_a_log_makes_no_objects(tmp_path: Path) -> None:
     known = Microcosm(found.givens)
     assert [str(known.online("p:1", other)) for other in ("q:1", "r:1")] == ["<", "?"]
     assert list(known.events) == ["p:1", "q:1", "r:1"]
-    assert found.givens.told is not None
-    assert found.givens.links is not None
+    assert found.givens.message_columns is not None
+    assert found.givens.order_columns is not None
     assert processes(found.givens) == {"p:1": "p", "q:1": "q", "r:1": "r"}

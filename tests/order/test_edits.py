@@ -55,7 +55,7 @@ def test_closure_and_links_together_are_a_search_over_all(seed: int) -> None:
                 assert (led or closure.before(a, b)) is (b in futures[a])
                 met = any(v == a or closure.before(v, a) for _, v in pending.links)
                 met |= any(u == b or closure.before(b, u) for u, _ in pending.links)
-                assert pending.apart(a, b) is not met
+                assert pending.independent(a, b) is not met
 
 
 def test_waiting_links_touch_few_rows_and_are_taken_in_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def followed(log: Path, lines: list[str], cuts: list[int]) -> int:
         assert mine.givens == theirs.givens
         mine._check()
         assert mine.events == theirs.events
-        assert who.session.told == whole.session.told
+        assert who.session.summary == whole.session.summary
         names = theirs.events[::9]
         for a in names:
             for b in names:

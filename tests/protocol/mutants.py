@@ -180,7 +180,7 @@ MUTANTS = [
     m(
         "section 5.7: the permit comes twice",
         "hybrid/multicast.py",
-        ("if receiver != told:", "if True:"),
+        ("if receiver != permitted:", "if True:"),
     ),
     m(
         "permits that count twice",

@@ -181,12 +181,12 @@ def test_a_line_shows_that_a_world_fits_where_nothing_but_the_order_is_given(
         linking.extend(pair, ["m"])
     for givens in (Givens(internal=others.internal), others):
         givens.external = {}
-        givens.link(linking.links())
+        givens.set_order_columns(linking.links())
         line = {event: at for at, event in enumerate(givens.named())}
         shown = shown_by(givens, partial(map, line.__getitem__))
         assert not shown or Worlds(givens).fits()
     chained = Givens(internal=others.internal)
-    chained.link(linking.links())
+    chained.set_order_columns(linking.links())
     try:
         places = Microcosm(chained)._engine.universe.places
     except Contradiction:

@@ -14,7 +14,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import read_rules
 from microcosm.questions.answers import Answers
-from microcosm.questions.asked import AskedLog
+from microcosm.questions.questioned_log import QuestionedLog
 from microcosm.questions.reader import read_questions
 from tests.questions.enumerated import Order, agreed, orders_fitting
 
@@ -119,7 +119,7 @@ def test_it_is_decided_as_every_run_tells() -> None:
                 builder.add(EventRow(event, str(number), seq, attributes={"op": ops[event], "key": "x"}))
         givens.events = builder.table()
         text = "definitely " + " and ".join(f"{'STU'[at]}(_)" for at in range(count))
-        asked = AskedLog(givens, Engine(read_rules(), givens), read_questions(STATES + text))
+        asked = QuestionedLog(givens, Engine(read_rules(), givens), read_questions(STATES + text))
         (quick,) = Answers(asked)
         said = (seed, chains, ops, lost, [*map(str, givens.external.values())])
         if not vague or quick.verdict != "open":

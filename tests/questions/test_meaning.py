@@ -13,7 +13,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
 from microcosm.questions.answers import Answers
-from microcosm.questions.asked import AskedLog
+from microcosm.questions.questioned_log import QuestionedLog
 from microcosm.questions.reader import read_questions
 from microcosm.worlds.world import World
 from tests.enumeration import all_worlds, as_givens, enumerated, up_to_renaming
@@ -77,7 +77,7 @@ def held(log: Log, worlds: list[Order], seed: object, rng: Random) -> None:
     questions = read_questions(PATTERNS + text)
     engine = Engine(read_rules(), log.givens)
     said = (seed, text, log)
-    asked = AskedLog(log.givens, engine, questions)
+    asked = QuestionedLog(log.givens, engine, questions)
     (quick,) = Answers(asked)
     if quick.verdict != "open":
         assert quick.verdict == VERDICTS[expected], said

@@ -13,8 +13,8 @@ from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
-from microcosm.questions.asked import OPEN, AskedLog, Scope
 from microcosm.questions.evaluate import Evaluation
+from microcosm.questions.questioned_log import OPEN, QuestionedLog, Scope
 from microcosm.questions.reader import read_questions
 from microcosm.questions.settle import _needed, _open_tuples, clocks, observations, peers
 from microcosm.state.microcosm import Microcosm
@@ -25,12 +25,12 @@ from tests.thorough import draws
 QUESTIONS = [f"event any; never any {sign} any" for sign in ("<", "||", "<>")]
 
 
-def asked_of(givens: Givens, text: str, events: str = "abcd", together: int = 1) -> AskedLog:
+def asked_of(givens: Givens, text: str, events: str = "abcd", together: int = 1) -> QuestionedLog:
     builder = EventTableBuilder()
     for number, event in enumerate(events):
         builder.add(EventRow(event, f"p{number // together}" if together > 1 else event))
     givens.events = builder.table()
-    return AskedLog(givens, Engine(read_rules(), givens), read_questions(text))
+    return QuestionedLog(givens, Engine(read_rules(), givens), read_questions(text))
 
 
 def observed(givens: Givens, world: World, clocks_at: set[str]) -> Givens:
@@ -121,8 +121,8 @@ def test_whom_to_ask_knows_what_it_says_and_no_more(seed: int) -> None:
         assert len(decided) <= named[0].decides
 
 
-def value_after(asked: AskedLog, known: Givens, body: object, scope: Scope) -> bool:
-    then = AskedLog(known, Engine(read_rules(), known), asked.questions, None, asked)
+def value_after(asked: QuestionedLog, known: Givens, body: object, scope: Scope) -> bool:
+    then = QuestionedLog(known, Engine(read_rules(), known), asked.questions, None, asked)
     return Evaluation(then).value(body, scope) != OPEN  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def test_complete_and_the_lost_end_of_a_message() -> None:
     givens.messages = [Message("send", "b1", "m", "b", ("a",)), Message("receive", "b2", "n", "b")]
     questions = read_questions("event any; never any || any")
     engine = Engine(read_rules(), givens)
-    asked = AskedLog(givens, engine, questions)
+    asked = QuestionedLog(givens, engine, questions)
     formula = questions.questions[0].formula
     found = observations(asked, formula, lambda known: Engine(read_rules(), known))
     by_kind = {one.given: one for one in found if one.kind == "message"}
@@ -155,7 +155,7 @@ def test_complete_and_the_lost_end_of_a_message() -> None:
         left, right = given.split(" < ")
         known = givens.copy()
         known.add(Correspondence(left, Relation.BEFORE, right))
-        then = AskedLog(known, Engine(read_rules(), known), questions, None, asked)
+        then = QuestionedLog(known, Engine(read_rules(), known), questions, None, asked)
         still = len([*_open_tuples(Evaluation(then), formula)])
         assert one.open - still == one.decides > 0
     assert not any(one.kind == "complete" for one in found)  # the log has gaps
@@ -174,7 +174,7 @@ def test_complete_is_offered_where_nothing_speaks_against_it() -> None:
         Message("send", "c1", "n", "c"), Message("receive", "d1", "n", "d"),
     ]  # fmt: skip
     questions = read_questions("event any; never any || any")
-    asked = AskedLog(givens, Engine(read_rules(), givens), questions)
+    asked = QuestionedLog(givens, Engine(read_rules(), givens), questions)
     first, *_ = observations(asked, questions.questions[0].formula, lambda known: Engine(read_rules(), known))
     assert (first.kind, first.decides, first.open) == ("complete", 4, 4)
 

@@ -75,6 +75,45 @@ def test_a_disk_that_stays_full_is_told_of_once_and_never_raises(
     assert f"{recorder.lost} events are not in" in caplog.text
 
 
+@pytest.mark.parametrize("policy", ["each", "interval", "exit"])
+def test_what_is_done_while_all_ends_is_recorded(policy: str, tmp_path: Path) -> None:
+    """By the threads of a process of `multiprocessing`, which ends like no other, and by what was to be done
+    at the exit before there was a recorder.
+    """
+    program = """if True:
+        import atexit, multiprocessing, sys, threading, time
+        from microcosm.record import Recorder
+
+        def thread():
+            time.sleep(0.1)
+            recorder.event("thread of a child")
+
+        def child():
+            recorder.event("child")
+            threading.Thread(target=thread).start()
+
+        def child_with_its_own():
+            global recorder
+            recorder = Recorder("q", "run.jsonl", flush=sys.argv[1])
+            recorder.event("begin of its own")
+            recorder.event("end of its own")
+
+        atexit.register(lambda: recorder.event("at the exit"))
+        recorder = Recorder("p", "run.jsonl", flush=sys.argv[1])
+        for target in (child, child_with_its_own):
+            process = multiprocessing.get_context("fork").Process(target=target)
+            process.start()
+            process.join()
+        recorder.event("parent")
+    """
+    command = [sys.executable, "-W", "error", "-c", program, policy]
+    ran = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("", "")
+    assert [each["label"] for each in lines(tmp_path / "run.jsonl")] == [
+        *("child", "thread of a child", "begin of its own", "end of its own", "parent", "at the exit"),
+    ]
+
+
 def test_a_limit_of_the_system_tears_no_line_for_good(tmp_path: Path) -> None:
     """The real thing: a file may grow to 4,000 bytes; then the limit is lifted."""
     program = """

@@ -69,6 +69,20 @@ def test_spans_and_what_happens_in_them_are_events_in_their_order(
     assert {event.name for event in outer.events} == {"seen"}
 
 
+def test_what_is_odd_in_a_span_is_no_fault_of_the_program(
+    set_up: tuple[Recorder, TracerProvider], tmp_path: Path
+) -> None:
+    """A path that is no address was answered by 500 where spans were recorded, and keys of events raised."""
+    tracer = set_up[1].get_tracer("test")
+    keys: Any = {1: "x"}
+    for name, value in (("http.target", "//["), ("url.path", "/a"), ("http.url", "http://\uff03\u2100/")):
+        with tracer.start_as_current_span("GET", attributes={name: value}) as span:
+            span.add_event("seen", keys)
+    found = [line for line in lines(tmp_path / "shop.jsonl") if not line["label"].startswith("end")]
+    assert [line["label"] for line in found] == ["GET", "seen", "GET /a", "seen", "GET", "seen"]
+    assert found[1]["attributes"]["1"] == "x"
+
+
 def test_a_header_is_received_by_the_first_span_under_it_and_once(
     set_up: tuple[Recorder, TracerProvider], tmp_path: Path
 ) -> None:

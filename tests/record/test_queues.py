@@ -50,6 +50,17 @@ def test_a_process_is_given_work_and_gives_it_back(method: str, tmp_path: Path) 
     ordered(log, "before", "at work", "after", "at the end")
 
 
+def test_what_goes_first_by_its_priority_still_does(tmp_path: Path) -> None:
+    """It went by the names of the sendings."""
+    with Recorder("a", tmp_path / "run.jsonl") as recorder:
+        recorded: RecordedQueue = RecordedQueue(queue.PriorityQueue(), recorder)
+        for priority in (7, 12, 3):
+            recorded.put((priority, "x"))
+        recorded.inner.put((5, "by somebody else"))
+        recorded.put((4, "x"))
+        assert [recorded.get()[0] for _ in range(5)] == [3, 4, 5, 7, 12]
+
+
 def test_threads_and_tasks_hand_over_with_recorders_of_their_own(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     with Recorder("a", log) as a, Recorder("b", log) as b:

@@ -201,7 +201,7 @@ class Wire:
 
     def _settle(self, batch: WriteBatch) -> None:
         self.endpoint.settle(batch, self._node.world.now)
-        batch.tell(None)
+        batch.settle(None)
 
     def _later(self, delay: float, action: Callable[[], None] = lambda: None) -> None:
         def still() -> None:

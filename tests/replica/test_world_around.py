@@ -8,8 +8,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -180,6 +181,9 @@ def test_a_journal_that_is_deleted_or_replaced_acknowledges_nothing_more(
             journal.commit([("note", b"two")])
         with pytest.raises(JournalError, match="stopped"):
             journal.commit([("note", b"three")])
+    moved.replace(at)
+    with Journal.open(path, application="test") as journal:  # what was said not to be done is not
+        assert [record.payload for record in journal.records()] == [b"one"]
 
 
 @pytest.mark.parametrize("times", [10**18, 10**18 + 1])
@@ -240,21 +244,51 @@ def test_a_damaged_journal_is_still_found_so_where_nothing_can_be_written(
 
 
 def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room for a thread, which stopped the network, it is asked again."""
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
     async def scene() -> None:
         there = ["127.0.0.1"]
         monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, *_: [(0, 0, 0, "", (there[-1], port))])
         news = asyncio.Event()
         names = HostNames(socket.AF_INET, asyncio.get_running_loop(), news.set)
         now = time.monotonic()
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", start)
+            assert names.found(("phone.example", 7), now) is None
         assert names.found(("phone.example", 7), now) is None
         await news.wait()
         there.append("127.0.0.2")
         assert names.found(("phone.example", 7), now + 50) == ("127.0.0.1", 7)
-        assert not names._asked
+        assert not names._looked_up
         news.clear()
         assert names.found(("phone.example", 7), now + 70) == ("127.0.0.1", 7)
         await news.wait()
         assert names.found(("phone.example", 7), now + 71) == ("127.0.0.2", 7)
+
+    ran(scene())
+
+
+def test_who_listens_at_all_addresses_of_ipv6_reaches_members_of_ipv4() -> None:
+    """Two that did, and had each other's address of IPv4, never met, and nothing said so."""
+    with closing(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)) as found:
+        try:
+            found.bind(("::", 0))
+            assert not found.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+        except (OSError, AssertionError):
+            pytest.skip("no IPv6 here, or one for itself")
+
+    async def scene() -> None:
+        options = {**OPTIONS, "address": ("::", 0)}
+        async with AsyncExitStack() as stack:
+            a, b = [await stack.enter_async_context(serve(Memory(), name, **options)) for name in "ab"]
+            a.add_member("b", ("127.0.0.1", b.address[1]))
+            b.add_member("a", ("127.0.0.1", a.address[1]))
+            a.replica.local("x")
+            await levelled(a, b)
+            assert (a.moved(), b.moved()) == ({}, {})
 
     ran(scene())
 

@@ -17,7 +17,7 @@ import pytest
 from microcosm.cli.app import main
 from microcosm.errors import TextError
 from microcosm.spark.extract import job, routes
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io.events import max_bad
 from microcosm.spark.io.folders import SCHEMA
@@ -81,7 +81,9 @@ def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Pa
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, shuffled)), encoding="utf-8")
     out = tmp_path / "out"
-    found = job.extract(spark, [str(log)], str(out), Asked(concurrent="kind <> 'internal'", token="lock"))
+    found = job.extract(
+        spark, [str(log)], str(out), ExtractOptions(concurrent="kind <> 'internal'", token="lock")
+    )
     read = list(formats.read([log]))
     edges, frontiers, counts = in_process(read, True, "lock", ("send", "receive"))
     assert {edge["relation"] for edge in edges} == {"<", "<>", "||"}
@@ -140,7 +142,7 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
     )
     rows = [{"trace": "three", "process": "p", "seq": n, "kind": "internal"} for n in (1, 2, 2, 0)]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "rows.parquet")
-    found = job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(max_bad=max_bad("3")))
+    found = job.extract(spark, [str(folder)], str(tmp_path / "out"), ExtractOptions(max_bad=max_bad("3")))
     assert found.summary["reported"] == {"bad-line": 1, "duplicate-event": 1, "unreadable": 2}
     assert {str(folder / name) in " ".join(found.faults) for name in ("bytes.jsonl", "broken.parquet")} == {
         True
@@ -168,10 +170,10 @@ def test_a_corrupt_file_among_good_ones_is_named_and_nothing_else_is_lost(spark:
     before = (tmp_path / "out" / "manifest.json").read_bytes()
     for limit in ("2", "99%"):
         with pytest.raises(TextError, match=f"3 of 10 .* --max-bad is {limit}"):
-            job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(max_bad=max_bad(limit)))
+            job.extract(spark, [str(folder)], str(tmp_path / "out"), ExtractOptions(max_bad=max_bad(limit)))
     assert (tmp_path / "out" / "manifest.json").read_bytes() == before
     with pytest.raises(TextError, match=r"\[(bad-line|duplicate-event|unreadable)\]"):
-        job.extract(spark, [str(folder)], str(tmp_path / "out"), Asked(strict=True))
+        job.extract(spark, [str(folder)], str(tmp_path / "out"), ExtractOptions(strict=True))
 
 
 @pytest.mark.parametrize(("largest", "room"), [(1, 1 << 40), (2_000_000, 1)])

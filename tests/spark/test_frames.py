@@ -187,6 +187,8 @@ def test_a_process_that_begins_again_is_asked_in_another_execution(spark: Any) -
 
 
 def test_sql_asks_a_microcosm(spark: Any) -> None:
+    from pyspark.errors import PySparkException
+
     known = Microcosm.parse("a < b\nb < c\nc || d\ne <> f")
     frames.register(spark, known)
     names = [*"abcdef", None, "z"]
@@ -208,6 +210,11 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
         "select verdict('a', X'ff'), verdict(cast(X'ff' as string), 'a'), verdict(X'61', 'b')"
     ).collect()
     assert [*bytes_] == ["?", "?", "<"]
+    by_name = spark.sql("select a from asked where verdict(b => b, a => a) = '<' order by verdict(a, b), a")
+    assert [row.a for row in by_name.collect()] == ["a", "a", "b"]
+    for wrong in ("verdict(array('a'), 'b')", "verdict('a')", "happens_before('a', 'b', 'c')"):
+        with pytest.raises(PySparkException, match="takes the names of two events, not"):
+            spark.sql(f"select {wrong}").collect()
     pairs = {frozenset(row) for row in spark.sql("select * from concurrent_pairs()").collect()}
     assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from microcosm.spark.extract import job, routes
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.giant import cuts
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
@@ -68,7 +68,7 @@ def with_clocks(events: list[TraceEvent], ticking: bool) -> list[TraceEvent]:
     return made
 
 
-def both(spark: Any, log: Path, out: Path, asked: Asked) -> None:
+def both(spark: Any, log: Path, out: Path, asked: ExtractOptions) -> None:
     """Compare what the job finds in slices with what is found in this process, at once."""
     found = job.extract(spark, [str(log)], str(out), asked)
     report = Report()
@@ -112,7 +112,7 @@ def test_a_damaged_log_in_slices(
     rest = [e for e in events if e.seq > first[e.process].seq]
     shuffled = [*first.values(), *random.sample(rest, len(rest))]
     log.write_text("".join(map(line_of, shuffled)), encoding="utf-8")
-    both(spark, log, tmp_path / "out", Asked(slices=5))
+    both(spark, log, tmp_path / "out", ExtractOptions(slices=5))
 
 
 def test_clocks_tell_of_events_whose_processes_had_heard_of_others(spark: Any, tmp_path: Path) -> None:
@@ -124,20 +124,20 @@ def test_clocks_tell_of_events_whose_processes_had_heard_of_others(spark: Any, t
     after = [TraceEvent("r", seq, clock={"p": 1, "q": 1, "r": seq}) for seq in range(1, 5)]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, [*before, *after])), encoding="utf-8")
-    both(spark, log, tmp_path / "out", Asked(slices=2))
+    both(spark, log, tmp_path / "out", ExtractOptions(slices=2))
 
 
 def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -> None:
     events = chained(Random(3), 5, 1000, False, 4)
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, events)), encoding="utf-8")
-    both(spark, log, tmp_path / "out", Asked(slices=3, concurrent="seq % 40 = 1"))
+    both(spark, log, tmp_path / "out", ExtractOptions(slices=3, concurrent="seq % 40 = 1"))
     pairs = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "||"]
     assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2
     log.write_text(
         "".join(map(line_of, [*events, replace(events[-1], kind="internal", message=None)])), "utf-8"
     )
-    both(spark, log, tmp_path / "lost", Asked(slices=3, concurrent="seq % 40 = 1"))
+    both(spark, log, tmp_path / "lost", ExtractOptions(slices=3, concurrent="seq % 40 = 1"))
     assert not [row for row in table(tmp_path / "lost", "edges") if row["relation"] == "||"]
 
 
@@ -158,7 +158,7 @@ def test_recorded_clocks_in_slices(spark: Any, tmp_path: Path, ticking: bool) ->
     events.append(TraceEvent("lonely", 1, clock={"lonely": 1}))
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, random.sample(events, len(events)))), encoding="utf-8")
-    both(spark, log, tmp_path / "out", Asked(slices=4, concurrent="seq % 40 = 1"))
+    both(spark, log, tmp_path / "out", ExtractOptions(slices=4, concurrent="seq % 40 = 1"))
     by_clocks = [row for row in table(tmp_path / "out", "edges") if row["source"].startswith("vector time")]
     assert len(by_clocks) > 5
 
@@ -194,7 +194,7 @@ def test_lamport_times_and_a_token_that_is_handed_over_in_slices(spark: Any, tmp
     held.append(TraceEvent("lonely", 1, stamp=3))
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, random.sample(held, len(held)))), encoding="utf-8")
-    both(spark, log, tmp_path / "out", Asked(slices=3, token="lock"))
+    both(spark, log, tmp_path / "out", ExtractOptions(slices=3, token="lock"))
     related = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "<>"]
     assert len(related) > 10
     assert {row["source"] for row in related} == {'token {"number": 7}'}
@@ -218,7 +218,7 @@ def test_several_giant_traces_in_one_log(spark: Any, tmp_path: Path, monkeypatch
     ]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, events[::2] + events[1::2])), encoding="utf-8")
-    asked = Asked(token="k", concurrent="seq % 25 = 1")
+    asked = ExtractOptions(token="k", concurrent="seq % 25 = 1")
     whole = job.extract(spark, [str(log)], str(tmp_path / "whole"), asked)
     monkeypatch.setattr(job, "worker_memory", lambda _: 200 * routes.PLAIN)
     found = job.extract(spark, [str(log)], str(tmp_path / "out"), asked)
@@ -258,7 +258,7 @@ def test_what_cannot_be_done_in_slices_is_said(
     log.write_text("".join(lines), encoding="utf-8")
     monkeypatch.setattr(job, "worker_memory", lambda _: routes.PLAIN)
     with caplog.at_level("INFO", "microcosm.spark"):
-        found = job.extract(spark, [str(log)], str(tmp_path / "out"), Asked(token="k", slices=2))
+        found = job.extract(spark, [str(log)], str(tmp_path / "out"), ExtractOptions(token="k", slices=2))
     assert sorted(found.summary["whole"]) == sorted(refused)
     for reason, events in refused.items():
         said = f"trace {reason}: {len(events)} events go whole to one worker, because of: {reason}"

@@ -10,7 +10,7 @@ import pytest
 
 from microcosm.spark.bisim.job import bisim
 from microcosm.spark.extract import job, routes
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import table
@@ -28,10 +28,10 @@ def test_a_small_log_needs_no_task(spark: Any, tmp_path: Path, monkeypatch: pyte
     log.write_text("".join(map(line_of, traces(8, count=4, steps=40))), encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(routes, "MOST", 0)  # sizes are counted by Spark, and traces gathered by it
-        expected = job.extract(spark, [str(log)], str(tmp_path / "spark"), Asked())
+        expected = job.extract(spark, [str(log)], str(tmp_path / "spark"), ExtractOptions())
     monkeypatch.setattr(inputs, "HERE", 1 << 20)
     monkeypatch.setattr(inputs, "partitions", no_tasks)
-    found = job.extract(spark, [str(log)], str(tmp_path / "here"), Asked())
+    found = job.extract(spark, [str(log)], str(tmp_path / "here"), ExtractOptions())
     assert found.summary == expected.summary
     for name in job.TABLES:
         assert table(tmp_path / "here", name) == table(tmp_path / "spark", name)

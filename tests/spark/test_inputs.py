@@ -13,7 +13,7 @@ import pytest
 from microcosm.errors import TextError
 from microcosm.spark import questions
 from microcosm.spark.bisim.job import bisim
-from microcosm.spark.extract.job import Asked, extract
+from microcosm.spark.extract.job import ExtractOptions, extract
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import table
 from tests.spark.test_extract import traces
@@ -51,8 +51,8 @@ def lake(spark: Any, tmp_path: Path) -> tuple[Path, str]:
 def test_a_uri_is_an_input_as_the_same_folder_is(spark: Any, lake: tuple[Path, str], tmp_path: Path) -> None:
     here, uri = lake
     near, far = tmp_path / "near", tmp_path / "far"
-    expected = extract(spark, [str(here)], str(near), Asked())
-    found = extract(spark, [uri], str(far), Asked())
+    expected = extract(spark, [str(here)], str(near), ExtractOptions())
+    found = extract(spark, [uri], str(far), ExtractOptions())
     assert found.summary == expected.summary
     for name in ("events", "edges", "frontiers", "reported"):
         same = json.dumps(table(near, name)).replace(str(here), uri)
@@ -62,9 +62,9 @@ def test_a_uri_is_an_input_as_the_same_folder_is(spark: Any, lake: tuple[Path, s
     files = {row["file"] for row in table(far, "events")}
     assert f"{uri}/b c/log.jsonl.gz" in files
     assert not [path for path in far.iterdir() if path.name.startswith(".staged")]
-    assert extract(spark, [uri], str(far), Asked()).stages == {}  # it was committed
+    assert extract(spark, [uri], str(far), ExtractOptions()).stages == {}  # it was committed
     (here / "one.jsonl").write_text('{"process": "p", "seq": 1, "kind": "internal"}\n', "utf-8")
-    again = extract(spark, [f"{uri}/one.jsonl", str(here / "trace=t%2F1")], str(far), Asked())
+    again = extract(spark, [f"{uri}/one.jsonl", str(here / "trace=t%2F1")], str(far), ExtractOptions())
     assert again.summary["events"] == 3
     assert {row["trace"] for row in table(far, "events")} == {None, "t/1"}
 
@@ -93,6 +93,6 @@ def test_microcosms_and_questions_are_read_by_uris(
 )
 def test_what_spark_cannot_open_is_said(spark: Any, lake: tuple[Path, str], tmp_path: Path, uri: str) -> None:
     with pytest.raises(TextError, match=r"cannot be opened by Spark|has no files") as raised:
-        extract(spark, [uri], str(tmp_path / "out"), Asked())
+        extract(spark, [uri], str(tmp_path / "out"), ExtractOptions())
     assert raised.value.file == uri
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from microcosm.spark.extract import job
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs
 from microcosm.spark.io import sink as written
 from microcosm.spark.io.inputs import Piece
@@ -78,7 +78,7 @@ class Killed(Output):
 
 job.Output = Killed
 with session({master!r}, {options!r}) as spark:
-    job.extract(spark, [sys.argv[1]], sys.argv[2], job.Asked(slices=1))
+    job.extract(spark, [sys.argv[1]], sys.argv[2], job.ExtractOptions(slices=1))
 """
 
 
@@ -103,7 +103,7 @@ def test_a_driver_that_is_killed_and_started_again(
     log, out = tmp_path / "log.jsonl", tmp_path / "out"
     events = chained(Random(9), 5, 400, True, 6)
     log.write_text("".join(map(line_of, events)), encoding="utf-8")
-    asked = Asked(slices=1)
+    asked = ExtractOptions(slices=1)
     assert killed_driver(master[0], [str(log), str(out), "pairs-0"]) == -signal.SIGKILL
     assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
     with monkeypatch.context() as patch:

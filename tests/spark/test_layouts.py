@@ -18,7 +18,7 @@ import pytest
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import job
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -32,7 +32,9 @@ from tests.spark.test_scan import chained
 pytestmark = pytest.mark.spark
 
 
-def found(spark: Any, out: Path, inputs: Sequence[Path], asked: Asked | None = None) -> tuple[Any, ...]:
+def found(
+    spark: Any, out: Path, inputs: Sequence[Path], asked: ExtractOptions | None = None
+) -> tuple[Any, ...]:
     """The edges, frontiers, names of events and counts of faults of a job."""
     done = job.extract(spark, list(map(str, inputs)), str(out), asked)
     assert done.summary["events"] == len(table(out, "events"))
@@ -71,7 +73,9 @@ def test_it_does_not_matter_in_which_files_the_rows_are(
         parquet.write(rows, stream)
     *tables, reported = found(spark, tmp_path / "rows", [tmp_path / "rows.parquet"])
     results["parquet"] = (*tables, dict(sorted({**reported, "bad-line": 1}.items())))
-    results["slices"] = found(spark, tmp_path / "slices", [tmp_path / "one-000.jsonl"], Asked(slices=3))
+    results["slices"] = found(
+        spark, tmp_path / "slices", [tmp_path / "one-000.jsonl"], ExtractOptions(slices=3)
+    )
     for name, result in results.items():
         assert result == results["one"], name
     report = Report()

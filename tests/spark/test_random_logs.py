@@ -17,7 +17,7 @@ import pytest
 
 from microcosm.givens.relation import Relation
 from microcosm.spark.extract import job
-from microcosm.spark.extract.job import Asked
+from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
@@ -117,7 +117,7 @@ def written(random: Random, folder: Path, events: Sequence[TraceEvent]) -> list[
     return paths
 
 
-def same(spark: Any, paths: Sequence[Path], out: Path, asked: Asked) -> None:
+def same(spark: Any, paths: Sequence[Path], out: Path, asked: ExtractOptions) -> None:
     """The job finds what `covering` does of each trace, and `extract` of the links between them."""
     reading, whole = Report(), Report()
     events = list(formats.read(list(paths), report=reading))
@@ -158,7 +158,7 @@ def test_many_traces_in_a_log(spark: Any, tmp_path: Path, seed: int, monkeypatch
     monkeypatch.setattr("microcosm.spark.io.inputs.LARGEST", random.choice((500, 20_000, 8 << 20)))
     monkeypatch.setattr("microcosm.spark.extract.routes.LARGEST", random.choice((1, 500, 2_000_000)))
     monkeypatch.setattr("microcosm.spark.extract.routes.TOGETHER", random.choice((300, 250_000)))
-    asked = Asked(token="lock" if seed % 3 else None)
+    asked = ExtractOptions(token="lock" if seed % 3 else None)
     same(spark, written(random, tmp_path / "log", events), tmp_path / "out", asked)
 
 
@@ -171,4 +171,4 @@ def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int, monkeypatch:
         monkeypatch.setattr(f"microcosm.spark.io.packets.{name}", random.choice((few, 4096)))
     events = [replace(event, trace=None) for event in odd_log(random, None, (), 120)]
     slices = random.randrange(1, 5)
-    same(spark, written(random, tmp_path / "log", events), tmp_path / "out", Asked(slices=slices))
+    same(spark, written(random, tmp_path / "log", events), tmp_path / "out", ExtractOptions(slices=slices))

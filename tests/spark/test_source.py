@@ -24,7 +24,7 @@ COLUMNS = ("process", "seq", "file", "line", "reported")
 
 
 def reader(path: Path) -> source.TraceStreamReader:
-    return source.TraceStreamReader(source.Asked(str(path), source.Reading(), (*COLUMNS, "arrived")))
+    return source.TraceStreamReader(source.SourceOptions(str(path), source.Reading(), (*COLUMNS, "arrived")))
 
 
 def read(
@@ -127,7 +127,9 @@ def test_events_that_name_no_trace_are_of_that_of_their_log_wherever_it_goes(tmp
         (tmp_path / name / "p.jsonl").write_text(f"{line(1)}\n", encoding="utf-8")
     with (tmp_path / "part-0.parquet").open("wb") as table:
         parquet.write([TraceEvent("q", 1)], table)
-    stream = source.TraceStreamReader(source.Asked(str(tmp_path), source.Reading(), ("trace", "file")))
+    stream = source.TraceStreamReader(
+        source.SourceOptions(str(tmp_path), source.Reading(), ("trace", "file"))
+    )
     first = stream.latestOffset(stream.initialOffset())
     found = {
         Path(row["file"]).parent.name: row["trace"] for row in read(stream, stream.initialOffset(), first)
@@ -260,7 +262,9 @@ def test_row_groups_without_the_trace_that_is_asked_for_are_not_read(
     pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "rows.parquet", row_group_size=3)
     found = {}
     for name in "abcdx":
-        reader = source.TraceReader(source.Asked(str(tmp_path), source.Reading(), ("trace", "line"), name))
+        reader = source.TraceReader(
+            source.SourceOptions(str(tmp_path), source.Reading(), ("trace", "line"), name)
+        )
         parts = reader.partitions()
         lines = [row["line"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
         found[name] = ([part.piece.start for part in parts], lines)

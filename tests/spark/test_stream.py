@@ -23,7 +23,7 @@ from microcosm.spark.extract import job as batch
 from microcosm.spark.io.events import row_of
 from microcosm.spark.session import interrupts
 from microcosm.spark.stream import job
-from microcosm.spark.stream.job import Asked
+from microcosm.spark.stream.job import StreamOptions
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import table
@@ -31,7 +31,7 @@ from tests.spark.test_extract import traces
 
 pytestmark = pytest.mark.spark
 
-PATIENT = Asked(wait=3600)
+PATIENT = StreamOptions(wait=3600)
 
 
 def rows(out: Path, name: str, *columns: str) -> Counter[tuple[Any, ...]]:

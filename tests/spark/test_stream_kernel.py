@@ -55,7 +55,7 @@ def streamed(batches: list[list[TraceEvent]], close: bool = True, keep: int = 10
             kernel.take(map(row_of, batch))
         elif close:
             kernel.give_up()
-        told += kernel.told
+        told += kernel.emitted
         memory, stopped, doubtful = memory.packed(), kernel.stopped, kernel.doubtful
         ended = kernel.ended
     edges = Counter((r["left"], r["relation"], r["right"], r["source"]) for r in told if "left" in r)
@@ -140,12 +140,12 @@ def test_what_comes_after_it_was_given_up_adds_only_what_is_true(
         if at < len(events):
             kernel.take([row_of(events[at])])
             kernel.give_up()
-    told = [(row["left"], row["right"]) for row in kernel.told if "left" in row]
+    told = [(row["left"], row["right"]) for row in kernel.emitted if "left" in row]
     assert len(told) == len(set(told))
     assert all(run.before(places[left], places[right]) for left, right in told)
     edges, frontiers = at_once(events)
     assert {(left, right) for left, _, right, _ in edges} <= set(told)
-    assert {r["process"]: (r["last"], dict(r["knows"])) for r in kernel.told if "last" in r} == frontiers
+    assert {r["process"]: (r["last"], dict(r["knows"])) for r in kernel.emitted if "last" in r} == frontiers
 
 
 @given(RUNS, CUTS, st.integers(1, 5))
@@ -201,7 +201,7 @@ def test_what_has_waited_long_enough_is_taken_whatever_goes_on_coming() -> None:
     assert kernel.stopped == {"p": 150}
     kernel.give_up(150)
     assert not kernel.stopped
-    assert [row["id"] for row in kernel.told if "id" in row] == [
+    assert [row["id"] for row in kernel.emitted if "id" in row] == [
         "r:1",
         "p:2",
         "q:1",
@@ -236,6 +236,6 @@ def test_clocks_and_links_are_not_used_and_that_is_said() -> None:
     assert names == ["p:1", "p:2", "p:3"]
     kernel = StreamKernel(None, Memory())
     kernel.take(map(row_of, events))
-    told = {(row["fault"], row["count"]) for row in kernel.told if "reported" in row}
+    told = {(row["fault"], row["count"]) for row in kernel.emitted if "reported" in row}
     said = "is not used, for this is a stream"
     assert told == {(f"p:1: its clock {said}", 2), (f"p:2: its link {said}", 1)}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from microcosm.spark.extract.trace_kernel import TABLES, found, plain
 from microcosm.spark.io.events import EVENT, arrow_schema, row_of
 from microcosm.traces.covering import covering
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.test_giant import damaged
 from tests.spark.test_scan import chained
@@ -128,6 +128,8 @@ def test_what_is_plain_is_not_left_to_the_code_for_one_trace() -> None:
         [TraceEvent("x", 1, name="named")],
         [TraceEvent("x", 1, clock={"x": 1})],
         [TraceEvent("x", 1, stamp=5)],
+        [TraceEvent("x", 1, "send", Counted("m"))],
+        [TraceEvent("x", 1, "receive", "m"), TraceEvent("y", 1, "causal_send", "n")],
     ):
         table = pa.Table.from_batches(batches(odd, 1000))
         assert plain(table, False).others == [(0, len(odd))]

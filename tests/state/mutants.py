@@ -71,7 +71,7 @@ MUTANTS = [
     ),
     Mutant(
         "a conflict that is not minimal", "cli/commands/claims.py",
-        "_require(less, said)", "pass", CLAIMS,
+        "_require(less, message)", "pass", CLAIMS,
     ),
     Mutant(
         "a conflict that fits a world", "cli/commands/claims.py",

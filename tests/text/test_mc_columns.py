@@ -58,9 +58,11 @@ def read(text: str, columns: int) -> Givens | str:
             return str(error)
 
 
-def whose(givens: Givens) -> dict[str, str]:
+def process_columns(givens: Givens) -> dict[str, str]:
     """The process of each event that is told of, the last that is said."""
-    return {event: process for column in givens.whose() for event, process in zip(*column, strict=True)}
+    return {
+        event: process for column in givens.process_columns() for event, process in zip(*column, strict=True)
+    }
 
 
 @given(st.lists(lines, max_size=12).map("\n".join))
@@ -69,11 +71,11 @@ def test_columns_are_what_is_read_one_by_one(text: str) -> None:
     if isinstance(theirs, str) or isinstance(mine, str):
         assert mine == theirs
         return
-    assert theirs.links is None
+    assert theirs.order_columns is None
     assert list(mine.named()) == list(theirs.named())
-    assert mine.externals == theirs.externals
+    assert mine.external_count == theirs.external_count
     assert mine.listed() == theirs.listed() == list(mine.named())
-    assert whose(mine) == whose(theirs)
+    assert process_columns(mine) == process_columns(theirs)
     assert write_mc(mine) == write_mc(theirs)
     assert mine == theirs
     assert mine.events == theirs.events
@@ -135,15 +137,15 @@ def test_columns_are_what_is_read_word_by_word(text: str, rows: int) -> None:
         assert mine == theirs
         return
     assert list(mine.named()) == mine.listed() == list(theirs.named())
-    assert (mine.externals, whose(mine)) == (theirs.externals, whose(theirs))
+    assert (mine.external_count, process_columns(mine)) == (theirs.external_count, process_columns(theirs))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mc_writer, "_ROWS", rows)
         assert write_mc(mine) == "".join(iter_mc(mine)) == write_mc(theirs)
         assert write_mc(mine, sources=False) == write_mc(theirs, sources=False)
     expected = [(f, f.source, is_default(f.source)) for f in theirs.external.values()]
-    if mine.links is not None:
+    if mine.order_columns is not None:
         for fact, source, _ in expected:
-            found = mine.links.fact(fact.left, fact.right)
+            found = mine.order_columns.fact(fact.left, fact.right)
             assert found == fact
             assert found is not None
             assert found.source == source
@@ -182,12 +184,12 @@ def test_whose_events_are_is_known_from_lines_of_messages(
     mine, theirs = read(text, 0), read(text, 1 << 30)
     assert isinstance(mine, Givens)
     assert isinstance(theirs, Givens)
-    assert mine.links is not None
-    assert mine.told is not None
+    assert mine.order_columns is not None
+    assert mine.message_columns is not None
     assert mine.listed() == theirs.listed()
-    assert whose(mine) == whose(theirs)
+    assert process_columns(mine) == process_columns(theirs)
     linked = {end for pair in stated for end in pair}
-    assert (mine.links.processes is not None) is (linked <= {event for _, event, *_ in told})
+    assert (mine.order_columns.processes is not None) is (linked <= {event for _, event, *_ in told})
     assert mine.messages == theirs.messages
 
 
@@ -198,10 +200,10 @@ def test_a_microcosm_on_columns_answers_and_evolves_as_any(shuffled: bool) -> No
     given_ = read(text, 0)
     assert isinstance(given_, Givens)
     mine, theirs = Microcosm(given_), Microcosm(read_givens(text))
-    assert given_.links is not None
+    assert given_.order_columns is not None
     assert list(mine.table()) == list(theirs.table())
     for known in (mine, theirs):
-        assert given_.links is not None
+        assert given_.order_columns is not None
         known.add("e3 || f")
         known.remove("e3 < e4")
         known.add("f < e9")

@@ -346,7 +346,7 @@ def test_clocks_can_be_added_to_columns(tmp_path_factory: pytest.TempPathFactory
     other = givens.copy()
     assert other.clocks is clocks
     name, clock = next(iter(clocks.items()))
-    other.time("another", clock)
+    other.set_clock("another", clock)
     assert other.clocks == {**clocks, "another": clock}
     assert "another" not in clocks
     assert name in clocks

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces.covering import covering
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 from tests.traces.closure import knowledge
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of
@@ -166,3 +167,21 @@ def test_a_clock_that_runs_backwards_spoils_nothing_else() -> None:
     assert [each.knows for each in found.frontiers] == [{"a": 2}, {"b": 1}, {"b": 1, "c": 2}]
     again = [replace(events[0], name="x"), replace(events[0], process="b", name="x"), *events[2:]]
     assert covering(again, Report()).frontiers[-1].knows == {"b": 1, "c": 2}
+
+
+def test_alone_is_who_is_so_in_the_microcosm() -> None:
+    """An end of a message that counting named tells nothing alone, nor do packets beside messages of the
+    application."""
+    events = [
+        TraceEvent("p", 1, "send", Counted("m1")),
+        TraceEvent("q", 1, "receive", "packet"),
+        TraceEvent("r", 1, "causal_send", "text"),
+        TraceEvent("s", 1, "send", Counted("m2")),
+        TraceEvent("t", 1, "receive", Counted("m2")),
+    ]
+    one, other = Report(), Report()
+    covering(events, one)
+    extract(events, report=other)
+    assert one.counts == other.counts
+    assert [found.line for found in one.findings] == [found.line for found in other.findings]
+    assert one.counts["isolated-event"] == 2

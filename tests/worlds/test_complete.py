@@ -93,7 +93,7 @@ def test_what_is_called_concurrent_was_so_whatever_else_happened(seed: int) -> N
     givens = log_of(told, order, named, rng, whole)
     assert lacking(givens) is None
     known = Microcosm(givens)
-    members = {*givens.members(), *givens.tellers()}
+    members = {*givens.members(), *givens.events_with_process()}
     pairs = list(combinations(sorted(members), 2))
     for a, b in rng.sample(pairs, min(len(pairs), 12)):
         found, possible = known.offline(a, b), known.possible(a, b)
@@ -123,7 +123,7 @@ def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
     mine, theirs = BaseTables(givens, rows.whole, rows.reached), base_facts(givens)
     assert mine["complete"] == theirs["complete"]
     assert {(b, a) for a, b in mine["complete"]} == set(mine["complete"])
-    members = sorted({*givens.members(), *givens.tellers()})
+    members = sorted({*givens.members(), *givens.events_with_process()})
     for a, b in combinations(members, 2):
         assert mine.holds("complete", a, b) == ((a, b) in mine["complete"])
         assert (b in set(mine.partners("complete", 0, a))) == ((a, b) in mine["complete"])
@@ -298,7 +298,7 @@ def test_few_events_do_for_what_is_decided_of_a_pair(seed: int, monkeypatch: pyt
     named = {"p0", "p1", "p2"} if seed % 2 else set(rng.sample(["p0", "p1", "p2"], 2))
     givens = log_of(told, order, named, rng, bool(seed % 2))
     known = Microcosm(givens)
-    for a, b in combinations(sorted({*givens.members(), *givens.tellers()}), 2):
+    for a, b in combinations(sorted({*givens.members(), *givens.events_with_process()}), 2):
         found = known.offline(a, b)
         assert set(found.possible) == set(known.possible(a, b).relations)
         assert found.exact

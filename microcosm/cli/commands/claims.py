@@ -26,9 +26,9 @@ from microcosm.queries.conflict import OneGiven, statement
 from microcosm.queries.possible import Worlds, ignored
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds import world as fit
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.world import Candidate
+from microcosm.worlds.world import fault as world_fault
 
 if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
@@ -91,8 +91,8 @@ def _kind(stated: dict[str, Any]) -> str:
         kind, fields = "check", CHECK
     else:
         kind, fields = "online", ONLINE
-        said = "nothing in such an answer comes with a derivation or a world to verify"
-        _require("derivation" in stated, said)
+        message = "nothing in such an answer comes with a derivation or a world to verify"
+        _require("derivation" in stated, message)
     if unknown := sorted(set(stated) - fields - _MORE[kind]):
         raise NotSo(f"the answer has a field {unknown[0]!r} that no such answer has")
     if missing := sorted(fields - set(stated)):
@@ -135,8 +135,8 @@ def _offline(stated: dict[str, Any], left: str, right: str) -> list[object]:
     derivations, verdict, refuted = stated["derivations"], stated["verdict"], stated["refuted"]
     if "consistent" in stated:  # no world fits, so it says nothing of its pair
         nothing = [verdict, refuted, stated["possible"], derivations] == [None, [], [], {}]
-        said = "where no world fits, there is no verdict on any pair"
-        _require(nothing and stated["exact"] is True, said)
+        message = "where no world fits, there is no verdict on any pair"
+        _require(nothing and stated["exact"] is True, message)
         return _contradiction(stated)
     _require(isinstance(derivations, dict) and bool(derivations), NOTHING)
     known = isinstance(refuted, list) and all(sign in SIGNS for sign in refuted)
@@ -185,13 +185,15 @@ def _possible(stated: dict[str, Any], left: str, right: str) -> list[object]:
 
 def _contradiction(stated: dict[str, Any]) -> list[object]:
     derivation = _with_lemmas(stated)
-    said = derivation.get("conclusion") if isinstance(derivation, dict) else None
+    conclusion = derivation.get("conclusion") if isinstance(derivation, dict) else None
     _require(
-        stated["consistent"] is False and isinstance(said, dict),
+        stated["consistent"] is False and isinstance(conclusion, dict),
         "the answer does not say that the microcosm is inconsistent",
     )
-    assert isinstance(said, dict)
-    _require(said.get("relation") == "contradiction", "the derivation does not conclude a contradiction")
+    assert isinstance(conclusion, dict)
+    _require(
+        conclusion.get("relation") == "contradiction", "the derivation does not conclude a contradiction"
+    )
     return [derivation]
 
 
@@ -277,7 +279,7 @@ def _unfit(
         known.concurrent.append((a, b))
     else:
         known.before.append((a, b) if sign == "<" else (b, a))
-    return fit.fault(known, _numbered(order, before, at))
+    return world_fault(known, _numbered(order, before, at))
 
 
 def _numbered(order: Sequence[str], before: Sequence[tuple[str, str]], at: Mapping[str, int]) -> Candidate:
@@ -358,8 +360,8 @@ def _look_at_conflict(stated: object, givens: Givens, stop: Stop | None) -> None
         raise NotSo(f"of `conflict`: {error}") from None
     for at, text in enumerate(stated):
         less = _has_world(_together([*given[:at], *given[at + 1 :]], givens), stop)
-        said = f"`conflict` is not minimal: the others contradict one another without `{text}`"
-        _require(less, said)
+        message = f"`conflict` is not minimal: the others contradict one another without `{text}`"
+        _require(less, message)
 
 
 def _given(text: str, known: GivenFacts) -> OneGiven | None:
@@ -398,7 +400,7 @@ def _has_world(givens: Givens, stop: Stop | None) -> bool:
     if world is None:
         return False
     at = {event: number for number, event in enumerate(givens.named())}
-    return fit.fault(constraints_of(givens, at, len(at)), _numbered(world.order, world.before, at)) is None
+    return world_fault(constraints_of(givens, at, len(at)), _numbered(world.order, world.before, at)) is None
 
 
 def _are_names(value: Iterable[object]) -> bool:

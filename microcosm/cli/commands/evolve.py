@@ -120,15 +120,15 @@ def merge(
     reading.standard_input_once(files)
     first, *others = [reading.load([file], strict=strict) for file in files]
     union = first.copy()
-    about, told = "", first.givens
+    about, merged = "", first.givens
     try:
         for file, other in zip(files[1:], others, strict=True):
-            about, told = f"{file} does not fit the others", other.givens
+            about, merged = f"{file} does not fit the others", other.givens
             union.merge(other, join=False)
         about = "the messages do not fit the order that is given"
         unjoined = union.merge()
     except (Contradiction, Undefined) as error:
-        exits.refusal(error, union.givens, told, about=about, answered=True)
+        exits.refusal(error, union.givens, merged, about=about, answered=True)
         if output.for_machines():
             sides = [proof_object(side) for side in getattr(error, "derivations", ())]
             output.emit({"conflict": str(error), "derivations": sides})
@@ -144,7 +144,7 @@ def merge(
 One = Annotated[str, Argument(metavar="FILE", help=f"What to read: {options.WHAT}")]
 Other = Annotated[str, Argument(metavar="FILE", help="Another one.")]
 
-MOST_TOLD = 20
+MOST_FACTS = 20
 """So many facts of a kind are told unless all are asked for."""
 
 
@@ -184,7 +184,7 @@ def bisim(
         named = events_field(right, *pair) | events_field(left, *pair)
         return {"bisimilar": found.holds, "witness": witness and _witness_fields(witness), **named}
 
-    lines = _told(witness, _shown(one, other), backward, words_of(left, right))
+    lines = _difference(witness, _shown(one, other), backward, words_of(left, right))
     return output.answer(fields, lines, exits.holding(found.holds))
 
 
@@ -192,7 +192,7 @@ def bisim(
 def diff(
     one: One,
     other: Other,
-    every: Annotated[bool, Option("--all", help=f"Tell all facts, not the first {MOST_TOLD}.")] = False,
+    every: Annotated[bool, Option("--all", help=f"Tell all facts, not the first {MOST_FACTS}.")] = False,
     strict: options.Strict = False,
 ) -> int:
     """What each of two microcosms knows that the other does not.
@@ -215,7 +215,7 @@ def diff(
 
     left, right = _load(one, other, strict)
     found = difference(left, right)
-    lines = _compared(found, _shown(one, other), None if every else MOST_TOLD, words_of(left, right))
+    lines = _compared(found, _shown(one, other), None if every else MOST_FACTS, words_of(left, right))
     return output.answer(found.to_json, lines, exits.holding(found.same))
 
 
@@ -239,7 +239,9 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
     }
 
 
-def _told(witness: Difference | None, files: tuple[str, str], backward: bool, words: Words) -> Iterator[str]:
+def _difference(
+    witness: Difference | None, files: tuple[str, str], backward: bool, words: Words
+) -> Iterator[str]:
     """That two microcosms are bisimilar, or why they are not."""
     how = "backward bisimilar" if backward else "bisimilar"
     if witness is None:
@@ -286,11 +288,11 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
 
 def _news_line(item: News, words: Words) -> str:
     fact = item.fact
-    said = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
+    text = output.printable(statement(fact.left, str(fact.relation), fact.right, words))
     notes = [f"decides {output.counted(item.decides, 'pair')}"] if item.decides > 1 else []
     notes += [] if item.decides else ["refused there, where it contradicts what is known of others"]
     notes += ["known as <> there"] if item.instead is not None else []
-    return f"  {said}   ({', '.join(notes)})" if notes else f"  {said}"
+    return f"  {text}   ({', '.join(notes)})" if notes else f"  {text}"
 
 
 def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> str:

@@ -49,8 +49,8 @@ def explain(
         output.say(manual_page().rstrip("\n"))
         return exits.HOLDS
     context, found = _context(command)
-    told = found.get_help(context)
-    return output.answer({"command": " ".join(command) or None, "help": told}, told)
+    text = found.get_help(context)
+    return output.answer({"command": " ".join(command) or None, "help": text}, text)
 
 
 def _context(words: list[str]) -> tuple[Any, Any]:
@@ -81,7 +81,7 @@ def every_command() -> Iterator[tuple[str, str, str, Any]]:
     for title, entries in OVERVIEW.items():
         for name, entry in entries.items():
             for path, command in parts(name, loaded(name)):
-                yield title, path, entry.told, command
+                yield title, path, entry.summary, command
 
 
 def manual_page() -> str:
@@ -101,10 +101,10 @@ def manual_page() -> str:
         context = typer.Context(command, info_name=f"{NAME} {path}", **SETTINGS)
         usage = " ".join(command.collect_usage_pieces(context))
         lines += [f'.SS "{NAME} {_roff(path)} {_quoted(usage)}"', *_paragraphs(cleandoc(command.help or ""))]
-        for names, said in filter(
+        for names, text in filter(
             None, (each.get_help_record(context) for each in command.get_params(context))
         ):
-            lines += [".TP", f".B {_roff(names)}", _roff(" ".join(said.split())) or "\\&"]
+            lines += [".TP", f".B {_roff(names)}", _roff(" ".join(text.split())) or "\\&"]
     return "\n".join([*lines, ".SH SEE ALSO", "https://causal-microcosm.readthedocs.io/", ""])
 
 
@@ -158,12 +158,12 @@ def demo() -> int:
     found = correspondences.extract(events)
     known = reading.microcosm_of(found.givens, reading.rulebook())
     answers = [(pair, known.online(*pair), known.why(*pair)) for pair in _questions(known)]
-    told = [verdict_fields(*pair, verdict, proof) for pair, verdict, proof in answers]
-    proofs = [each["derivation"] for each in told if each["derivation"] is not None]
+    fields = [verdict_fields(*pair, verdict, proof) for pair, verdict, proof in answers]
+    proofs = [each["derivation"] for each in fields if each["derivation"] is not None]
     faults = [kernel.check(known.givens, known.rules, proof) for proof in proofs]
     valid = not any(faults)
     if output.for_machines():
-        output.emit({"questions": told, "valid": valid})
+        output.emit({"questions": fields, "valid": valid})
     else:
         _log(log, events)
         output.say("", f"It tells of {len(known.events)} events in {found.processes} processes. Ask it:", "")
@@ -251,7 +251,7 @@ def doctor() -> int:
             " at once (3.7.0 to 3.51.2); a journal is safe as long as no other program opens it"
         )
     unneeded = {"disables": None, "remedy": None}
-    told = [asdict(part) | (unneeded if part.present else {}) for part in found]
+    fields = [asdict(part) | (unneeded if part.present else {}) for part in found]
     width = max(len(part.name) for part in found)
     lines = (
         f"{part.name:{width}}  {part.version}  {output.printable(part.where)}".rstrip()
@@ -259,4 +259,4 @@ def doctor() -> int:
         else f"{part.name:{width}}  missing: {part.disables}\n{'':{width}}  {part.remedy}"
         for part in found
     )
-    return output.answer({"parts": told}, lines)
+    return output.answer({"parts": fields}, lines)

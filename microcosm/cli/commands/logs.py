@@ -102,13 +102,13 @@ def trace(
             with files.writing(to) as stream:
                 count = jsonl.write(events, stream)
     reading.told_rest(report)
-    said = f"{output.printable(to)}: {counted(count, 'event')}"
-    return output.answer({"events": count, "reported": dict(report.counts)}, said)
+    message = f"{output.printable(to)}: {counted(count, 'event')}"
+    return output.answer({"events": count, "reported": dict(report.counts)}, message)
 
 
 @app.command("events")
 def events(
-    asked: Annotated[
+    arguments: Annotated[
         list[str],
         Argument(
             metavar="FILE... [FIELD=VALUE]...",
@@ -134,7 +134,7 @@ def events(
     """
     from microcosm.queries.events import having, matching, rows_of
 
-    files, wanted = _parted(asked)
+    files, wanted = _parted(arguments)
     known = reading.load(files, strict=strict)
     rows = [*rows_of(known)] if grep is None else matching(grep, known)
     found = [*having(rows, wanted)]
@@ -162,8 +162,8 @@ def lines(rows: Iterable[EventRow]) -> Iterator[str]:
     for row in rows:
         words = [] if not row.label or row.label == row.name else [string(row.label)]
         message = [f"{row.kind} {quote(row.message)}"] if row.message else []
-        said = "  ".join([quote(row.name), *words, *message])
-        yield f"{said}   ({output.printable(row.place)})" if row.place else said
+        text = "  ".join([quote(row.name), *words, *message])
+        yield f"{text}   ({output.printable(row.place)})" if row.place else text
 
 
 def _parted(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -214,10 +214,10 @@ def collect(
         float, Option(metavar="SECONDS", min=0.1, help="Begin a new file after so long.")
     ] = 3600.0,
     max_body: Annotated[
-        float, Option(metavar="MB", min=0.001, help="The largest request, also unpacked.")
+        float, Option(metavar="MB", min=0.001, max=2047, help="The largest request, also unpacked.")
     ] = 16.0,
     rate: Annotated[float, Option(metavar="N", min=0, help="Spans a second at most; 0: as they come.")] = 0.0,
-    at_once: Annotated[int, Option(metavar="N", min=1, help="Requests under way at most.")] = 64,
+    at_once: Annotated[int, Option(metavar="N", min=1, max=100_000, help="Requests under way at most.")] = 64,
     view: Annotated[
         bool, Option("--view", help="Show the page of what came in a browser, and go on as more comes.")
     ] = False,

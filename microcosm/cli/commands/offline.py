@@ -121,8 +121,8 @@ def decided(
         with output.progress("deciding", units="steps") as steps:
             found = known.offline(left, right, stop=steps.stopping(options.stop_after(limit)), **how)
     except Inconsistent as problem:
-        told = {"pair": [left, right], **NOTHING, **inconsistent_fields(problem)}
-        return output.answer(told, inconsistent_lines(known, problem), exits.REFUTED)
+        answer = {"pair": [left, right], **NOTHING, **inconsistent_fields(problem)}
+        return output.answer(answer, inconsistent_lines(known, problem), exits.REFUTED)
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
 
@@ -214,8 +214,8 @@ def may_be(
     if not found.relations:
         conflict["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
     if output.for_machines():
-        told = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
-        output.emit({**told, **events_field(known, left, right), **conflict})
+        fields = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
+        output.emit({**fields, **events_field(known, left, right), **conflict})
     elif found.relations:
         output.say(*possible_lines(left, right, found, words_of(known)))
     if not found.relations:

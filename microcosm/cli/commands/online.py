@@ -57,10 +57,12 @@ def online(
       microcosm online album.mc unshare upload
     """
     known, files, pair = reading.pair_in(asked, strict=strict)
-    return told(known, files, *pair, must_exist=must_exist)
+    return verdict_of(known, files, *pair, must_exist=must_exist)
 
 
-def told(known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False) -> int:
+def verdict_of(
+    known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False
+) -> int:
     """Answer with the verdict on two events of what some files give, and its proof; the exit code."""
     from microcosm.cli.show.offline import warn_if_inconsistent
 
@@ -93,12 +95,12 @@ def _answered(
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
         return {**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named}
 
-    def told() -> Iterator[str]:
+    def all_lines() -> Iterator[str]:
         yield from lines
         for more in (by_complete(known) if offline else None, hint(known, left, verdict, right)):
             yield from ("", *prose(more)) if more else ()
 
-    return output.answer(fields, told(), verdict_exit(verdict))
+    return output.answer(fields, all_lines(), verdict_exit(verdict))
 
 
 @app.command("why")
@@ -183,12 +185,12 @@ def why_not(
 
     def fields() -> dict[str, object]:
         named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
-        told = {**concluded_field(offline), **unknown_events(known, left, right), **named}
-        return {"holds": holds, "premises": premise_fields(found.premises), **told}
+        more = {**concluded_field(offline), **unknown_events(known, left, right), **named}
+        return {"holds": holds, "premises": premise_fields(found.premises), **more}
 
     def lines() -> Iterator[str]:
-        said = statement(left, str(stated.relation), right, words_of(known))
-        yield f"{said} {'holds' if holds else 'does not hold'}"
+        text = statement(left, str(stated.relation), right, words_of(known))
+        yield f"{text} {'holds' if holds else 'does not hold'}"
         if offline:
             yield from prose(f"{statement(left, str(shown), right, words_of(known))} is {by_complete(known)}")
         yield from premise_lines(found.premises)
@@ -204,5 +206,5 @@ def _explained(
         yield from explained(known, left, verdict, right, proof)
         return
     yield from verdict_lines(left, verdict, right, words_of(known))
-    asked = statement(left, "<", right)
-    yield from ("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, asked])}")
+    question = statement(left, "<", right)
+    yield from ("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, question])}")

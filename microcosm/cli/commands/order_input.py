@@ -60,17 +60,17 @@ def communication(
 
 
 def plain_communication(path: str, report: Report) -> tuple[Computation, list[int]] | None:
-    """The same of a file of plain own lines, by its columns: a quarter of the price; None of any other.
+    """The communication of a file of plain own lines, by its columns: a quarter of the price; else None.
 
     Nothing can be odd about it but that a message is not received, and its lines are an execution. A log in
     which a process sends to itself is left to who reads event by event.
     """
     odd: list[Irregularity] = []
     found = plain_extraction([path], Report(each=odd.append), in_order=True)
-    told = None if found is None or found.incomplete else found.givens.told
-    if told is None:
+    columns = None if found is None or found.incomplete else found.givens.message_columns
+    if columns is None:
         return None
-    kinds, events, messages, processes = told.columns()
+    kinds, events, messages, processes = columns.columns()
     chains: dict[str, list[tuple[str, str]]] = {}
     names: dict[str, Sequence[str]] = {}
     at = 0
@@ -84,7 +84,7 @@ def plain_communication(path: str, report: Report) -> tuple[Computation, list[in
     for each in odd:
         if each.kind == "unreceived-send":
             report.repeat(each, fatal=False)
-    lines = [*told.rows()]
+    lines = [*columns.rows()]
     return computation, sorted(range(len(lines)), key=lines.__getitem__)
 
 
@@ -198,7 +198,7 @@ class Log:
     """Whether nothing is said of how it is to be read, and its events were not yet."""
 
     def read(self) -> Log:
-        """The same, with its events to be gone through again and again."""
+        """The log with its events kept, to be gone through again and again."""
         return replace(self, events=[*self.events], as_it_is=False)
 
     def communication(self, level: str) -> tuple[Computation, list[int] | None]:
@@ -270,19 +270,21 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
             for ordering in violated:
                 first, second = watch.violated[Ordering(ordering)]
                 found = {"ordering": ordering, "pair": [first, second], "event": event.id}
-                said = f"{ordering} is violated by {first} and {second} (at {event.id})"
-                line = output.printable(f"{event.file}:{event.line}: {said}")
+                message = f"{ordering} is violated by {first} and {second} (at {event.id})"
+                line = output.printable(f"{event.file}:{event.line}: {message}")
                 output.answer({"file": file, "line": event.line, **found}, line)
             sys.stdout.flush()
         told_rest(report)
         kept = [one.value for one in Ordering if one not in watch.violated]
         counts = {"sent": watch.sent, "received": watch.received, "forgotten": watch.forgotten}
-        told = f"{output.counted(watch.sent, 'message')} sent, {output.counted(watch.received, 'reception')}"
+        totals = (
+            f"{output.counted(watch.sent, 'message')} sent, {output.counted(watch.received, 'reception')}"
+        )
         if watch.forgotten:
-            told += f", {output.counted(watch.forgotten, 'message')} forgotten in transit (--transit)"
+            totals += f", {output.counted(watch.forgotten, 'message')} forgotten in transit (--transit)"
         fields: Fields = {"file": file, "kept": kept, **counts, "reported": dict(report.counts)}
-        said = f"kept {', '.join(kept) if kept else 'none of the six'} ({told})"
-        output.answer(fields, f"{output.printable(file)}: {said}")
+        message = f"kept {', '.join(kept) if kept else 'none of the six'} ({totals})"
+        output.answer(fields, f"{output.printable(file)}: {message}")
     return exits.HOLDS
 
 
@@ -353,6 +355,6 @@ def _lines(file: str, name: str, report: Report) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(iter(stream.readline, b""), 1):
             text = lenient(line)
             if "\ufffd" in text and text.encode() != line:
-                said = "bytes that are no UTF-8 are replaced"
-                report.add("bad-encoding", said, file=name, line=number)
+                message = "bytes that are no UTF-8 are replaced"
+                report.add("bad-encoding", message, file=name, line=number)
             yield number, text.removeprefix("\ufeff").rstrip("\r\n")

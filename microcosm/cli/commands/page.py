@@ -85,7 +85,7 @@ def page(
     book = reading.rulebook()
     known, report = read_source(one, book, strict)
     beside = None if two is None else read_source(two, book, strict)[0]
-    pairs = [reading.pair_of(known, *asked) for asked in pair]
+    pairs = [reading.pair_of(known, *words) for words in pair]
     try:
         with output.progress("writing the page"):
             head, columns = contents(
@@ -106,13 +106,13 @@ def page(
         return exits.HOLDS
     write_text(out, text)
     if output.for_machines():
-        told: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
+        fields: dict[str, Any] = {name: head[name] for name in ("digest", "counts", "unsaid", "pairs")}
         if questions:
-            told["questions"] = [
+            fields["questions"] = [
                 {"text": each["text"], "verdict": each["verdict"]} for each in head["questions"]
             ]
         sizes = {column.name: len(column.packed) for column in columns}
-        output.emit({"path": out, "bytes": len(text.encode()), "columns": sizes, **told})
+        output.emit({"path": out, "bytes": len(text.encode()), "columns": sizes, **fields})
     else:
         many = output.counted(head["counts"]["events"], "event")
         output.note(f"{out}: {many}, {len(text.encode()):,} bytes")
@@ -291,11 +291,11 @@ def draw(
     from microcosm.queries import diagrams
     from microcosm.queries.drawing import drawing_of
 
-    asked = [name for name, on in (("--svg", svg), ("--dot", dot), ("--mermaid", mermaid)) if on]
-    if len(asked) > 1:
-        raise exits.UsageError(f"{' and '.join(asked)}: one of them at a time")
+    chosen = [name for name, on in (("--svg", svg), ("--dot", dot), ("--mermaid", mermaid)) if on]
+    if len(chosen) > 1:
+        raise exits.UsageError(f"{' and '.join(chosen)}: one of them at a time")
     if hasse and (dot or mermaid):
-        raise exits.UsageError(f"--hasse and {asked[0]}: a Hasse diagram is drawn in SVG")
+        raise exits.UsageError(f"--hasse and {chosen[0]}: a Hasse diagram is drawn in SVG")
     known = reading.load(file, strict=strict)
     events = [known.event(each) for each in around or ()]
     known.require(*events)
@@ -310,8 +310,8 @@ def draw(
     if out is not None and out != files.STDIN:
         files.write_text(out, text)
         more = f", {drawing.more:,} more" if drawing.more else ""
-        said = f"{output.printable(out)}: {output.counted(counts['events'], 'event')}{more}"
-        output.answer({"path": out, **counts}, said)
+        message = f"{output.printable(out)}: {output.counted(counts['events'], 'event')}{more}"
+        output.answer({"path": out, **counts}, message)
     elif output.for_machines():
         output.emit({**counts, "drawing": text})
     else:

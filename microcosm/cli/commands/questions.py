@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
 
-from microcosm import files as door
+from microcosm import files as output_files
 from microcosm.cli import exits, options, output, reading
 from microcosm.logic.derivation import proof_object
 from microcosm.questions.ask import pair_questions
@@ -69,9 +69,9 @@ def assert_that(
       microcosm assert alice.log bob.log lease.ask
       microcosm assert run.jsonl -e 'event w(key) where label ~ "write (?<key>\\w+)"; never w(k) || w(k)'
     """
-    if junit == door.STDIN:
+    if junit == output_files.STDIN:
         raise exits.UsageError("--junit names a file: on standard output is the answer")
-    asked, logs = _questions(files, text)
+    questions, logs = _questions(files, text)
     shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
     proved = options.natural("--proof", proof, 0, 1_000_000)
     known = reading.load(logs)
@@ -80,7 +80,7 @@ def assert_that(
         known.assert_(  # noqa: PT009
             one, exact=exact, stop=stop, shown=shown, proved=proved, settle=len(known) <= SETTLED_UP_TO
         )
-        for one in asked
+        for one in questions
     ]
     for one in answered:
         for warning in one.warnings:
@@ -92,9 +92,11 @@ def assert_that(
     if proofs is not None:
         _write_proofs(answers, proofs)
     if junit is not None:
-        _write_junit(junit, asked, answered)
+        _write_junit(junit, questions, answered)
     code = verdict_exit(answers, no_vacuous or junit is not None)
-    return output.answer(lambda: fields(asked, answered, min(proved, shown)), report(known, answered), code)
+    return output.answer(
+        lambda: fields(questions, answered, min(proved, shown)), report(known, answered), code
+    )
 
 
 @app.command("find")
@@ -167,15 +169,15 @@ def settle(
     if text or any(name.endswith(ENDING) for name in files):
         questions, logs = _questions(files, text)
         known = reading.load(logs)
-        asked: list[Questions | tuple[str, str]] = [*questions]
+        sought: list[Questions | tuple[str, str]] = [*questions]
     else:
         logs, pair = reading.pair_asked(files)
         known = reading.load(logs)
-        asked = [reading.pair_of(known, *pair)]
+        sought = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)
-    rows = [row for one in asked for row in settled(known, one, stop)]
+    rows = [row for one in sought for row in settled(known, one, stop)]
     is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    told = [
+    fields = [
         {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
          "settle": [seen.to_json() for seen in observations]}
         for answer, observations in rows
@@ -189,7 +191,7 @@ def settle(
             if any(seen.kind == "clock" for seen in observations):
                 yield "  (clocks and peers are chosen greedily: about as few as can be found fast)"
 
-    return output.answer({"questions": told}, lines(), exits.UNDECIDED if is_open else exits.HOLDS)
+    return output.answer({"questions": fields}, lines(), exits.UNDECIDED if is_open else exits.HOLDS)
 
 
 def settled_lines(answer: Answer, observations: Sequence[Observation]) -> list[str]:
@@ -198,42 +200,42 @@ def settled_lines(answer: Answer, observations: Sequence[Observation]) -> list[s
 
 
 def settled(
-    known: Microcosm, asked: Questions | tuple[str, str], stop: Stop | None = None
+    known: Microcosm, sought: Questions | tuple[str, str], stop: Stop | None = None
 ) -> list[tuple[Answer, list[Observation]]]:
     """What would settle some questions, or how two events are related. Raises `UnknownEvent`.
 
     Of two events that are known to be related, the direction may still be open.
     """
-    if not isinstance(asked, tuple):
-        return [*known.settle(asked, stop=stop)]
+    if not isinstance(sought, tuple):
+        return [*known.settle(sought, stop=stop)]
     table = known.givens.events
-    known.require(*(event for event in asked if table is None or event not in table))
+    known.require(*(event for event in sought if table is None or event not in table))
     found: list[tuple[Answer, list[Observation]]] = []
-    for answer, observations in known.settle(read_questions(pair_questions(*asked)), stop=stop):
+    for answer, observations in known.settle(read_questions(pair_questions(*sought)), stop=stop):
         if answer.verdict == "open":
             return [(answer, observations)]
         found = found or [(answer, observations)]
     return found
 
 
-def fields(asked: Sequence[Questions], answered: Sequence[Answered], proved: int) -> dict[str, Any]:
+def fields(questions: Sequence[Questions], answered: Sequence[Answered], proved: int) -> dict[str, Any]:
     """The JSON of `assert`: answers, what they answer, how many witnesses are proved, to be verified."""
     return {
         "questions": [answer.to_json(proof_object) for one in answered for answer in one],
         "proved": proved,
-        "asked": [{"file": one.file, "text": one.text} for one in asked],
+        "asked": [{"file": one.file, "text": one.text} for one in questions],
         "warnings": [warning for one in answered for warning in one.warnings],
     }
 
 
 def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Questions], list[str]]:
     """The questions asked, and the logs that they are asked about. Raises `TextError`, `UsageError`."""
-    asked = [name for name in names if name.endswith(ENDING)]
-    if not asked and not text:
+    names_of_questions = [name for name in names if name.endswith(ENDING)]
+    if not names_of_questions and not text:
         raise exits.UsageError(f"ask something: -e TEXT, or a file of questions (*{ENDING})")
-    if len(asked) == len(names):
+    if len(names_of_questions) == len(names):
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
-    read = [*map(reading.questions_in, asked)]
+    read = [*map(reading.questions_in, names_of_questions)]
     if text:
         patterns = Questions()
         for one in read:
@@ -252,38 +254,40 @@ def verdict_exit(answers: Sequence[Answer], no_vacuous: bool = False) -> int:
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
     """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-    door.make_folder(folder)
+    output_files.make_folder(folder)
 
     for answer in answers:
         for number, witness in enumerate(answer.witnesses, 1):
-            proofs = [said.derivation for said in witness.atoms if said.derivation is not None]
+            proofs = [atom.derivation for atom in witness.atoms if atom.derivation is not None]
             for at, proof in enumerate(proofs, 1):
                 name = f"{folder}/line{answer.question.place.line}-{witness.verdict}{number}-{at}.json"
-                door.write_text(name, output.as_json(proof_object(proof)) + "\n")
+                output_files.write_text(name, output.as_json(proof_object(proof)) + "\n")
 
 
-def _write_junit(out: str, asked: Sequence[Questions], answered: Sequence[Answered]) -> None:
+def _write_junit(out: str, texts: Sequence[Questions], answered: Sequence[Answered]) -> None:
     """A report as CI reads it: a violated or vacuous question is a failure; an open one is skipped."""
     cases, failures, skipped = list[str](), 0, 0
-    for questions, one in zip(asked, answered, strict=True):
+    for questions, one in zip(texts, answered, strict=True):
         place = readable(questions.file or "-e")
         for answer in one:
             name = readable(answer.question.text)
             head = f'<testcase classname="{place}" name="{name}" line="{answer.question.place.line}"'
-            said = readable(str(answer))
-            shown = readable("; ".join(str(said) for w in answer.witnesses[:1] for said in w.atoms))
+            verdict = readable(str(answer))
+            shown = readable("; ".join(str(atom) for w in answer.witnesses[:1] for atom in w.atoms))
             if answer.verdict == "violated" or answer.vacuous:
                 failures += 1
                 kind = "vacuous" if answer.vacuous else "violated"
-                cases.append(f'{head}><failure type="{kind}" message="{said}">{shown}</failure></testcase>')
+                cases.append(
+                    f'{head}><failure type="{kind}" message="{verdict}">{shown}</failure></testcase>'
+                )
             elif answer.verdict == "open":
                 skipped += 1
-                cases.append(f'{head}><skipped message="{said}"/></testcase>')
+                cases.append(f'{head}><skipped message="{verdict}"/></testcase>')
             else:
                 cases.append(f"{head}/>")
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
     text = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="microcosm" {counts}>', *cases]
-    door.write_text(out, "\n".join([*text, "</testsuite>", ""]))
+    output_files.write_text(out, "\n".join([*text, "</testsuite>", ""]))
 
 
 def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
@@ -305,10 +309,10 @@ def report(known: Microcosm, answered: Sequence[Answered]) -> Iterator[str]:
                     yield f"    seen at once in the cut after {cut}"
                 if witness.searched:
                     yield "    found by a search of the worlds that fit"
-                for said in witness.atoms if witness.verdict in (wanted, "open") else ():
-                    yield f"    {said}"
-                    if said.derivation is not None:
-                        yield from (f"      {line}" for line in proof_tree(known, said.derivation))
+                for atom in witness.atoms if witness.verdict in (wanted, "open") else ():
+                    yield f"    {atom}"
+                    if atom.derivation is not None:
+                        yield from (f"      {line}" for line in proof_tree(known, atom.derivation))
             if answer.settle:
                 yield "  what would settle it:"
                 yield from (f"    {seen}" for seen in answer.settle)
@@ -326,13 +330,13 @@ def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
 
 def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
     """One of what was found, as JSON fields."""
-    told = witness.to_json()
+    fields = witness.to_json()
     table = known.givens.events
     rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
     labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
     places = {event: row.place for event, row in rows.items() if row is not None and row.place}
     kept: dict[str, Any] = {
-        key: told[key] for key in ("events", "intervals", "parameters", "verdict") if key in told
+        key: fields[key] for key in ("events", "intervals", "parameters", "verdict") if key in fields
     }
     return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
 

@@ -101,8 +101,8 @@ def check() -> int:
         output.warn(f"{_place(rule)}: {rule.name} can never fire: {reason}")
     never = [{"rule": rule.name, "reason": reason} for rule, reason in idle]
     fields = {"valid": True, "errors": [], "never_fire": never, "strata": len(found)}
-    said = f"{output.counted(len(book.rules), 'rule')}, {len(found)} strata, negation is stratified"
-    return output.answer(fields, said, exits.holding(not idle))
+    summary = f"{output.counted(len(book.rules), 'rule')}, {len(found)} strata, negation is stratified"
+    return output.answer(fields, summary, exits.holding(not idle))
 
 
 def citation(rule: Rule) -> str:

@@ -85,8 +85,8 @@ def simulate(
     from microcosm.simulation.simulate import SimulationSetting
 
     if protocol not in PROTOCOLS:
-        said = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
-        raise exits.UsageError(f"{said} are: {', '.join(PROTOCOLS)}")
+        message = f"no protocol {protocol!r}; there" if protocol else "which protocol? There"
+        raise exits.UsageError(f"{message} are: {', '.join(PROTOCOLS)}")
     if plots is not None:
         raise exits.UsageError("--plots goes with --compare")
     if output.for_machines() and trace == STDIN:
@@ -313,10 +313,10 @@ def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Exp
 
 
 def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
-    said = ("processes", "messages", "reorder", "losses", "doubles", "multicasts", "answers")
+    names = ("processes", "messages", "reorder", "losses", "doubles", "multicasts", "answers")
     return {
         "protocol": protocol,
-        **{name: getattr(scope, name) for name in said},
+        **{name: getattr(scope, name) for name in names},
         "workloads": getattr(explored, "workloads", None),
         "states": explored.states,
         "largest": getattr(explored, "largest", explored.states),

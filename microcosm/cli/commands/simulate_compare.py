@@ -196,11 +196,11 @@ def knowledge(seed: int = 0) -> Iterator[Known]:
             tick=1.0 if protocol.machine.NEEDS_TICKS else None,
         )
         sizes: list[int] = []
-        told = listening(run, sizes)
+        listeners = listening(run, sizes)
         run.go()
         events = 2 * MESSAGES
-        pairs = len(told) * events * (events - 1) / 2
-        counted = [_decided(disclosure.application) for disclosure in told]
+        pairs = len(listeners) * events * (events - 1) / 2
+        counted = [_decided(disclosure.application) for disclosure in listeners]
         online, offline, exactly, narrowed = (sum(counts) / pairs for counts in zip(*counted, strict=True))
         yield Known(
             name,
@@ -210,7 +210,7 @@ def knowledge(seed: int = 0) -> Iterator[Known]:
             offline,
             exactly,
             narrowed,
-            sum(len(disclosure.network) for disclosure in told) / MESSAGES,
+            sum(len(disclosure.network) for disclosure in listeners) / MESSAGES,
         )
 
 
@@ -232,25 +232,25 @@ def _decided(facts: list[Correspondence]) -> tuple[int, int, int, int]:
 
 def listening(run: Run, sizes: list[int]) -> list[Disclosure]:
     """A disclosure for each machine of a run, told what the machine does; `sizes` are those of packets."""
-    told = [Disclosure(machine, str(machine.me)) for machine in run.machines]
+    listeners = [Disclosure(machine, str(machine.me)) for machine in run.machines]
     sends = [0] * run.size
 
     def see(event: Event) -> None:
         if event.kind == CAUSAL_SEND:
             sends[event.process] += 1
-            told[event.process].causally_sent(str(event.message), sends[event.process])
+            listeners[event.process].causally_sent(str(event.message), sends[event.process])
 
     run.observers.append(see)
 
     def take(i: int, j: int, packet: Packet) -> None:
-        told[j].received(i, packet)
+        listeners[j].received(i, packet)
         if carries_message(packet):
             sizes.append(len(encode(packet)))
 
     run.on_packet = take
-    for machine, disclosure in zip(run.machines, told, strict=True):
+    for machine, disclosure in zip(run.machines, listeners, strict=True):
         machine.on_deliver = _first(disclosure, machine.on_deliver)
-    return told
+    return listeners
 
 
 def _first(disclosure: Disclosure, then: Callable[[Delivery], None] | None) -> Callable[[Delivery], None]:

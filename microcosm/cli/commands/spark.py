@@ -116,10 +116,10 @@ def extract(
     from microcosm.spark.extract import job
     from microcosm.spark.session import session
 
-    asked = job.Asked(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
+    request = job.ExtractOptions(concurrent, token, format, pattern, strict, slices, _most_bad(max_bad))
     _known(format, pattern)
     with _progress(), session(master, later=True) as spark:
-        found = job.extract(spark, _seen_by_all(master, inputs), out, asked)
+        found = job.extract(spark, _seen_by_all(master, inputs), out, request)
     return _answer(out, found)
 
 
@@ -154,10 +154,10 @@ def assert_that(
         raise exits.UsageError("--rules: questions of many traces go by the shipped rules")
     if len(inputs) < 2:
         raise exits.UsageError("spark assert TRACE... QUESTIONS.ask: name traces, and last the questions")
-    *traces, asked = inputs
+    *traces, words = inputs
     limit = _most_bad(max_bad)
     with _progress(), session(master, later=True) as spark:
-        found = job.check(spark, _seen_by_all(master, traces), asked, out, exact=exact, max_bad=limit)
+        found = job.check(spark, _seen_by_all(master, traces), words, out, exact=exact, max_bad=limit)
     codes = {"faults": exits.BAD_INPUT, "violated": exits.REFUTED, "open": exits.UNDECIDED}
     return _answer(out, found, next((code for what, code in codes.items() if found.summary[what]), 0))
 
@@ -205,9 +205,9 @@ def stream(
 
     _known(format, pattern)
     waiting = wait if wait is not None else 0.0 if once else 60.0
-    asked = job.Asked(format, pattern, waiting, None if once else every, keep)
+    request = job.StreamOptions(format, pattern, waiting, None if once else every, keep)
     with _progress(), session(master) as spark:
-        found = job.stream(spark, path, out, checkpoint, asked)
+        found = job.stream(spark, path, out, checkpoint, request)
     return _answer(out, found)
 
 
@@ -272,9 +272,9 @@ def _answer(out: str, found: Any, code: int = exits.HOLDS) -> int:
         output.warn(output.printable(fault))
     summary: Mapping[str, Any] = found.summary
     for kind, count in summary["reported"].items():
-        told = sum(fault.endswith(f"[{kind}]") for fault in found.faults)
-        if count > told:
-            output.warn(f"{count - told:,} {'more ' if told else ''}of [{kind}]")
+        reported = sum(fault.endswith(f"[{kind}]") for fault in found.faults)
+        if count > reported:
+            output.warn(f"{count - reported:,} {'more ' if reported else ''}of [{kind}]")
     ones = {"holds": "holds", "classes": "class", "batches": "batch"}
     counts = ", ".join(
         f"{value:,} {name if value != 1 else ones.get(name, name.removesuffix('s'))}"

@@ -106,9 +106,9 @@ def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable
     if output.for_machines():
         stream_pairs(file, known.events, rows, more)
     elif every:
-        with output.writing(len(known.events)) as told:
+        with output.writing(len(known.events)) as progress:
             for row in lines:
-                output.say_all(row, told.did)
+                output.say_all(row, progress.did)
     else:
         output.say_all(lines)
 
@@ -122,8 +122,8 @@ def _concluded(known: Microcosm) -> Fields:
     """How many `||` were concluded offline, where the log is said to be complete."""
     if not known.givens.complete:
         return {}
-    apart = known.concluded.table(known.events).counts()[ConcludedOffline.APART]
-    return {"concluded_offline": apart} if apart else {}
+    concurrent = known.concluded.table(known.events).counts()[ConcludedOffline.APART]
+    return {"concluded_offline": concurrent} if concurrent else {}
 
 
 EVERY_PAIR = "--all prints every pair"
@@ -213,8 +213,8 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
         return exits.REFUTED
     pairs, decided = found
     ignored = known.worlds.ignored
-    told: Fields = {"ignored": list(ignored)} if ignored else {}
-    _left(file, known, pairs, every, {"exact": decided and not ignored, **told})
+    fields: Fields = {"ignored": list(ignored)} if ignored else {}
+    _left(file, known, pairs, every, {"exact": decided and not ignored, **fields})
     if not decided:
         output.warn(NOT_DECIDED)
     if ignored:

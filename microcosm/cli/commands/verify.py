@@ -69,17 +69,17 @@ def verify(
         with output.progress("verifying", units="steps") as steps:
             fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
         if limited.reached and fault is not None:
-            said = "undecided: --limit came before all of the answer was worked out anew"
-            return output.answer({"valid": None, "fault": None}, said, exits.UNDECIDED)
-    said = "valid: the kernel accepts every step" if fault is None else f"not valid: {fault}"
-    return output.answer({"valid": fault is None, "fault": fault}, said, exits.holding(fault is None))
+            message = "undecided: --limit came before all of the answer was worked out anew"
+            return output.answer({"valid": None, "fault": None}, message, exits.UNDECIDED)
+    message = "valid: the kernel accepts every step" if fault is None else f"not valid: {fault}"
+    return output.answer({"valid": fault is None, "fault": fault}, message, exits.holding(fault is None))
 
 
 def _concludes_contradiction(stated: object) -> bool:
     """Whether a derivation or an answer says that the givens contradict each other."""
     found = stated.get("derivation", stated) if isinstance(stated, dict) else None
-    said = found.get("conclusion") if isinstance(found, dict) else None
-    return isinstance(said, dict) and said.get("relation") == "contradiction"
+    conclusion = found.get("conclusion") if isinstance(found, dict) else None
+    return isinstance(conclusion, dict) and conclusion.get("relation") == "contradiction"
 
 
 class Limited:

@@ -110,8 +110,8 @@ def backup(
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
-    said = f"{output.printable(out)}: up to record {last}"
-    return output.answer({"file": path, "copy": out, "last": last}, said)
+    message = f"{output.printable(out)}: up to record {last}"
+    return output.answer({"file": path, "copy": out, "last": last}, message)
 
 
 Keys = Annotated[str, Argument(metavar="KEYS", help="The key file, readable by its owner only.")]
@@ -153,8 +153,8 @@ def restore(
     found = {"file": path, "name": replica.name, "incarnation": incarnation, "members": members}
     lines = [f"{path} is the replica {replica.name}, incarnation {incarnation}"]
     lines += [f"not known to have reached {name}: {', '.join(messages)}" for name, messages in gone.items()]
-    said = f"microcosm replica member replace JOURNAL {quote(replica.name)} --incarnation {incarnation}"
-    lines += [f"at {name}: {said}" for name in members]
+    command = f"microcosm replica member replace JOURNAL {quote(replica.name)} --incarnation {incarnation}"
+    lines += [f"at {name}: {command}" for name in members]
     return output.answer({**found, "lost": gone}, map(output.printable, lines))
 
 
@@ -172,8 +172,8 @@ def new(file: Keys) -> int:
         raise KeyFileError(f"{file}: there is something already; choose another path, or `key rotate`")
     write_keys(file, new_ring())
     keys = [{"id": 1, "starts": 0.0, "ends": None}]
-    said = f"{output.printable(file)}: key 1; only you can read it"
-    return output.answer({"file": file, "keys": keys}, said)
+    message = f"{output.printable(file)}: key 1; only you can read it"
+    return output.answer({"file": file, "keys": keys}, message)
 
 
 @keys.command("rotate")

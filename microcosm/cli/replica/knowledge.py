@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import pairwise
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from microcosm.cli.output import counted
 from microcosm.cli.reading import rulebook
 from microcosm.errors import Contradiction, MicrocosmError, ReplicaError, Undefined
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.core import open_store
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.ledger.chain import can_sign
@@ -55,9 +57,9 @@ def init(
         raise Undefined(f"{path}: there is something already; choose another path, or remove it")
     with opened(path, name, members=tuple(member or ())) as replica:
         key = replica.sign() if can_sign() else None
-        said = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
+        fields = {"file": path, "name": name, "incarnation": replica.stream[1], "members": replica.members}
         return output.answer(
-            {**said, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
+            {**fields, "author": key and key.hex()}, f"{output.printable(path)} is the replica {name}"
         )
 
 
@@ -90,7 +92,7 @@ def query(
       microcosm replica query phone.journal unshare view --offline
     """
     from microcosm.cli.commands.offline import decided, may_be
-    from microcosm.cli.commands.online import told
+    from microcosm.cli.commands.online import verdict_of
 
     reading.distinct(left, right)
     if offline and possible:
@@ -101,7 +103,7 @@ def query(
             return may_be(known, [path], left, right, must_exist=must_exist)
         if offline:
             return decided(known, left, right, must_exist=must_exist)
-        return told(known, [path], left, right, must_exist=must_exist)
+        return verdict_of(known, [path], left, right, must_exist=must_exist)
 
 
 @app.command("import")
@@ -176,14 +178,14 @@ def exchange(
             raise Undefined(f"both are replicas of the name {first.name}; each must have its own")
         before = [len(each.divergences) for each in (first, second)]
         traffic = level(first, second)
-        said = [
+        summary = [
             f"{each.name}: {found['why']}"
             for each, count in zip((first, second), before, strict=True)
             for found in divergences(each)[count:]
         ]
-        for each in said:
+        for each in summary:
             output.warn(output.printable(each))
-        code = exits.REFUTED if said else exits.HOLDS
+        code = exits.REFUTED if summary else exits.HOLDS
         same = first.digest() == second.digest()
         aside = [str(conflict) for conflict in first.conflicts]
         fields = {
@@ -193,7 +195,7 @@ def exchange(
             "same": same,
             "digests": [first.digest(), second.digest()],
             "conflicts": aside,
-            **({"diverged": said} if said else {}),
+            **({"diverged": summary} if summary else {}),
         }
         lines = [
             f"{r.name} takes {counted(n, 'evolution')}"
@@ -228,6 +230,10 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
     with replica.transaction():
         for event in events:
             replica.local(event)
+        at = {event: number for number, event in enumerate(replica.known.givens.internal)}
+        for a, b in pairwise(givens.internal):
+            if at.get(a, -1) > at.get(b, len(at)):  # they happened here the other way round
+                replica.learn(Correspondence(a, Relation.BEFORE, b))
         facts = [*givens.external.values(), *givens.refuted.values()]
         return len(events), sum(len(replica.learn(fact)) for fact in facts)
 

@@ -130,11 +130,11 @@ KIND = "lines to tell"
 Line = dict[str, Any]
 
 
-class Untold:
-    """The lines that are not told yet: `tell` is given one, and `written` called once it is written."""
+class PendingLines:
+    """The lines that are not told yet: `send` is given one, and `written` called once it is written."""
 
-    def __init__(self, tell: Callable[[Line], None]) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[Line], None]) -> None:
+        self._send = send
         self._waiting: deque[Line] = deque()
         self._telling: deque[Line] = deque()
         self._added = False
@@ -160,7 +160,7 @@ class Untold:
         line = self._waiting.popleft()
         if error is None:
             self._telling.append(line)
-            self._tell(line)
+            self._send(line)
 
     def written(self) -> None:
         """The oldest line that was told has been written."""
@@ -172,7 +172,7 @@ class Untold:
         yield from json.loads(replica.noted(KIND) or b"[]")
 
     @staticmethod
-    def all_told(replica: Replica) -> None:
+    def all_written(replica: Replica) -> None:
         """An orderly end."""
         if replica.noted(KIND):
             replica.note(KIND, b"")
@@ -335,7 +335,7 @@ class ControlSocket:
             if (found.st_dev, found.st_ino) == self._node:
                 os.unlink(self._path)
 
-    def tell(self, line: str) -> None:
+    def broadcast(self, line: str) -> None:
         """A line for every client."""
         for writer in [*self._clients]:
             self._put(writer, line)

@@ -150,9 +150,9 @@ class Monitor:
         if path == "/metrics":
             return 200, OPENMETRICS, self.text()
         found = self._look()[1]
-        said = {"health": found["health"], "fault": found["fault"]}
+        state = {"health": found["health"], "fault": found["fault"]}
         ready = path == "/healthz" or found["health"] in READY
-        return 200 if ready else 503, "application/json", json.dumps(said) + "\n"
+        return 200 if ready else 503, "application/json", json.dumps(state) + "\n"
 
 
 def _written(status: int, media: str, content: str) -> bytes:
@@ -193,8 +193,8 @@ class Log:
 class Warnings:
     """What was said already; `tell` writes a line of JSON."""
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None], log: Log) -> None:
-        self._tell, self._log = tell, log
+    def __init__(self, send: Callable[[dict[str, Any]], None], log: Log) -> None:
+        self._send, self._log = send, log
         self._jumps = 0
         self._warned: set[tuple[object, ...]] = set()
 
@@ -206,18 +206,18 @@ class Warnings:
                 "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
             )
         for name, stranger in node.strangers():
-            said = (
+            message = (
                 f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
                 f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
                 " again; if not, give it another name"
             )
-            if self.once(("stranger", name, stranger), said):
-                self._tell({"event": "stranger", "member": name, "incarnation": stranger})
+            if self.once(("stranger", name, stranger), message):
+                self._send({"event": "stranger", "member": name, "incarnation": stranger})
         for name, count in node.unreadable().items():
             self.once(
                 ("unreadable", name),
-                f"{count} packets in the name of {name} cannot be opened: it has another key file, or"
-                " somebody else uses its name; `replica key` tells how keys are shared",
+                f"{count} packets in the name of {name} cannot be opened: it has another key file, calls this"
+                " one otherwise, or somebody else uses its name; `replica key` tells how keys are shared",
             )
         for name, (old, new) in node.moved().items():
             self.once(
@@ -226,9 +226,11 @@ class Warnings:
                 "it is answered there too",
             )
         for name, why in node.suspects.items():
-            said = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
-            if self.once(("suspect", name), said):
-                self._tell({"event": "suspect", "member": name, "why": why})
+            message = (
+                f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
+            )
+            if self.once(("suspect", name), message):
+                self._send({"event": "suspect", "member": name, "why": why})
         for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
             self.once(("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it")
         for name, what in node.replica.exchange.newer.items():
@@ -237,16 +239,16 @@ class Warnings:
                 f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
         for name in node.gone():
-            said = f"{name} was evicted by another member; `replica member replace` lets it in again"
-            if self.once(("gone", name), said):
-                self._tell({"event": "evicted", "member": name})
+            message = f"{name} was evicted by another member; `replica member replace` lets it in again"
+            if self.once(("gone", name), message):
+                self._send({"event": "evicted", "member": name})
         for name, messages in node.lost().items():
-            said = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
-            if self.once(("lost", name, *messages), f"{said}: the line `lost` names them"):
-                self._tell({"event": "lost", "member": name, "messages": messages})
+            message = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
+            if self.once(("lost", name, *messages), f"{message}: the line `lost` names them"):
+                self._send({"event": "lost", "member": name, "messages": messages})
         for found in node.divergences():
             if self.once(("diverged", *found.values()), found["why"]):
-                self._tell({"event": "diverged", **found})
+                self._send({"event": "diverged", **found})
 
     def once(self, what: tuple[object, ...], text: str) -> bool:
         """Warn of something, unless that was done; whether it was not."""

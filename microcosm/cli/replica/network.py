@@ -70,8 +70,8 @@ def evict(path: options.Journal, name: Name) -> int:
     """
     with network_of(path) as (replica, durable):
         lost = _evicted(replica, durable, name, mine=True)
-        said = f"{name} is no member any more; the others follow when they hear of it"
-        return _show(path, durable, lost, said)
+        message = f"{name} is no member any more; the others follow when they hear of it"
+        return _show(path, durable, lost, message)
 
 
 @member.command("replace")
@@ -182,8 +182,8 @@ def compact(path: options.Journal) -> int:
         replica.recorded(STATE, durable.export())
         replica.compact()
     after = Path(path).stat().st_size
-    said = f"{before:,} bytes before, {after:,} after"
-    return output.answer({"file": path, "before": before, "after": after}, said)
+    message = f"{before:,} bytes before, {after:,} after"
+    return output.answer({"file": path, "before": before, "after": after}, message)
 
 
 @contextmanager
@@ -201,11 +201,11 @@ def _refused(letter: DeliveredMessage) -> None:
     raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
 
 
-def _show(path: str, durable: Durable, lost: Sequence[str] = (), *said: str) -> int:
-    """Answer with what is `said`, the messages that are lost and the members that there are; the code."""
+def _show(path: str, durable: Durable, lost: Sequence[str] = (), *message: str) -> int:
+    """Answer with a `message`, the messages that are lost and the members that there are; the code."""
     members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
     fields: dict[str, object] = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
-    lines = [*said, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
+    lines = [*message, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
     lines += [f"{name} at {address}" for name, address in members]
     return output.answer({**fields, "lost": list(lost)} if lost else fields, lines)
 

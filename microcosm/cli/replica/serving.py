@@ -19,7 +19,7 @@ from microcosm.cli.replica.lines import (
     LONGEST,
     ControlSocket,
     Outlet,
-    Untold,
+    PendingLines,
     finite,
     flag_of,
     letter_of,
@@ -41,9 +41,9 @@ from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import ReplicaStore
 
-Asked = dict[str, Any]
+Fields = dict[str, Any]
 
-MOST_UNTOLD = 1024
+MOST_PENDING = 1024
 """While so many deliveries wait for somebody to read of them, no more messages are taken."""
 
 
@@ -65,7 +65,7 @@ class Serving:
         self._why = ""
         """What keeps it from writing, if something does."""
         self._fault: BaseException | None = None
-        self._warnings = Warnings(self._tell, self._log)
+        self._warnings = Warnings(self._print, self._log)
         self._monitor = Monitor(path, doors.metrics, lambda: (self._replica, self._standing()))
         self._control: ControlSocket | None = None
         self._whens: dict[tuple[str, str], None] = {}
@@ -73,16 +73,16 @@ class Serving:
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._told = Untold(lambda line: self._tell(line, self._told.written))
+        self._pending = PendingLines(lambda line: self._print(line, self._pending.written))
         self._ahead = threading.Semaphore(AHEAD)
-        self._reading: dict[str, Callable[[Asked], Asked]] = {
+        self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
             "events": lambda asked: {"events": self._replica.events},
             "digest": self._digest,
             "status": self._status,
             "stop": lambda asked: _nothing(self._end),
         }
-        self._changing: dict[str, Callable[[ReplicaNode, Asked], Asked]] = {
+        self._changing: dict[str, Callable[[ReplicaNode, Fields], Fields]] = {
             "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
             "send": self._send,
             "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
@@ -108,13 +108,15 @@ class Serving:
         """Serve until told to stop; the exit code. Raises what stopped it otherwise."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._unforeseen)
+        early = asyncio.Event()
+        loop.add_signal_handler(signal.SIGHUP, early.set)  # until here it ends the process
         open_node = partial(
             ReplicaNode.open,
             interval=every,
             forgetting=forgetting,
             quota=quota,
             on_deliver=self._delivered,
-            with_commit=self._told.note,
+            with_commit=self._pending.note,
         )
         node = await open_node(self._path, name, keys=read_keys(self._keys), address=address, members=members)
         self._use(node)
@@ -125,9 +127,11 @@ class Serving:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
+            if early.is_set():
+                self._hung_up()
             self._say_serving(node)
-            for line in self._told.left(node.replica):
-                self._tell(line)
+            for line in self._pending.left(node.replica):
+                self._print(line)
             ended = (lambda: None) if self._stay else self._end
             reading = (loop, self._ahead, lambda line: self._do(line, self._answer), ended, self._log.warn)
             threading.Thread(target=read_aside, args=reading, daemon=True).start()
@@ -161,8 +165,8 @@ class Serving:
     def _say_serving(self, node: ReplicaNode) -> None:
         host, port = self._address = node.address
         incarnation = node.replica.stream[1]
-        said = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
-        self._tell({**said, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
+        fields = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
+        self._print({**fields, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
 
     async def _leave(self, node: ReplicaNode) -> None:
         """An end in order; raises the fault where it is none."""
@@ -177,15 +181,15 @@ class Serving:
                 f"{node.replica.name!r} was evicted by the others; `replica renew` starts afresh"
             )
         await node.durable()
-        if await self._outlet.drained(LEAVE) and not len(self._told):
-            self._told.all_told(node.replica)
+        if await self._outlet.drained(LEAVE) and not len(self._pending):
+            self._pending.all_written(node.replica)
 
     async def _until_stopped(self, node: ReplicaNode, every: float) -> None:
         ended = {asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(node.stopped())}
         while True:
             self._keep_metrics()
             self._warnings.look(node)
-            node.pause(len(self._told) >= MOST_UNTOLD)
+            node.pause(len(self._pending) >= MOST_PENDING)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
@@ -203,7 +207,7 @@ class Serving:
             self._replica = Replica(store.reader if isinstance(store, Journal) else Reader(self._path))
             node.close()
             self._log.warn(f"read-only: {self._why}")
-            self._tell({"event": "health", "health": "read-only", "why": self._why})
+            self._print({"event": "health", "health": "read-only", "why": self._why})
             while not self._stop.is_set():
                 self._keep_metrics()
                 with suppress(TimeoutError):
@@ -220,7 +224,7 @@ class Serving:
                 self._use(fresh)
                 for left, right in [*self._whens]:
                     self._wait_for(fresh, left, right)
-                self._tell({"event": "health", "health": fresh.health})
+                self._print({"event": "health", "health": fresh.health})
                 self._say_serving(fresh)
                 return fresh
         finally:
@@ -228,7 +232,13 @@ class Serving:
         return None
 
     def _unforeseen(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Something raised in a callback that nobody waits for: it is the fault of all this, and the end."""
+        """Something raised in a callback that nobody waits for: it is the fault of all this, and the end.
+
+        But for a connection for which there is no file: asyncio tries again.
+        """
+        if "socket" in context:
+            self._warnings.once(("accept",), f"connections wait: {context['exception']}")
+            return
         self._fault = self._fault or context.get("exception") or RuntimeError(context["message"])
         self._stop.set()
 
@@ -240,16 +250,16 @@ class Serving:
         else:
             self._node.when_durable(lambda error: self._stop.set())
 
-    def _answer(self, answer: Asked) -> None:
+    def _answer(self, answer: Fields) -> None:
         """On standard output."""
         if answer:
             self._outlet.put(output.json_line(answer), self._ahead.release)
         else:
             self._ahead.release()
 
-    def _do(self, line: str | None, answered: Callable[[Asked], object]) -> None:
+    def _do(self, line: str | None, answered: Callable[[Fields], object]) -> None:
         """Do what a line says. It is answered once that is durable, after the lines before it."""
-        answer: Asked = {}
+        answer: Fields = {}
         if line is None:
             answer = {"error": f"a line of more than {LONGEST:,} bytes was passed over"}
         elif line.strip() and not self._ending:
@@ -266,7 +276,7 @@ class Serving:
         else:
             self._node.when_durable(then)
 
-    def _done(self, line: str) -> Asked:
+    def _done(self, line: str) -> Fields:
         """Do what a line says; the answer, whatever becomes of it."""
         asked: Any = None
         try:
@@ -294,24 +304,24 @@ class Serving:
             answer = {"error": f"not understood: {error or type(error).__name__}"}
         return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
 
-    def _tell(self, fields: Asked, written: Callable[[], object] | None = None) -> None:
+    def _print(self, fields: Fields, written: Callable[[], object] | None = None) -> None:
         line = output.json_line(fields)
         self._outlet.put(line, written)
         if self._control is not None:
-            self._control.tell(line)
+            self._control.broadcast(line)
 
     # -- what may be asked -----------------------------------------------------------------------------
 
-    def _send(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _send(self, node: ReplicaNode, asked: Fields) -> Fields:
         return {"message": node.replica.send(*letter_of(asked))}
 
-    def _query(self, asked: Asked) -> Asked:
+    def _query(self, asked: Fields) -> Fields:
         left, right = text_of(asked["left"]), text_of(asked["right"])
         if flag_of(asked.get("offline", False)):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
         return {"verdict": verdict_of(self._replica.online(left, right))}
 
-    def _when(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _when(self, node: ReplicaNode, asked: Fields) -> Fields:
         self._wait_for(node, text_of(asked["left"]), text_of(asked["right"]))
         return {}
 
@@ -320,7 +330,7 @@ class Serving:
             def durable(error: BaseException | None) -> None:
                 if error is None:
                     self._whens.pop((left, right), None)
-                    self._tell(line)
+                    self._print(line)
 
             line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
             node.when_durable(durable)
@@ -332,10 +342,10 @@ class Serving:
             del self._whens[left, right]
             raise
 
-    def _digest(self, asked: Asked) -> Asked:
+    def _digest(self, asked: Fields) -> Fields:
         return {"digest": self._replica.digest(), "seen": self._replica.seen().count}
 
-    def _status(self, asked: Asked) -> Asked:
+    def _status(self, asked: Fields) -> Fields:
         found = self._standing()
         if self._node is None:
             return found
@@ -343,7 +353,7 @@ class Serving:
         waiting = [each._asdict() for each in self._node.blocked()]
         return {**found, "commits": commits.count, "commit seconds": commits.seconds, "waiting": waiting}
 
-    def _standing(self) -> Asked:
+    def _standing(self) -> Fields:
         """How it is: `ReplicaNode.metrics`, or what can be said without a node."""
         if self._node is None:
             counts = {f"replica {key}": value for key, value in self._replica.counts().items()}
@@ -353,15 +363,15 @@ class Serving:
             found |= {"health": "degraded", "fault": self._monitor.fault}
         return found
 
-    def _member(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _member(self, node: ReplicaNode, asked: Fields) -> Fields:
         node.add_member(text_of(asked["name"]), endpoint_of(text_of(asked["address"])))
         return {"members": node.members}
 
-    def _evict(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _evict(self, node: ReplicaNode, asked: Fields) -> Fields:
         lost = node.evict(text_of(asked["name"]))
         return {"members": node.members, "lost": lost}
 
-    def _replace(self, node: ReplicaNode, asked: Asked) -> Asked:
+    def _replace(self, node: ReplicaNode, asked: Fields) -> Fields:
         where = endpoint_of(text_of(asked["address"])) if "address" in asked else None
         lost = node.replace(text_of(asked["name"]), where, number_of(asked.get("incarnation")))
         return {"members": node.members, "lost": lost}
@@ -380,10 +390,12 @@ class Serving:
 
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
         """Told at least once; the event in the journal is there exactly once."""
-        self._told.add({"event": "delivered", "from": sender, "message": message, **payload_fields(payload)})
+        self._pending.add(
+            {"event": "delivered", "from": sender, "message": message, **payload_fields(payload)}
+        )
         assert self._node is not None
-        self._node.when_durable(self._told.durable)
-        if len(self._told) >= MOST_UNTOLD:
+        self._node.when_durable(self._pending.durable)
+        if len(self._pending) >= MOST_PENDING:
             self._node.pause(True)
 
     def _keep_metrics(self) -> None:
@@ -393,10 +405,10 @@ class Serving:
                 self._warnings.once(("metrics",), self._monitor.fault)
 
 
-def _dots(dots: list[Any]) -> Asked:
+def _dots(dots: list[Any]) -> Fields:
     return {"dots": [str(dot) for dot in dots]}
 
 
-def _nothing(what: Callable[[], None]) -> Asked:
+def _nothing(what: Callable[[], None]) -> Fields:
     what()
     return {}

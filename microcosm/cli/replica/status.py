@@ -147,8 +147,8 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     for found in divergences(replica):
         yield f"diverged: {found['why']}"
     for name, messages in lost(replica).items():
-        said = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
-        yield f"{said}: {', '.join(messages[:MOST])}{', …' if messages[MOST:] else ''}"
+        text = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
+        yield f"{text}: {', '.join(messages[:MOST])}{', …' if messages[MOST:] else ''}"
     for event in replica.twice:
         yield f"in two places, and therefore in no chain: {event}"
     if process is None:
@@ -249,7 +249,7 @@ def proof(
             found = [json_text.loads(each.exported()) for each in replica.proofs]
         shown = map(json_text.dumps, found)
         return output.answer({"file": path, "proofs": found}, shown, exits.holding(not found))
-    told = []
+    parts = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
             continue
@@ -257,16 +257,16 @@ def proof(
             each = imported(line)
         except Malformed as error:
             raise Malformed(f"{display_name(path)}:{number}: {error}") from None
-        told.append((each, each.holds()))
-    if not told:
+        parts.append((each, each.holds()))
+    if not parts:
         raise Malformed(f"{path}: no proof in it")
-    holds = all(good for _, good in told)
+    holds = all(good for _, good in parts)
     lines = (
         f"who has the key {each.one.key.hex()} has signed two things under"
         f" {output.printable(str(Dot(*each.stream, each.number)))}"
         if good
         else f"{output.printable(each.stream[0])}: proves nothing"
-        for each, good in told
+        for each, good in parts
     )
-    fields = {"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in told]}
+    fields = {"file": path, "holds": holds, "streams": [list(each.stream) for each, _ in parts]}
     return output.answer(fields, lines, exits.holding(holds))

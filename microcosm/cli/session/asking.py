@@ -39,11 +39,11 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     found = session.known.possible(left, right, session.work.stopping(None))
     if not found.relations:
         return check(session, sentence)
-    told = Answer(
+    answer = Answer(
         possible_lines(left, right, found, words_of(session.known)),
         lambda: possible_fields(left, right, found),
     )
-    return with_unknown(told, session.known, left, right)
+    return with_unknown(answer, session.known, left, right)
 
 
 def offline(session: Session, sentence: Sentence) -> Answer:
@@ -57,8 +57,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
     except Inconsistent:
         return check(session, sentence)
     shown = shown_offline(known, left, right, found, wrap=False)
-    told = Answer(shown, lambda: offline_fields(left, right, found))
-    return with_unknown(told, known, left, right)
+    answer = Answer(shown, lambda: offline_fields(left, right, found))
+    return with_unknown(answer, known, left, right)
 
 
 def assume(session: Session, sentence: Sentence) -> Answer:
@@ -75,18 +75,18 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         return check(session, sentence)
     fact = Correspondence(left, relation, right)
     if relation not in found.refuted:
-        told = Answer(_consequences(session, fact), lambda: _followed(session, fact))
-        return with_unknown(told, known, left, right)
+        answer = Answer(_consequences(session, fact), lambda: _followed(session, fact))
+        return with_unknown(answer, known, left, right)
     proof = found.derivations[str(REFUTED[relation])]
 
-    said = f"{statement(left, str(relation), right, words_of(known))} cannot be"
+    text = f"{statement(left, str(relation), right, words_of(known))} cannot be"
 
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
         return {"assumed": [left, relation.value, right], "possible": False, "derivation": derivation}
 
-    told = Answer(chain([said], proof_below(known, proof)), fields)
-    return with_unknown(told, known, left, right)
+    answer = Answer(chain([text], proof_below(known, proof)), fields)
+    return with_unknown(answer, known, left, right)
 
 
 def check(session: Session, sentence: Sentence) -> Answer:
@@ -187,13 +187,13 @@ def find(session: Session, sentence: Sentence) -> Answer:
 
     known = session.known
     found = known.find(
-        _said(sentence), known=_patterns(session), limit=FOUND, stop=session.work.stopping(None)
+        _content(sentence), known=_patterns(session), limit=FOUND, stop=session.work.stopping(None)
     )
 
-    def told() -> dict[str, Any]:
+    def fields() -> dict[str, Any]:
         return {"counts": found.counts, "found": [row(known, one) for one in (*found.true, *found.open)]}
 
-    return Answer([*found_lines(known, found)] or ["nothing"], told, found_exit(found))
+    return Answer([*found_lines(known, found)] or ["nothing"], fields, found_exit(found))
 
 
 def settle(session: Session, sentence: Sentence) -> Answer:
@@ -201,18 +201,18 @@ def settle(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.commands.questions import settled, settled_lines
     from microcosm.questions.reader import read_questions
 
-    words = _said(sentence).split()
+    words = _content(sentence).split()
     if len(words) == 2 and words[0] not in QUESTIONS:
-        asked: Questions | tuple[str, str] = reading.pair_of(session.known, words[0], words[1])
+        sought: Questions | tuple[str, str] = reading.pair_of(session.known, words[0], words[1])
     else:
-        asked = read_questions(_said(sentence), None, _patterns(session))
-    lines, told, code = list[str](), list[dict[str, Any]](), exits.HOLDS
-    for answer, observations in settled(session.known, asked, session.work.stopping(None)):
+        sought = read_questions(_content(sentence), None, _patterns(session))
+    lines, fields, code = list[str](), list[dict[str, Any]](), exits.HOLDS
+    for answer, observations in settled(session.known, sought, session.work.stopping(None)):
         lines += settled_lines(answer, observations)
-        told.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
+        fields.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
         if answer.verdict == "open" or answer.counts["open"]:
             code = exits.UNDECIDED
-    return Answer(lines, lambda: {"questions": told}, code)
+    return Answer(lines, lambda: {"questions": fields}, code)
 
 
 def _patterns(session: Session) -> Questions:
@@ -223,11 +223,11 @@ def _patterns(session: Session) -> Questions:
     return session.patterns
 
 
-def _said(sentence: Sentence) -> str:
+def _content(sentence: Sentence) -> str:
     """What follows the command's word, at the column where it stands."""
     return "".join(part.text for part in sentence.parts)
 
 
 def _line(sentence: Sentence) -> str:
-    said = _said(sentence)
-    return sentence.command + said[len(sentence.command) :]
+    content = _content(sentence)
+    return sentence.command + content[len(sentence.command) :]

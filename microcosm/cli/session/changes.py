@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.session.session import Answer, digest_now, opened, said
+from microcosm.cli.session.session import Answer, digest_now, opened, reply
 from microcosm.errors import TextError, Undefined
 from microcosm.files import STDIN, aside
 from microcosm.text.mc_reader import parse_statement
@@ -26,7 +26,7 @@ def add(session: Session, sentence: Sentence) -> Answer:
     """A statement of a file, with or without `add`: it is given from now on."""
     text = sentence.parts[0].text
     if not session.story.add(text):
-        return said(f"given already: {text.strip()}")
+        return reply(f"given already: {text.strip()}")
     return _changed("added", text)
 
 
@@ -43,8 +43,8 @@ def suppose(session: Session, sentence: Sentence) -> Answer:
     except TextError:
         facts = None
     if not session.story.add(marked if isinstance(facts, Correspondences) else text, SUPPOSED + text):
-        return said(f"given already: {text}")
-    return said(f"supposed: {text} (`undo` takes it back)", supposed=text)
+        return reply(f"given already: {text}")
+    return reply(f"supposed: {text} (`undo` takes it back)", supposed=text)
 
 
 def changing(answer: Callable[[Session, Sentence], Answer]) -> Callable[[Session, Sentence], Answer]:
@@ -57,7 +57,7 @@ def changing(answer: Callable[[Session, Sentence], Answer]) -> Callable[[Session
         ask = f"ask `{about}?`, " if about and session.asks(about) else ""
         supposing = f"`suppose {about or 'A < B'}` until `undo`"
         message = f"read-only, for a log was opened: {ask}{supposing}, or open it with --edit"
-        return said(f"not changed: {message}", outcome=exits.REFUTED, error=message)
+        return reply(f"not changed: {message}", outcome=exits.REFUTED, error=message)
 
     return refused
 
@@ -125,8 +125,8 @@ def _travelled(travel: Callable[[], str | None], sentence: Sentence, word: str) 
     while len(made) < times and (step := travel()) is not None:
         made.append(step)
     if not made:
-        return said(f"nothing to be {word}", changes=[])
-    return said(*(f"{word}: {step}" for step in made), changes=made)
+        return reply(f"nothing to be {word}", changes=[])
+    return reply(*(f"{word}: {step}" for step in made), changes=made)
 
 
 def _changed(word: str, text: str) -> Answer:
@@ -141,10 +141,10 @@ def save(session: Session, sentence: Sentence) -> Answer:
     path = _target(session, sentence)
     refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
     if refused is not None:
-        return said(f"not saved: {refused}", outcome=exits.REFUTED, error=refused)
+        return reply(f"not saved: {refused}", outcome=exits.REFUTED, error=refused)
     output.write_givens(session.story.givens, path, json=False)
     session.kept(path, digest_now(path))
-    return said(f"saved: {path}", saved=path)
+    return reply(f"saved: {path}", saved=path)
 
 
 def load(session: Session, sentence: Sentence) -> Answer:
@@ -152,19 +152,19 @@ def load(session: Session, sentence: Sentence) -> Answer:
     path = sentence.of("FILE")[0].text
     if not session.is_saved and not sentence.has("FORCE"):
         refused = f"{UNSAVED}: `save`, or `load! {path}` to lose them"
-        return said(f"not loaded: {refused}", outcome=exits.REFUTED, error=refused)
+        return reply(f"not loaded: {refused}", outcome=exits.REFUTED, error=refused)
     aside.clear()
     found = opened([path], session.how)
     session.begin(found)
-    return said(found.told, loaded=path)
+    return reply(found.summary, loaded=path)
 
 
 def leave(session: Session, sentence: Sentence) -> Answer:
     """`quit`; with unsaved changes, by `quit!` only."""
     if session.is_saved or sentence.has("FORCE"):
-        return said(ends=True)
+        return reply(ends=True)
     refused = f"{UNSAVED}: `save`, or `quit!` to lose them"
-    return said(refused, outcome=exits.REFUTED, error=refused)
+    return reply(refused, outcome=exits.REFUTED, error=refused)
 
 
 def _target(session: Session, sentence: Sentence) -> str:
@@ -184,7 +184,7 @@ def _target(session: Session, sentence: Sentence) -> str:
 
 def _supposed(session: Session, path: str) -> str | None:
     """Why a file must not be written of what was only supposed."""
-    if not any(said.startswith(SUPPOSED) for said in session.story.since_saved()):
+    if not any(step.startswith(SUPPOSED) for step in session.story.since_saved()):
         return None
     return f"something is supposed (`diff` shows it): `undo` it, or `save! {path}` gives it as known"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import output
 from microcosm.cli.session import asking, changes, questions
-from microcosm.cli.session.session import Answer, Command, said
+from microcosm.cli.session.session import Answer, Command, reply
 from microcosm.errors import TextError
 from microcosm.text.sentences import complete_command
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 def explain_commands(session: Session, sentence: Sentence) -> Answer:
     """`help`: what can be said; `help COMMAND`: with examples."""
-    asked = sentence.of("WORD")
-    if not asked:
+    words = sentence.of("WORD")
+    if not words:
         wide = max(len(command.form) for command in session.commands.values())
-        table = [_plain(f"{each.form.ljust(wide)}   {each.told}") for each in session.commands.values()]
+        table = [_plain(f"{each.form.ljust(wide)}   {each.summary}") for each in session.commands.values()]
         more = "Commands, and events in questions, may be cut short; names with other signs are quoted."
         forms = {name: each.form for name, each in session.commands.items()}
-        return said(*table, "", more, help=forms)
-    found = complete_command(asked[0].text.lower(), tuple(session.commands))
+        return reply(*table, "", more, help=forms)
+    found = complete_command(words[0].text.lower(), tuple(session.commands))
     if len(found) != 1:
         near = f": {' or '.join(found)}" if found else ""
-        message = f"expected a command, not {asked[0].text!r}{near}; `help` lists them"
-        raise TextError(message, column=asked[0].column)
+        message = f"expected a command, not {words[0].text!r}{near}; `help` lists them"
+        raise TextError(message, column=words[0].column)
     command = session.commands[found[0]]
-    return said(
-        _plain(command.form), _plain(f"  {command.told}"), *_examples(command.examples), help=command.form
+    return reply(
+        _plain(command.form), _plain(f"  {command.summary}"), *_examples(command.examples), help=command.form
     )
 
 

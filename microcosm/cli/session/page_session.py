@@ -203,7 +203,7 @@ def _refusing(command: Command) -> Command:
         error = "not changed: the page was opened with --read-only"
         return Answer([error], lambda: {"error": error}, exits.REFUTED)
 
-    return Command(command.form, command.told, refused, command.examples)
+    return Command(command.form, command.summary, refused, command.examples)
 
 
 SHARE = 1.0

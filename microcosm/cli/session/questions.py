@@ -59,26 +59,26 @@ AROUND = {
 
 def pair(session: Session, sentence: Sentence) -> Answer:
     """`A < B?`: yes, no, or not known; `A ? B`: how the two stand."""
-    left, asked, right = triple(session, sentence)
+    left, relation, right = triple(session, sentence)
     known = session.known
     verdict, offline = stands(known, left, right)
     concluded = concluded_field(offline)
-    if sentence.has("MARK") or asked is not Relation.UNKNOWN:
-        holds = answers(asked, verdict)
+    if sentence.has("MARK") or relation is not Relation.UNKNOWN:
+        holds = answers(relation, verdict)
         word = {True: "yes: ", False: "no: ", None: "not known: "}[holds]
         fields: Fields = {
             "pair": [left, right],
             "verdict": verdict.value,
-            "asked": asked.value,
+            "asked": relation.value,
             "holds": holds,
             **concluded,
         }
     else:
         word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded}
     notes = [f"note: {by_complete(known)}"] if offline else []
-    notes += [f"note: {told}" for told in strangers(known, left, right)]
-    if said := hint(known, left, verdict, right):
-        notes.append(f"note: {said}")
+    notes += [f"note: {note}" for note in strangers(known, left, right)]
+    if advice := hint(known, left, verdict, right):
+        notes.append(f"note: {advice}")
     answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
     return with_unknown(answered, known, left, right)
 
@@ -104,7 +104,7 @@ def table(session: Session, sentence: Sentence) -> Answer:
     return Answer(overview(known, "`concurrent`, `related`, `unknown` and `silent` list pairs"), fields)
 
 
-def answers(asked: Relation, verdict: Relation) -> bool | None:
+def answers(relation: Relation, verdict: Relation) -> bool | None:
     """Whether a verdict says that the relation asked for holds; None where it leaves that open.
 
     >>> answers(Relation.RELATED, Relation.AFTER), answers(Relation.CONCURRENT, Relation.RELATED)
@@ -112,58 +112,60 @@ def answers(asked: Relation, verdict: Relation) -> bool | None:
     >>> answers(Relation.BEFORE, Relation.RELATED), answers(Relation.BEFORE, Relation.UNKNOWN)
     (None, None)
     """
-    if asked is verdict:
+    if relation is verdict:
         return True
-    if asked is Relation.UNKNOWN:
+    if relation is Relation.UNKNOWN:
         return False
     if verdict in DECIDED:
-        return asked.at_most_as_accurate_as(verdict)
-    if verdict is Relation.RELATED and asked is Relation.CONCURRENT:
+        return relation.at_most_as_accurate_as(verdict)
+    if verdict is Relation.RELATED and relation is Relation.CONCURRENT:
         return False
     return None
 
 
 def why(session: Session, sentence: Sentence) -> Answer:
     """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
-    left, asked, right = triple(session, sentence)
+    left, relation, right = triple(session, sentence)
     known = session.known
-    notes = [f"note: {told}" for told in strangers(known, left, right)]
+    notes = [f"note: {note}" for note in strangers(known, left, right)]
     verdict, offline = stands(known, left, right)
     if offline:
         notes.append(f"note: {statement(left, str(verdict), right)} is {by_complete(known)}")
     if sentence.has("NOT"):
-        return _why_not(known, (left, asked, right), offline and asked is verdict, notes)
-    if verdict is not asked:
-        stated = statement(left, str(asked), right)
+        return _why_not(known, (left, relation, right), offline and relation is verdict, notes)
+    if verdict is not relation:
+        stated = statement(left, str(relation), right)
         other = [] if verdict is Relation.SILENT else [statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [
             verdict_line(left, verdict, right, words_of(known)),
             f"{stated} is not the verdict: ask {instead}",
         ]
-        told = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
-        return with_unknown(told, known, left, right)
+        note = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
+        return with_unknown(note, known, left, right)
     proof = proof_of(known, left, right, offline=offline)
     if proof is None:
-        raise TextError(f"no rule concludes {statement(left, str(asked), right)}")
+        raise TextError(f"no rule concludes {statement(left, str(relation), right)}")
     concluded = concluded_field(offline)
-    told = Answer(
-        chain(explained(known, left, asked, right, proof), notes),
+    note = Answer(
+        chain(explained(known, left, relation, right, proof), notes),
         lambda: {**verdict_fields(left, right, verdict, proof), **concluded},
     )
-    return with_unknown(told, known, left, right)
+    return with_unknown(note, known, left, right)
 
 
-def _why_not(known: Microcosm, asked: tuple[str, Relation, str], concluded: bool, notes: list[str]) -> Answer:
-    left, relation, right = asked
+def _why_not(
+    known: Microcosm, question: tuple[str, Relation, str], concluded: bool, notes: list[str]
+) -> Answer:
+    left, relation, right = question
     found = known.why_not(left, relation, right, words=words_of(known))
     stated = statement(left, str(relation), right)
     holds = found.holds or concluded
     if holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
-        said = statement(left, str(relation), right, words_of(known))
-        lines = [f"{said} does not hold", *premise_lines(found.premises), *notes]
+        text = statement(left, str(relation), right, words_of(known))
+        lines = [f"{text} does not hold", *premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
         lacking = premise_fields(known.why_not(left, relation, right).premises)
@@ -184,9 +186,9 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not known.givens.complete:
         return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
     found, where = known.concluded.with_verdict(relation, event), counted.format(words_of(known)(event))
-    told = _listed(known, found, where)
-    apart = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
-    return _concluded(known, told, apart)
+    lines = _listed(known, found, where)
+    concluded = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
+    return _concluded(known, lines, concluded)
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -198,8 +200,8 @@ def between(session: Session, sentence: Sentence) -> Answer:
     if verdict is Relation.AFTER:
         first, last = last, first
     elif verdict is not Relation.BEFORE:
-        said = f"no event is known to lie between them: {verdict_line(first, verdict, last, words_of(known))}"
-        return Answer([said], lambda: {"events": []})
+        text = f"no event is known to lie between them: {verdict_line(first, verdict, last, words_of(known))}"
+        return Answer([text], lambda: {"events": []})
     words = words_of(known)
     return _listed(known, known.between(first, last), f"between {words(first)} and {words(last)}")
 
@@ -221,8 +223,10 @@ def events(session: Session, sentence: Sentence) -> Answer:
     rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
-    told = [*lines(rows), output.counted(len(rows), "event")]
-    return Answer(told, lambda: {"events": [row.name for row in rows], "rows": [fields(row) for row in rows]})
+    shown = [*lines(rows), output.counted(len(rows), "event")]
+    return Answer(
+        shown, lambda: {"events": [row.name for row in rows], "rows": [fields(row) for row in rows]}
+    )
 
 
 def givens(session: Session, sentence: Sentence) -> Answer:
@@ -268,8 +272,8 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
             return [fields(row) for row in map(table.row, names) if row is not None]
 
         names = sorted(found, key=natural)
-        told = f"{output.counted(len(names), 'event')} {where}"
-        return Answer(chain(map(words, names), [told]), lambda: {"events": names, "rows": rows(names)})
+        headline = f"{output.counted(len(names), 'event')} {where}"
+        return Answer(chain(map(words, names), [headline]), lambda: {"events": names, "rows": rows(names)})
 
     def lines() -> Iterator[str]:
         count = 0
@@ -300,15 +304,15 @@ def _pairs(session: Session, relation: Relation) -> Answer:
     words = cache(words_of(known))
 
     def lines() -> Iterator[str]:
-        count, apart = 0, 0
+        count, concluded = 0, 0
         for a, b, shown in found:
             count += 1
             session.work.did(1)
-            apart += isinstance(shown, ConcludedOffline)
+            concluded += isinstance(shown, ConcludedOffline)
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
         yield f"{output.counted(count, 'pair')}: {IN_WORDS[relation]}"
-        if apart:
-            yield f"note: {apart:,} of them (marked *) {by_complete(known)}"
+        if concluded:
+            yield f"note: {concluded:,} of them (marked *) {by_complete(known)}"
 
     def fields() -> Fields:
         pairs = [*found]
@@ -320,11 +324,11 @@ def _pairs(session: Session, relation: Relation) -> Answer:
     return Answer(lines(), fields)
 
 
-def _concluded(known: Microcosm, answer: Answer, apart: list[str]) -> Answer:
+def _concluded(known: Microcosm, answer: Answer, events: list[str]) -> Answer:
     """An answer about a log that is said to be complete: how much of it was concluded offline."""
-    told = [f"note: {len(apart):,} of them {by_complete(known)}"] if apart else []
-    more = {"concluded_offline": apart} if apart else {}
-    return replace(answer, lines=chain(answer.lines, told), fields=lambda: {**answer.fields(), **more})
+    notes = [f"note: {len(events):,} of them {by_complete(known)}"] if events else []
+    more = {"concluded_offline": events} if events else {}
+    return replace(answer, lines=chain(answer.lines, notes), fields=lambda: {**answer.fields(), **more})
 
 
 def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:

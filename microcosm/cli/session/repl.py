@@ -57,7 +57,7 @@ def repl(
     if output.for_machines():
         return answer_each(session, standard_input() if lines is None else lines, json=True)
     if not output.is_hushed():
-        output.say(f"{session.told}; `help` lists what can be said")
+        output.say(f"{session.summary}; `help` lists what can be said")
     if lines is None and output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         from microcosm.cli.session import terminal
 
@@ -84,7 +84,7 @@ def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
             output.say(f"{PROMPT}{output.printable(line)}".rstrip())
         outcome, over = exits.FAULT, False  # unless it is answered
         with session.surviving():
-            outcome, over = _told(session, line, json)
+            outcome, over = _answer(session, line, json)
         output.finish()
         worst = max(worst, outcome)
         if over:
@@ -94,7 +94,7 @@ def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
     return worst
 
 
-def _told(session: Session, line: str, json: bool) -> tuple[int, bool]:
+def _answer(session: Session, line: str, json: bool) -> tuple[int, bool]:
     """Answer a line; what it counts for the exit code, and whether it ends the session."""
     with output.progress("answering", units="steps") as session.work:
         answer = session.answer(line)

@@ -59,7 +59,7 @@ class Opened:
     known: Microcosm
     path: str | None
     digest: str | None
-    told: str
+    summary: str
     logs: tuple[str, ...] = ()
     report: Report | None = None
 
@@ -77,9 +77,9 @@ def opened(paths: Sequence[str], how: How) -> Opened:
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
     events, stated = output.counted(len(known), "event"), output.counted(_stated(givens), "statement")
-    told = f"{output.printable(source.name)}: {events}, {stated}"
+    summary = f"{output.printable(source.name)}: {events}, {stated}"
     path = source.paths[0] if os.path.isfile(source.paths[0]) else None
-    return Opened(known, path, None if path is None else digest_of(source.content), told)
+    return Opened(known, path, None if path is None else digest_of(source.content), summary)
 
 
 def digest_of(content: bytes) -> str:
@@ -112,7 +112,12 @@ def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, repo
 def _stated(givens: Givens) -> int:
     """How many statements there are, the internal chain counting as one."""
     parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
-    return givens.externals + givens.exchanged + sum(len(part) for part in parts) + bool(givens.internal)
+    return (
+        givens.external_count
+        + givens.message_count
+        + sum(len(part) for part in parts)
+        + bool(givens.internal)
+    )
 
 
 PROMPT = "> "
@@ -129,7 +134,7 @@ class Command:
     """What can be said in a session."""
 
     form: str
-    told: str
+    summary: str
     answer: Callable[[Session, Sentence], Answer]
     examples: tuple[str, ...] = ()
 
@@ -148,7 +153,7 @@ class Session:
     def begin(self, opened: Opened) -> None:
         """Begin anew with another microcosm."""
         self.story = Timeline(opened.known)
-        self.path, self.digest, self.told = opened.path, opened.digest, opened.told
+        self.path, self.digest, self.summary = opened.path, opened.digest, opened.summary
         self.logs, self.report = opened.logs, opened.report
         self.read_only = bool(opened.logs) and not self.how.edit
         self._named: tuple[int, list[str]] | None = None
@@ -191,10 +196,10 @@ class Session:
         if word in self.known or (word == "?" != line.strip()) or any(sign in line for sign in "<>|≺≻→∥≬≮"):
             return line
         force, plain = "!" * word.endswith("!"), word.lstrip(".:\\").rstrip("!")
-        said = SAID_ELSEWHERE.get(plain, plain)
-        if not said or said + force == word or not complete_command(said, tuple(self.commands)):
+        words = SAID_ELSEWHERE.get(plain, plain)
+        if not words or words + force == word or not complete_command(words, tuple(self.commands)):
             return line
-        return line.replace(word, (said + force).rjust(len(word)), 1)
+        return line.replace(word, (words + force).rjust(len(word)), 1)
 
     def asks(self, text: str) -> bool:
         """Whether a statement with a question mark is a question."""
@@ -284,7 +289,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
             outcome = exits.REFUTED
             lines = [f"error: {error}"]
 
-    def told() -> Iterator[str]:
+    def styled() -> Iterator[str]:
         style = Style.of(sys.stdout)
         for part in "\n".join(lines).split("\n"):
             yield from _by_words(style.readable(output.plain(part, sys.stdout)))
@@ -297,7 +302,7 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
         column = {"column": error.column} if isinstance(error, TextError) and error.column else {}
         return {"error": message, **column, **({"derivations": sides} if sides else {})}
 
-    return Answer(told(), fields, outcome)
+    return Answer(styled(), fields, outcome)
 
 
 def _by_words(line: str) -> list[str]:
@@ -337,7 +342,7 @@ class Answer:
     """Whether the session is over."""
 
 
-def said(*lines: str, outcome: int = exits.HOLDS, ends: bool = False, **fields: object) -> Answer:
+def reply(*lines: str, outcome: int = exits.HOLDS, ends: bool = False, **fields: object) -> Answer:
     """A short answer; its fields are `fields`, or `said` with its lines."""
     return Answer(map(output.printable, lines), lambda: fields or {"said": list(lines)}, outcome, ends)
 

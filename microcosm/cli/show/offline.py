@@ -76,19 +76,19 @@ def shown_offline(
 
 def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -> list[str]:
     """What is refuted and what is left, where that is more than the relation proved."""
-    told = []
+    notes = []
     if found.relation is None or found.relation is Relation.RELATED:
-        told += [
+        notes += [
             f"{statement(left, '!' + str(r), right, words)}   ({IN_WORDS[r]}: refuted)" for r in found.refuted
         ]
     left_over = ", ".join(str(relation) for relation in found.possible)
     if found.relation is None or found.relation is Relation.RELATED:
         if found.exact and len(found.possible) == 3:
-            told.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
+            notes.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
         else:
             known = "some world has each" if found.exact else "whether a world has each was not decided"
-            told.append(f"possible: {left_over} ({known})")
-    return told
+            notes.append(f"possible: {left_over} ({known})")
+    return notes
 
 
 def proofs_shown(found: Offline) -> list[Derivation]:
@@ -132,13 +132,13 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
         note += f", {' and '.join(found.ignored)} not being taken into account in full"
     yield f"{shown}   ({note})"
     for relation in found.relations:
-        said = statement(left, str(relation), right, words)
+        text = statement(left, str(relation), right, words)
         yield ""
         if relation in found.worlds:
-            yield f"{said}, for example, where"
+            yield f"{text}, for example, where"
             yield from _world(found.worlds[relation], words)
         else:
-            yield f"{said} was neither found possible nor ruled out in time"
+            yield f"{text} was neither found possible nor ruled out in time"
 
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
@@ -185,7 +185,7 @@ LONGEST = 0.5
 def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     """Warn where no world fits what is given, though online decision making does not see it."""
     given = known.givens
-    if given.rightly_clocked or max(len(given.clocks), given.externals) > MOST_EVENTS:
+    if given.rightly_clocked or max(len(given.clocks), given.external_count) > MOST_EVENTS:
         return
     if not (given.refuted or given.stamps or given.tokens or given.clocks):
         stated = any(fact.relation is Relation.RELATED for fact in given.external.values())
@@ -223,9 +223,9 @@ def beyond(givens: Givens) -> str:
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
     """That possibilities may be too many, for what was not taken into account, and why it was not."""
-    said = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
+    text = f"{' and '.join(ignored)}: not taken into account in full, so what is listed may be impossible"
     why = lacking(givens) if "complete" in ignored else None
-    return said if why is None else f"{said} (the log is stated to be complete, but {output.printable(why)})"
+    return text if why is None else f"{text} (the log is stated to be complete, but {output.printable(why)})"
 
 
 def statements(conflict: Sequence[OneGiven] | None) -> list[str] | None:

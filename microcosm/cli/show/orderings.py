@@ -63,8 +63,8 @@ def show(
     for at, question in enumerate(QUESTIONS):
         if vacuous is None and any(row[at] is not None for row in rows.values()):
             held = Ordering.strongest([one for one, row in rows.items() if row[at]], multicast)
-            said = ", ".join(one.value for one in held) or "none of the six, as far as this log tells"
-            output.say(f"{question}: {said}")
+            names = ", ".join(one.value for one in held) or "none of the six, as far as this log tells"
+            output.say(f"{question}: {names}")
     if vacuous is not None:
         output.say(f"vacuous: {vacuous}")
     sent, received = len(computation.messages), sum(map(bool, computation.receptions))
@@ -130,8 +130,8 @@ def _excluding(pattern: ExcludedPattern) -> str:
 
 def headline(ordering: Ordering, row: Row) -> str:
     """The three verdicts on one ordering."""
-    said = zip(("execution", "closure", "interior"), row, strict=True)
-    return f"{ordering.value}: " + ", ".join(f"{what} {WORDS[value]}" for what, value in said)
+    labels = zip(("execution", "closure", "interior"), row, strict=True)
+    return f"{ordering.value}: " + ", ".join(f"{what} {WORDS[value]}" for what, value in labels)
 
 
 def explained(panels: Sequence[Panel]) -> Iterator[str]:
@@ -157,30 +157,30 @@ def panels(
     execution, closure, _ = row
     found: list[Panel] = []
     if verdict.inverted is not None and lines is not None:
-        found.append(_part(_said(ordering, verdict.inverted), computation, lines, verdict.inverted))
+        found.append(_part(_reason(ordering, verdict.inverted), computation, lines, verdict.inverted))
     if verdict.pattern is not None:
         pattern = verdict.pattern
-        said = f"No order of the events keeps it: {_excluding(pattern)}"
+        caption = f"No order of the events keeps it: {_excluding(pattern)}"
         part = computation.restrict(_numbers(computation, pattern.within))
-        found.append(Panel(said, part, None, pattern.messages))
+        found.append(Panel(caption, part, None, pattern.messages))
     elif verdict.kept is not None and closure is not None and execution is not True:
         if len(verdict.kept) <= LONGEST:
-            said = "It is kept in this order of the same events:"
-            found.append(Panel(said, computation, verdict.kept))
+            caption = "It is kept in this order of the same events:"
+            found.append(Panel(caption, computation, verdict.kept))
         elif verdict.inverted is not None:
-            said = "It is kept in another order of the same events; these messages stand so in it:"
-            found.append(_part(said, computation, verdict.kept, verdict.inverted))
+            caption = "It is kept in another order of the same events; these messages stand so in it:"
+            found.append(_part(caption, computation, verdict.kept, verdict.inverted))
     by = verdict.broken_by
     if verdict.closure and verdict.broken is not None and by is not None and verdict.broken != lines:
-        said = f"It is broken, by {' and '.join(by)}, in this order of the same events"
+        caption = f"It is broken, by {' and '.join(by)}, in this order of the same events"
         if len(verdict.broken) <= LONGEST:
-            found.append(Panel(f"{said}:", computation, verdict.broken, by))
+            found.append(Panel(f"{caption}:", computation, verdict.broken, by))
         else:
-            found.append(_part(f"{said}, of which this is a part:", computation, verdict.broken, by))
+            found.append(_part(f"{caption}, of which this is a part:", computation, verdict.broken, by))
     return found
 
 
-def _said(ordering: Ordering, pair: tuple[str, str]) -> str:
+def _reason(ordering: Ordering, pair: tuple[str, str]) -> str:
     first, second = pair
     if ordering is Ordering.RSC:
         return f"Between the sending of {first} and its reception, {second} is sent."
@@ -280,9 +280,9 @@ def svg(
         sheet.text(panel.caption, _MARGIN, top + 14, whole=True)
         _draw(sheet, panel, place, wide, words or {})
         holes = {event: missing[name] for event, name in _named(panel) if missing and name in missing}
-        for event, told in holes.items():
+        for event, hole in holes.items():
             x, y = place[event]
-            sheet.zigzag((x - _COLUMN // 2, y), told)
+            sheet.zigzag((x - _COLUMN // 2, y), hole)
     return sheet.svg(f"Message ordering {title}", wide, high, alone=True)
 
 
@@ -312,12 +312,12 @@ def _draw(
         sheet.text(short(of.peers[p], SHORT), _MARGIN, y + 4)
         sheet.line((_HEAD, y), (wide - _MARGIN, y), faint=True, straight=True)
     for m, receptions in enumerate(of.receptions):
-        colour, told = _colour(panel, m), of.messages[m]
+        colour, message = _colour(panel, m), of.messages[m]
         for reception in receptions:
-            sheet.line(place[of.send[m]], place[reception], head="filled", colour=colour, told=told)
+            sheet.line(place[of.send[m]], place[reception], head="filled", colour=colour, title=message)
         if not receptions:
             x, y = place[of.send[m]]
-            sheet.line((x, y), (x + 18, y + 18), "lost", colour=colour, told=told, straight=True)
+            sheet.line((x, y), (x + 18, y + 18), "lost", colour=colour, title=message, straight=True)
     for event, at in place.items():
         name, m = of.names[event], of.message[event]
         sheet.dot(at, f"{name} {string(words[name])}" if name in words else name, _colour(panel, m))

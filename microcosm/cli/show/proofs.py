@@ -83,7 +83,7 @@ class Provenance:
         self._introduced: set[str] = set()
 
     def afresh(self) -> Provenance:
-        """The same, for another text, in which no event was mentioned yet. Cost: constant."""
+        """The provenance for another text, in which no event was mentioned yet. Cost: constant."""
         other = copy(self)
         other._introduced = set()
         return other
@@ -105,8 +105,8 @@ class Provenance:
         """What a link has in common with the next ones of its process; None of a link between two."""
         if link.premises or link.conclusion.right is None:
             return None
-        told = self._told(link, False)
-        return told if told.startswith("process ") or told == "internal events" else None
+        text = self._rests_on(link, False)
+        return text if text.startswith("process ") or text == "internal events" else None
 
     def of(self, leaf: Derivation) -> str:
         """What a leaf that rests on a given rests on; just `given` where nothing more is known."""
@@ -114,18 +114,18 @@ class Provenance:
         where = "" if fact.right is None else self._places(fact.left, fact.right)
         if leaf.rule == ABSENT:
             return where if fact.relation == "_" else ""
-        told = self._told(leaf, False)
-        return f"{told}; {where}" if where else told
+        text = self._rests_on(leaf, False)
+        return f"{text}; {where}" if where else text
 
     def source(self, leaf: Derivation) -> str:
         """What a leaf rests on, without its place in a log."""
-        return self._told(leaf, False)
+        return self._rests_on(leaf, False)
 
     def reason(self, leaf: Derivation) -> str:
         """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
-        return self._told(leaf, True)
+        return self._rests_on(leaf, True)
 
-    def _told(self, leaf: Derivation, clause: bool) -> str:
+    def _rests_on(self, leaf: Derivation, clause: bool) -> str:
         fact = leaf.conclusion
         if fact.right is None:
             return GIVEN

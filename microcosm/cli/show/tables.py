@@ -34,12 +34,12 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, ob
     name = {event: output.as_json(event) for event in events}
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     between = ""
-    with output.writing(len(events)) as told:
+    with output.writing(len(events)) as progress:
         for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
             batch = [*pairs]
             sys.stdout.write(f"{between}{', '.join(batch)}")
             between = ", "
-            told.did(len(batch))
+            progress.did(len(batch))
     output.say("]" + "".join(f", {output.as_json(k)}: {output.as_json(v)}" for k, v in more.items()) + "}")
 
 

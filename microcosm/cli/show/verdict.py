@@ -152,8 +152,8 @@ def unknown_events(known: Microcosm, *events: str) -> dict[str, object]:
 
 def note_unknown_events(known: Microcosm, *events: str) -> None:
     """Say which events the microcosm does not know, and which names come near."""
-    for told in strangers(known, *events):
-        output.note(told)
+    for note in strangers(known, *events):
+        output.note(note)
 
 
 def strangers(known: Microcosm, *events: str) -> Iterator[str]:
@@ -223,16 +223,16 @@ def sentences(
 
     `left relation right` is the verdict as it was asked for: `b > a`, where the proof concludes `a < b`.
     """
-    said = ""
+    text = ""
     if (left, str(relation)) != (proof.conclusion.left, proof.conclusion.relation):
-        said = f"{statement(left, str(relation), right, provenance.words)}, that is "
+        text = f"{statement(left, str(relation), right, provenance.words)}, that is "
     node: Derivation | None = proof
     for _ in range(MOST_STEPS):
         if node is None:
             return
         sentence, node = _sentence(node, provenance)
-        yield said + sentence
-        said = ""
+        yield text + sentence
+        text = ""
     if node is not None:
         yield "And so on: the tree has every step."
 

@@ -30,7 +30,7 @@ class Multicast:
     waits: int
     payload: Any
     permit: bool = False
-    told: int | None = None
+    permitted: int | None = None
     """The receiver that got its permit before the others, its own ack alone being missing."""
 
     def packet(self, receiver: int) -> HybridMessage:
@@ -79,11 +79,11 @@ class HybridMulticast(HybridQueue[Multicast]):
             message = unacked.peek
             left = message.unacked
             if message.permit and len(left) <= 1:
-                told = message.told
+                permitted = message.permitted
                 for receiver in left or message.pids:
-                    if receiver != told:
+                    if receiver != permitted:
                         self.operations += 1
-                        message.told = receiver
+                        message.permitted = receiver
                         self._emit(receiver, Permit(message.mid))
             if left:
                 return
@@ -103,7 +103,7 @@ class HybridMulticast(HybridQueue[Multicast]):
     def _check(self) -> None:
         super()._check()
         assert not len(self._unacked) or self._unacked.peek.unacked
-        assert all(message.told is None or message.unacked == {message.told} for message in self._unacked)
+        assert all(m.permitted is None or m.unacked == {m.permitted} for m in self._unacked)
 
 
 @dataclass(slots=True, eq=False)

@@ -245,8 +245,7 @@ def backup(reader: Reader, path: AnyPath) -> int:
         rename(connection)
         return state
 
-    busy = files.database.with_name(f".{files.database.name}.lock")
-    lock = Lock(busy, files.database)
+    lock = Lock(files.lock, files.database)  # as whoever begins a journal there
     try:
         _must_be_free(files)
         try:
@@ -255,7 +254,7 @@ def backup(reader: Reader, path: AnyPath) -> int:
             files.remove()
             raise
     finally:
-        busy.unlink(missing_ok=True)
+        files.lock.unlink(missing_ok=True)
         lock.release()
 
 

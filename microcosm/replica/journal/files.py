@@ -120,6 +120,8 @@ class Lock:
             descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                raise FileNotFoundError  # whoever had it has just taken it away
         except OSError:
             holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)
@@ -243,8 +245,8 @@ class Files:
         try:
             return self._copy()
         except OSError as error:
-            said = f"no copy of it can be kept: {error.strerror}"
-            raise JournalError(said, file=str(self.database), hint="make room") from None
+            message = f"no copy of it can be kept: {error.strerror}"
+            raise JournalError(message, file=str(self.database), hint="make room") from None
 
     def _copy(self) -> str:
         there = [

@@ -237,9 +237,9 @@ def survey(connection: sqlite3.Connection, about: About) -> JournalState:
 
 def look(connection: sqlite3.Connection, about: About) -> JournalState:
     """The state of a journal, if SQLite finds nothing wrong and the chain holds. Raises `Broken`."""
-    [[said]] = connection.execute("PRAGMA quick_check(1)").fetchall()
-    if said != "ok":
-        raise Broken(f"SQLite says: {said.replace(chr(10), ' ')}")
+    [[verdict]] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if verdict != "ok":
+        raise Broken(f"SQLite says: {verdict.replace(chr(10), ' ')}")
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
         raise Broken(f"the trigger {name!r}, which is none of ours, may change what is written")
     return survey(connection, about)

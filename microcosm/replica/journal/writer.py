@@ -164,16 +164,20 @@ class Writer:
         return state
 
     def _finish(self, state: JournalState, size: int) -> None:
-        """Commit, then say so in the head file."""
+        """Commit, then say so in the head file; nothing is written to files that are not in their place."""
         assert self._head is not None
         assert self._watch is not None
-        self._connection.execute("COMMIT")
-        self.state = state
-        if self._mode == "full":
-            self._head.advance(self.head())
-        if self._watch.missing():
-            hint = "put them back, or restore a backup; what was acknowledged before was in them"
-            raise LostJournal("its files were deleted or replaced", file=str(self._files.database), hint=hint)
+        missing = self._watch.missing()
+        if not missing:
+            self._connection.execute("COMMIT")
+            self.state = state
+            if self._mode == "full":
+                self._head.advance(self.head())
+            missing = self._watch.missing()
+        if missing:
+            hint = "put them or their rights back, or restore a backup; what was acknowledged was in them"
+            said = "its files were deleted or replaced, or may not be looked at"
+            raise LostJournal(said, file=str(self._files.database), hint=hint)
         self._pending += size + 3 * 4096
         self.transactions += 1
 

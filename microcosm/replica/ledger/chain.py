@@ -47,11 +47,11 @@ class Author(NamedTuple):
     def __repr__(self) -> str:
         return f"<Author {self.key.hex()[:16]}>"
 
-    def signed(self, said: bytes) -> bytes:
+    def signed(self, content: bytes) -> bytes:
         """The signature of some bytes. Cost: some 40 µs."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        return Ed25519PrivateKey.from_private_bytes(self.seed).sign(said)
+        return Ed25519PrivateKey.from_private_bytes(self.seed).sign(content)
 
 
 def author_of(seed: bytes | None = None) -> Author:
@@ -62,7 +62,7 @@ def author_of(seed: bytes | None = None) -> Author:
     return Author(seed, Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw())
 
 
-def is_signed(key: bytes, signature: bytes, said: bytes) -> bool:
+def is_signed(key: bytes, signature: bytes, content: bytes) -> bool:
     """Whether the holder of a key's secret has signed some bytes. Cost: some 120 µs."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -70,7 +70,7 @@ def is_signed(key: bytes, signature: bytes, said: bytes) -> bool:
     if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, said)
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, content)
     except (InvalidSignature, ValueError):
         return False
     return True
@@ -99,8 +99,8 @@ def leaf(content: bytes) -> bytes:
 
 def origin(stream: Stream) -> bytes:
     """The hash before the first evolution of a stream."""
-    said = msgpack.packb(list(stream))
-    return blake2b(said, digest_size=HASH_BYTES, person=b"microcosm chain").digest()
+    packed = msgpack.packb(list(stream))
+    return blake2b(packed, digest_size=HASH_BYTES, person=b"microcosm chain").digest()
 
 
 def chained(before: bytes, leaves: bytes | bytearray) -> bytes:

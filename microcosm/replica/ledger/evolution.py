@@ -90,7 +90,7 @@ _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
 
-def said(evolution: Evolution | None) -> object:
+def subject(evolution: Evolution | None) -> object:
     """The event or correspondence of an evolution, None where it has none (any more)."""
     match evolution:
         case Append():
@@ -182,8 +182,8 @@ def decode(content: bytes) -> Evolution:
 def other_version(what: str, found: object, ours: int) -> Malformed:
     """What to raise for a version that is not ours: `NewerVersion` where a later program may have made it."""
     later = type(found) is int and ours < found < 1 << 16
-    said = f"{what} of version {found!r}; this program reads version {ours}"
-    return NewerVersion(said) if later else Malformed(said)
+    message = f"{what} of version {found!r}; this program reads version {ours}"
+    return NewerVersion(message) if later else Malformed(message)
 
 
 def read(content: bytes) -> Any:

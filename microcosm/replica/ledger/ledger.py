@@ -205,8 +205,8 @@ class Ledger:
 
         What was not even seen here yet stays out: it is asked about again. Cost: what is held.
         """
-        told = Dots(runs)
-        news = self.seen - (self.seen - told) - self.struck
+        struck = Dots(runs)
+        news = self.seen - (self.seen - struck) - self.struck
         if news:
             self._strike([dot for dot, each in self.held.items() if isinstance(each, Add) and dot in news])
             self.struck.update(news)
@@ -337,9 +337,9 @@ class Ledger:
 
     def links(self, stream: Stream) -> Iterator[Correspondence]:
         """The chain of a stream as correspondences, each event before the next."""
-        said = f"events of {stream[0]}"
+        source = f"events of {stream[0]}"
         for left, right in pairwise(self.chain(stream)):
-            yield Correspondence(left, Relation.BEFORE, right, said)
+            yield Correspondence(left, Relation.BEFORE, right, source)
 
     def given(self) -> list[Correspondence]:
         """What is given, once each, in the order of keys; the source is that of the least dot."""

@@ -77,7 +77,7 @@ class Carrier:
         self.replica = replica
         self.transport: Carriage
         self._stating: Stating
-        self.said: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         """What went on beside the messages: how often members were told or asked what is known, and letters
         that made no sense."""
         self._store = store
@@ -182,7 +182,7 @@ class Carrier:
         self._sends.clear()
 
     def committed(self) -> None:
-        """See `Outbox`: packets have left with the commit."""
+        """Nothing more is to be done: packets have left with the commit (`Outbox`)."""
 
     # -- inside --------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class Carrier:
         if opened is None or fault is not None:
             self.suspects.blame(name, f"message {letter.id}: {fault}", self.transport.endpoint.now)
         if opened is None or fault or self.replica.happened(f"d:{self.replica.name}:{opened.message}"):
-            self.said["letters that made no sense"] += 1
+            self.counts["letters that made no sense"] += 1
             return
         self._delivering = True
         try:
@@ -275,7 +275,7 @@ class Carrier:
             if name not in self.durable.process.membership.named:
                 continue
             if not self.suspects.heeds(name, endpoint.now):
-                self.said["exchanges not heeded"] += 1
+                self.counts["exchanges not heeded"] += 1
                 continue
             message = self.assembly.add(name, piece)
             if message is None:
@@ -287,7 +287,7 @@ class Carrier:
             self.gossip.met(endpoint.started.pop())
         members = [member.name for member in self.durable.process.members]
         for name, message in self.gossip.poll(members, endpoint.now):
-            self.said["told or asked"] += 1
+            self.counts["told or asked"] += 1
             self._say(name, message)
         endpoint.wake_at = self.gossip.next_time()
 
@@ -305,9 +305,9 @@ class Carrier:
                 raise
             except Exception as error:
                 self.suspects.blame(name, f"{type(error).__name__}: {error}", now)
-        for told, heed in ((exchange.blamed, False), (exchange.doubted, True)):
-            while told:
-                self.suspects.blame(*told.popleft(), now, heed=heed)
+        for names, heed in ((exchange.blamed, False), (exchange.doubted, True)):
+            while names:
+                self.suspects.blame(*names.popleft(), now, heed=heed)
         return answers
 
     def _alone(self) -> None:

@@ -52,7 +52,7 @@ from microcosm.replica.network.write_ahead import WriteBatch
 
 Address = tuple[str, int]
 
-MOST_SAID = 512
+MOST_FRAGMENTS = 512
 """So many fragments of messages of exchanges wait for a member at most; what is more is left out."""
 
 LOOK = 1.0
@@ -118,9 +118,13 @@ class Endpoint:
         It leaves with the next flush; false if the member is not to be reached now, or too much waits.
         """
         peer = self._tagged.get(tag(name))
-        if peer is None or peer.session is None or len(peer.said) + len(peer.saying) >= MOST_SAID:
+        if (
+            peer is None
+            or peer.session is None
+            or len(peer.released) + len(peer.unconfirmed) >= MOST_FRAGMENTS
+        ):
             return False
-        peer.saying.append(content)
+        peer.unconfirmed.append(content)
         return True
 
     def exchange_version(self, name: str) -> int | None:
@@ -194,16 +198,16 @@ class Endpoint:
         batch.write(self.durable.store)
         self.durable.failed = False
         self.settle(batch, now)
-        batch.tell(None)
+        batch.settle(None)
         return self.leaving(now, wall)
 
     def cut(self) -> WriteBatch:
         """What has happened so far, to be made durable."""
         batch = self.durable.cut()
         for peer in self._peers.values():
-            if peer.saying:
-                batch.said.append((peer, peer.saying))
-                peer.saying = []
+            if peer.unconfirmed:
+                batch.fragments.append((peer, peer.unconfirmed))
+                peer.unconfirmed = []
         if self.snapshot is not None:
             batch.snapshot = self.snapshot()
         return batch
@@ -218,8 +222,8 @@ class Endpoint:
                 peer.post(packet)
                 if type(packet) is Ack and machine.awaits(number, packet.mid):
                     peer.await_permit(packet.mid, now)
-        for peer, fragments in batch.said:
-            peer.said += fragments
+        for peer, fragments in batch.fragments:
+            peer.released += fragments
 
     def leaving(self, now: float, wall: float) -> list[tuple[Address, bytes]]:
         """The packets to send now, of what is durable. None while a change of members is not."""
@@ -364,8 +368,8 @@ class Endpoint:
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
             sealed = sealer.seal(used, session.version, CONTENT, to, packb(content))
             leaving += [(where, sealed) for where in places]
-        said, peer.said = peer.said, []
-        for piece in said:
+        fragments, peer.released = peer.released, []
+        for piece in fragments:
             sealed = sealer.seal(used, session.version, EXCHANGE, to, piece)
             leaving += [(where, sealed) for where in places]
         peer.unanswered += len(leaving) > before

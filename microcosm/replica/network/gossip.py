@@ -54,7 +54,7 @@ class Gossip:
         self._random = random or Random()
         self._before = replica.seen().copy()
         """What was seen when it was pushed last."""
-        self._told: dict[str, Dots] = {}
+        self._learned_from: dict[str, Dots] = {}
         """What each member has told of what is new since."""
         self._push_at = NEVER
         self._rests_until = -NEVER
@@ -107,21 +107,21 @@ class Gossip:
         """A member has told some evolutions."""
         for dot in dots:
             if dot not in self._before:
-                self._told.setdefault(name, Dots()).add(dot)
+                self._learned_from.setdefault(name, Dots()).add(dot)
 
     def _push(self, members: list[str], fresh: Dots, much: bool) -> Iterator[tuple[str, bytes]]:
         """Tell some members what is new, as far as they have not told it themselves.
 
         Where much is new, everybody has heard of some of it: so fewer are asked, who tell what they lack.
         """
-        exchange, told = self._replica.exchange, self._told
-        self._before, self._told = self._replica.seen().copy(), {}
+        exchange, pushed = self._replica.exchange, self._learned_from
+        self._before, self._learned_from = self._replica.seen().copy(), {}
         left = self.fanout // 2 if much else self.fanout
         for name in self._random.sample(members, len(members)):
-            new = fresh - told[name] if name in told else fresh
+            new = fresh - pushed[name] if name in pushed else fresh
             if left and new and self._reaches(name):
                 left -= 1
-                for message in exchange.begin(name, plainly=True) if much else exchange.tell(name, new):
+                for message in exchange.begin(name, plainly=True) if much else exchange.offer(name, new):
                     yield name, message
 
     def _next(self, members: list[str]) -> list[str]:

@@ -73,15 +73,17 @@ class Handshake:
             peer.greet_at = min(peer.greet_at, max(now, peer.greeted + self._tick))
             return OLD_BOOT
         if self._diverged(peer, greeting, fresh, member.remembered in (None, header.incarnation)):
-            peer.greet_at = max(now, peer.greeted + GREET_LAST if peer.told else peer.greeted + self._tick)
-            peer.told = True
+            peer.greet_at = max(
+                now, peer.greeted + GREET_LAST if peer.answered else peer.greeted + self._tick
+            )
+            peer.answered = True
             return DIVERGED
         if fresh:
             if session is None or (greeting.boot, greeting.generation) > (session.boot, session.generation):
                 if member.incarnation is None:
                     self._durable.bind(member.number, header.incarnation)
                 self._durable.met(member.number, greeting.boot, greeting.life)
-                peer.diverged, peer.told, peer.noted = "", False, False
+                peer.diverged, peer.answered, peer.noted = "", False, False
                 if session is None or session.boot != greeting.boot:
                     peer.reset()
                 window = ReplayWindow()
@@ -109,9 +111,9 @@ class Handshake:
         """
         process, member = self._durable.process, peer.member
         of_us = greeting.echo_incarnation == self._sealer.incarnation
-        said = process.contradicts(member.number, greeting.known) if of_us else None
-        if said is not None:
-            peer.diverged = f"as {member.name} remembers this replica, {said}"
+        why = process.contradicts(member.number, greeting.known) if of_us else None
+        if why is not None:
+            peer.diverged = f"as {member.name} remembers this replica, {why}"
             peer.mine = True
             return True
         if not fresh:
@@ -138,8 +140,8 @@ class Handshake:
         life, known = process.lives[process.boot].hash, process.memory_of(number, peer.echo[0])
         mine = bool(peer.diverged) and peer.mine
         echo = (*peer.echo, heard, met)
-        said = (self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)
-        greeting = Greeting(*said, self._exchanges)
+        fields = (self._versions, self._sealer.boot, used.generation, *echo, life, known, mine)
+        greeting = Greeting(*fields, self._exchanges)
         wait = min(GREET_LAST, GREET_FIRST * 2**peer.greetings)
         peer.greetings = min(peer.greetings + 1, 16)
         peer.greeted = now

@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from microcosm.errors import KeyFileError, ReplicaError, installing
@@ -123,10 +124,11 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
     try:
         with open(name, "rb") as stream:
             status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
-                raise KeyFileError(
-                    f"{name}: others can read this key file; `chmod 600 {name}`, and rotate the key"
-                )
+            if not stat.S_ISREG(status.st_mode):
+                raise KeyFileError(f"{name}: is no file; keys are read again, so they stand in one")
+            if status.st_mode & 0o077:
+                said = f"`chmod 600 {quote(name)}`, and rotate the key"
+                raise KeyFileError(f"{name}: others can read this key file; {said}")
             content = stream.read()
     except FileNotFoundError:
         raise KeyFileError(f"{name}: no such key file; `replica key new` makes one") from None

@@ -92,7 +92,7 @@ class Peer:
         """Why nothing is exchanged with it: one of the two does not remember what the other does."""
         self.mine = False
         """Whether it is this replica that does not remember."""
-        self.told = self.noted = False
+        self.answered = self.noted = False
         """Whether the member was answered so; whether it was said here."""
         self.stranger: int | None = None
         """Another incarnation that answers to the name, and is not let in."""
@@ -105,9 +105,9 @@ class Peer:
         """Where a genuine greeting came from that may be a recording: it is answered there too."""
         self.unreadable = 0
         """Packets in its name that could not be opened, since one could."""
-        self.saying: list[bytes] = []
+        self.unconfirmed: list[bytes] = []
         """Pieces of exchanges that wait for what they tell to be durable."""
-        self.said: list[bytes] = []
+        self.released: list[bytes] = []
         """Those that may leave."""
         self.fences_at = now
         self.retransmissions = 0
@@ -233,7 +233,7 @@ class Peer:
     def stirs(self, now: float) -> bool:
         """Whether there may be something to send to it, fences apart."""
         answers = self._ack or self._permits or self._confirm or self._asking
-        return bool(now >= self.greet_at or answers or self.said or self._queue or self._again)
+        return bool(now >= self.greet_at or answers or self.released or self._queue or self._again)
 
     def next_time(self) -> float:
         """When there will be something to do, fences apart."""
@@ -246,17 +246,17 @@ class Peer:
 
     def contents(self, now: float, fences: list[Fence]) -> Iterator[Content]:
         """What to send now, a packet at a time. `fences`: to tell the member of, when it is time."""
-        asked = next(iter(self._missing), 0) if self._asking else 0
-        acks = sorted({asked, self._ack} - {0})
+        wanted = next(iter(self._missing), 0) if self._asking else 0
+        acks = sorted({wanted, self._ack} - {0})
         permits, kept = sorted(self._permits), [*self._confirm]
-        told = fences if fences and now >= self.fences_at else []
+        due_fences = fences if fences and now >= self.fences_at else []
         self._asking, self._ack, self._permits, self._confirm = False, 0, set(), {}
-        if told:
+        if due_fences:
             self.fences_at = now + 2 * self.congestion.patience
         while True:
             room = self._mtu - OVERHEAD - FRAME_BYTES
             said_kept, kept, room = _fitting(kept, FENCE_BYTES, room)
-            said_told, told, room = _fitting(told, FENCE_BYTES, room)
+            said_told, due_fences, room = _fitting(due_fences, FENCE_BYTES, room)
             said_permits, permits, room = _fitting(permits, ID_BYTES, room)
             said_acks, acks, room = _fitting(acks, ID_BYTES, room)
             copies = self._packed(now, room)

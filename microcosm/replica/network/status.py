@@ -201,9 +201,9 @@ read from, the name has spaces."""
 
 
 def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    for name, kind, said in families:
+    for name, kind, meaning in families:
         value = found.get(name.replace("_", " "), 0)
-        yield from _family(name, kind, said, [("_total" if kind == "counter" else "", {}, value)])
+        yield from _family(name, kind, meaning, [("_total" if kind == "counter" else "", {}, value)])
 
 
 def _state(found: Mapping[str, Any]) -> Iterator[str]:
@@ -236,7 +236,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
     yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
     members = sorted(found["members"].items())
-    for name, key, kind, said in (
+    for name, key, kind, meaning in (
         ("unacknowledged", "unacknowledged", "gauge", "Copies that a peer has not acknowledged."),
         ("out_of_order", "held out of order", "gauge", "Messages of a peer that wait for an earlier one."),
         ("retransmissions", "retransmissions", "counter", "Copies sent again to a peer."),
@@ -244,7 +244,7 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     ):
         suffix = "_total" if kind == "counter" else ""
         values = [(suffix, {"peer": peer}, float(about[key])) for peer, about in members]
-        yield from _family(name, kind, said, values)
+        yield from _family(name, kind, meaning, values)
     silent = [("", {"peer": peer}, about["silent for"]) for peer, about in members]
     heard = [each for each in silent if each[2] is not None]
     yield from _family("silence_seconds", "gauge", "How long nothing came of a peer that was heard.", heard)
@@ -262,9 +262,9 @@ def _network(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _family("commit_seconds", "histogram", "Times of commits, with their syncs.", times)
 
 
-def _family(name: str, kind: str, said: str, samples: Iterable[Sample]) -> Iterator[str]:
+def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
     yield f"# TYPE {PREFIX}{name} {kind}"
-    yield f"# HELP {PREFIX}{name} {said}"
+    yield f"# HELP {PREFIX}{name} {meaning}"
     for suffix, labels, value in samples:
         inside = ",".join(f'{label}="{_escaped(str(content))}"' for label, content in labels.items())
         yield f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {_number(value)}"

@@ -44,7 +44,8 @@ def is_literal(host: str) -> bool:
 
 
 class HostNames:
-    """The addresses of hosts, looked up in threads: an answer may take half a minute.
+    """The addresses of hosts, looked up in threads: an answer may take half a minute. For a socket of IPv6
+    those of IPv4 are mapped.
 
     `found_one` is called in the loop's thread when one is known that was not.
     """
@@ -52,18 +53,20 @@ class HostNames:
     def __init__(self, family: int, loop: asyncio.AbstractEventLoop, found_one: Callable[[], object]) -> None:
         self._family, self._loop, self._found_one = family, loop, found_one
         self._known: dict[Address, tuple[Address | None, float]] = {}
-        self._asked: set[Address] = set()
+        self._looked_up: set[Address] = set()
         self._names: dict[Address, Address] = {}
         """The name of each address that was looked up."""
 
     def found(self, address: Address, now: float) -> Address | None:
         """Where packets for an address go; None where it is not known, or not yet."""
         known = self._known.get(address)
-        if known is None and is_literal(address[0]):
+        ours = (":" in address[0]) == (self._family == socket.AF_INET6)
+        if known is None and ours and is_literal(address[0]):
             known = self._known[address] = (address, float("inf"))
-        if (known is None or known[1] <= now) and address not in self._asked:
-            self._asked.add(address)
-            threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
+        if (known is None or known[1] <= now) and address not in self._looked_up:
+            with suppress(RuntimeError):  # there is no room for a thread: it is asked again
+                threading.Thread(target=self._ask, args=(address,), daemon=True, name="host name").start()
+                self._looked_up.add(address)
         return None if known is None else known[0]
 
     def named(self, address: Address) -> Address:
@@ -73,13 +76,14 @@ class HostNames:
     def _ask(self, address: Address) -> None:
         found: Address | None = None
         with suppress(OSError, UnicodeError):
-            [(*_, name), *_] = socket.getaddrinfo(*address, self._family, socket.SOCK_DGRAM)
+            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED
+            [(*_, name), *_] = socket.getaddrinfo(*address, *kind)
             found = (str(name[0]), int(name[1]))
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._told, address, found)
+            self._loop.call_soon_threadsafe(self._resolved, address, found)
 
-    def _told(self, address: Address, found: Address | None) -> None:
-        self._asked.discard(address)
+    def _resolved(self, address: Address, found: Address | None) -> None:
+        self._looked_up.discard(address)
         before = self._known.get(address, (None, 0.0))[0]
         until = time.monotonic() + (UNKNOWN_FOR if found is None else KNOWN_FOR)
         self._known[address] = (found or before, until)
@@ -217,7 +221,7 @@ class Transport:
         if self._writing.busy and not self._closed:
             try:
                 for batch in self._finish(wait=True):
-                    self._loop.call_soon(batch.tell, None)
+                    self._loop.call_soon(batch.settle, None)
             except BaseException as error:
                 self._stop(error)
 
@@ -233,7 +237,7 @@ class Transport:
         self._writing.close()
         with suppress(Exception):  # where it failed, that is the fault, or nobody knows of it
             for batch in self._finish(wait=True):
-                batch.tell(None)
+                batch.settle(None)
         self.endpoint.durable.give_up(self.fault or ReplicaError("the network is closed"))
 
     def __enter__(self) -> Transport:
@@ -303,7 +307,7 @@ class Transport:
                 except OSError:
                     endpoint.drops["not sent"] += 1
             for batch in settled:
-                batch.tell(None)
+                batch.settle(None)
             if self._after_flush is not None:
                 self._after_flush()
         except BaseException as error:

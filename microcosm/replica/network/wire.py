@@ -99,8 +99,8 @@ def read_content(content: bytes) -> Content | None:
         return None
     if not (_fences(fences) and _fences(kept)):
         return None
-    said, confirmed = (tuple(Fence(*fence) for fence in some) for some in (fences, kept))
-    return Content(acks, permits, copies, said, confirmed)
+    stated, confirmed = (tuple(Fence(*fence) for fence in some) for some in (fences, kept))
+    return Content(acks, permits, copies, stated, confirmed)
 
 
 def _unpacked(content: bytes, length: int) -> tuple[Any, ...] | None:

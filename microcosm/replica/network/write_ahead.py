@@ -73,7 +73,7 @@ class WriteAhead:
         batch.write(self.store)
         self.failed = False
         leaving = self.settled(batch)
-        batch.tell(None)
+        batch.settle(None)
         return leaving
 
     def cut(self) -> WriteBatch:
@@ -129,8 +129,8 @@ class WriteAhead:
         """Nothing more is written: tell those who wait."""
         self.failed = True
         if self._in_flight is not None:
-            self._in_flight.tell(error)
-        WriteBatch(then=self._then).tell(error)
+            self._in_flight.settle(error)
+        WriteBatch(then=self._then).settle(error)
         self._then = []
 
     def export(self) -> bytes:
@@ -203,7 +203,7 @@ class WriteBatch:
     records: list[tuple[str, bytes]] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
     """Packets that follow from what is written, in order."""
-    said: list[tuple[Peer, list[bytes]]] = field(default_factory=list)
+    fragments: list[tuple[Peer, list[bytes]]] = field(default_factory=list)
     """Pieces of exchanges, which tell what is known."""
     then: list[Then] = field(default_factory=list)
     snapshot: bytes | None = None
@@ -221,7 +221,7 @@ class WriteBatch:
                 with suppress(JournalError):  # what is committed is
                     store.compact(last, self.snapshot)
 
-    def tell(self, error: BaseException | None) -> None:
+    def settle(self, error: BaseException | None) -> None:
         """Tell those who wait."""
         waiting, self.then = self.then, []
         for then in waiting:

@@ -23,9 +23,17 @@ from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark.bisim.microcosms import DIGESTED, TABLES, difference, judgements
 from microcosm.spark.bisim.microcosms import offline as offline_left
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io import staging
-from microcosm.spark.io.events import ODD_ROWS, MaxBad, Row, arrow_names, arrow_schema, batches_of, told
+from microcosm.spark.io.events import (
+    ODD_ROWS,
+    MaxBad,
+    Row,
+    arrow_names,
+    arrow_schema,
+    batches_of,
+    irregularity_counts,
+)
 from microcosm.spark.io.inputs import PARQUET, Inputs
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
 
     from microcosm.spark.io.staging import Output
 
-ENDINGS = (".mc", ".json", *pieces.LINES, pieces.PARQUET)
+ENDINGS = (".mc", ".json", *input_files.LINES, input_files.PARQUET)
 
 _DIFFERENT = "left_id string, right_id string, a string, b string, left_verdict string, right_verdict string"
 _LEFT = "id string, a string, b string, possible array<string>"
@@ -65,7 +73,7 @@ def bisim(
     for these, and where more rows cannot be read than `max_bad` lets be; nothing is committed then.
     """
     found = Inputs(spark, [source], ENDINGS)
-    asked = None if pairs is None else read_pairs(pairs)
+    wanted = None if pairs is None else read_pairs(pairs)
     used = [] if pairs is None else [Path(pairs)]
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
@@ -73,27 +81,27 @@ def bisim(
     tables = [
         "classes",
         "reported",
-        *(["differences"] if asked is not None else ()),
+        *(["differences"] if wanted is not None else ()),
         *(["offline"] if offline else ()),
     ]
     found.refuse_within(out, tables, *used)
     identity = {
         "job": "bisim",
         "inputs": found.fingerprint(*used),
-        "pairs": asked is not None,
+        "pairs": wanted is not None,
         "offline": offline,
     }
     with Output(out, identity, tables, spark) as output:
         done = output.committed(strict, max_bad)
         if done is not None:
             return done
-        return _Job(output, asked, strict, rules, offline, max_bad).run(found)
+        return _Job(output, wanted, strict, rules, offline, max_bad).run(found)
 
 
 @dataclass(slots=True)
 class _Job:
     _output: Output
-    _asked: list[tuple[str, str]] | None
+    _pairs: list[tuple[str, str]] | None
     _strict: bool
     _rules: str | None
     _offline: bool
@@ -111,7 +119,7 @@ class _Job:
             "classes": found.classes,
             "inconsistent": found.inconsistent,
         }
-        if self._asked is not None:
+        if self._pairs is not None:
             self._output.stage("compared", lambda: self._differences(self._kept(judged["judged"], found)))
             compared = self._output.read("compared")
             self._report_pairs(compared)
@@ -129,20 +137,20 @@ class _Job:
 
     def _judge(self, inputs: Inputs) -> Staged:
         _, paths = inputs.fetched(self._output)
-        cuts = (pieces.cut(path, path.suffix in pieces.LINES) for path in paths)
-        tasks = pieces.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
+        cuts = (input_files.cut(path, path.suffix in input_files.LINES) for path in paths)
+        tasks = input_files.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
         documents, rules = self._documents(), self._rules
         work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
         return self._output.tables("judged", TABLES, *work)
 
     def _documents(self) -> frozenset[str] | None:
         """The ids of the microcosms whose givens are needed later; None for all."""
-        asked = frozenset(chain.from_iterable(self._asked or ()))
-        return None if self._offline or len(asked) > _MOST_ASKED else asked
+        wanted = frozenset(chain.from_iterable(self._pairs or ()))
+        return None if self._offline or len(wanted) > _MOST_ASKED else wanted
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""
-        self.reported, self.faults, _ = told([self._output.staged("judged") / "odd"])
+        self.reported, self.faults, _ = irregularity_counts([self._output.staged("judged") / "odd"])
         read = staging.rows(self._output.staged("judged") / "judged")
         if self.faults and not read:
             raise TextError(self.faults[0], hint="None of the rows is a microcosm.")
@@ -181,14 +189,14 @@ class _Job:
 
     def _differences(self, kept: DataFrame) -> DataFrame:
         """A row for each pair asked for that is known to differ, or, `a` being null, cannot be compared."""
-        asked = self._output.spark.createDataFrame(
-            self._asked or [], "left_id string, right_id string"
+        wanted = self._output.spark.createDataFrame(
+            self._pairs or [], "left_id string, right_id string"
         ).distinct()
         texts = kept.select("id", "digest", "document")
         left, right = (
             texts.toDF(f"{side}_id", f"{side}_digest", f"{side}_text") for side in ("left", "right")
         )
-        joined = asked.join(left, "left_id", "left").join(right, "right_id", "left")
+        joined = wanted.join(left, "left_id", "left").join(right, "right_id", "left")
         unlike = joined.where("not (left_digest <=> right_digest) or left_digest is null")
         columns = ("left_id", "right_id", "left_digest", "right_digest", "left_text", "right_text")
         return unlike.select(*columns).mapInArrow(partial(_different, rules=self._rules), _DIFFERENT)

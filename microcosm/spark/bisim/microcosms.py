@@ -72,7 +72,7 @@ def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digeste
         else:
             yield from _document(piece)
     except (MicrocosmError, OSError) as error:
-        yield Row(getattr(error, "line", None) or 0, piece.path, fault=_said(error))
+        yield Row(getattr(error, "line", None) or 0, piece.path, fault=_error_text(error))
 
 
 def judged(givens: Givens, rules: str | None = None) -> tuple[str | None, bool]:
@@ -153,7 +153,7 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
                 record = decode_json(decode(line, piece.path), piece.path)
                 yield _row(number, record, piece.path, wanted)
             except MicrocosmError as error:
-                yield Row(number, piece.path, fault=_said(error))
+                yield Row(number, piece.path, fault=_error_text(error))
 
 
 def _known(
@@ -219,9 +219,9 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                     try:
                         yield _row(at, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
-                        yield Row(at, piece.path, fault=_said(error))
+                        yield Row(at, piece.path, fault=_error_text(error))
     except pa.ArrowException as error:
-        yield Row(0, piece.path, fault=f"no Parquet that can be read: {_said(error)}")
+        yield Row(0, piece.path, fault=f"no Parquet that can be read: {_error_text(error)}")
 
 
 def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
@@ -238,7 +238,7 @@ def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
     return Row(at, file, name, givens_from_json(record, file))
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return (getattr(error, "message", None) or str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -294,6 +294,6 @@ def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None
     consistent = True
     if row.givens is not None:
         digest, consistent = judged(row.givens, rules)
-        asked = documents is None or row.id in documents
-        kept = document(row.givens) if asked and digest is not None else None
+        wanted = documents is None or row.id in documents
+        kept = document(row.givens) if wanted and digest is not None else None
     return row.id, digest, consistent, before + row.at, kept

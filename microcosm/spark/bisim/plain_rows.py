@@ -93,8 +93,8 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
     rank[order] = np.arange(len(spelled))
     codes, names = rank[words.indices.to_numpy()], spelled.take(pa.array(order)).to_pylist()
     before = pc.equal(relation, "<").to_numpy(zero_copy_only=False)
-    apart = pc.equal(relation, "||").to_numpy(zero_copy_only=False)
-    fit[owner[~(before | apart)]] = False
+    concurrent = pc.equal(relation, "||").to_numpy(zero_copy_only=False)
+    fit[owner[~(before | concurrent)]] = False
     end = len(left)
     sides = codes[:end], before, codes[end : 2 * end]
     return Relations(fit, names, owner, *sides, row, codes[2 * end :]), ids.to_pylist()
@@ -376,8 +376,8 @@ def digests(given: Relations) -> list[str | None]:
     bit = np.left_shift(np.uint64(1), np.minimum(events.place, WIDEST - 1).astype(np.uint64))
     fit_edge = fit[events.row[source]]
     past = _closed(source[fit_edge], target[fit_edge], bit, events.row)
-    apart = ~before
-    sides = (np.concatenate((one[apart], other[apart])), np.concatenate((other[apart], one[apart])))
+    others = ~before
+    sides = (np.concatenate((one[others], other[others])), np.concatenate((other[others], one[others])))
     concurrent = np.zeros(len(bit), dtype=np.uint64)
     np.bitwise_or.at(concurrent, sides[0], bit[sides[1]])
     clash = (past & (bit | concurrent)) != 0
@@ -427,7 +427,7 @@ def _hashed(fit: Any, events: _Events, names: Sequence[str], past: Any, concurre
     chosen = np.flatnonzero(fit)
     widths = events.count[chosen] + 7 >> 3
     for width in np.unique(widths).tolist():
-        before, apart = (
+        before, unordered = (
             np.ascontiguousarray(rows).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
             for rows in (past, concurrent)
         )
@@ -437,6 +437,6 @@ def _hashed(fit: Any, events: _Events, names: Sequence[str], past: Any, concurre
             end = first + count
             part = slice(first * width, end * width)
             parts = (VERSION, count.to_bytes(8, "little"), *spelled[first:end])
-            known = (before[part], apart[part], bytes(count * width))
+            known = (before[part], unordered[part], bytes(count * width))
             found[at] = sha256(b"".join(parts + known)).hexdigest()
     return found

@@ -26,7 +26,7 @@ from microcosm.spark.giant.clocks import NotInSlices
 from microcosm.spark.giant.job import Found, Giant, InSlices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
-from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, named, told
+from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
 from microcosm.spark.io.inputs import Inputs, over
 from microcosm.spark.io.inputs import tasks as tasks_of
 from microcosm.spark.io.staging import Outcome, Output, Staged
@@ -52,7 +52,7 @@ _HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExtractOptions:
     """What to extract beside the covering edges: `concurrent` is a condition on the columns of events.
 
     `slices` is the number of slices of a giant trace, and makes one of a trace that is alone. `max_bad` is
@@ -68,7 +68,9 @@ class Asked:
     max_bad: MaxBad | None = None
 
 
-def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked | None = None) -> Outcome:
+def extract(
+    spark: SparkSession, inputs: Sequence[str], out: str, options: ExtractOptions | None = None
+) -> Outcome:
     """Write the `TABLES` of the traces in files and folders to folders in `out`.
 
     Events that name no trace are of one trace, as for `microcosm extract`; those of a file in a folder,
@@ -76,40 +78,47 @@ def extract(spark: SparkSession, inputs: Sequence[str], out: str, asked: Asked |
     Irregularities are rows of `reported`, and counted in the summary. Raises `TextError`, under `strict` also
     for these, and where more is bad than `max_bad` lets be; nothing is committed then.
     """
-    asked = asked if asked is not None else Asked()
+    options = options if options is not None else ExtractOptions()
     found = Inputs(spark, inputs)
     found.refuse_within(out, TABLES)
     identity = {
         "job": "extract",
         "inputs": found.fingerprint(),
-        "asked": [asked.concurrent, asked.token, asked.format, asked.pattern, asked.slices, list(inputs)],
+        "asked": [
+            options.concurrent,
+            options.token,
+            options.format,
+            options.pattern,
+            options.slices,
+            list(inputs),
+        ],
     }
     with Output(out, identity, TABLES, spark) as output:
-        done = output.committed(asked.strict, asked.max_bad)
-        return done if done is not None else _Job(output, asked).run(found)
+        done = output.committed(options.strict, options.max_bad)
+        return done if done is not None else _Job(output, options).run(found)
 
 
 class _Job:
-    def __init__(self, output: Output, asked: Asked) -> None:
+    def __init__(self, output: Output, options: ExtractOptions) -> None:
         self._output = output
-        self._asked = asked
+        self._options = options
 
     def run(self, inputs: Inputs) -> Outcome:
         chosen = self._chosen()
         read = self._read(inputs)
         output, folder = self._output, self._output.staged("read")
-        routes = routed(read, folder, self._asked.slices, worker_memory(self._output.spark))
+        routes = routed(read, folder, self._options.slices, worker_memory(self._output.spark))
         several, sliced = routes.traces > 1, routes.sliced
         odd = folder / "odd"
-        reported, faults, missing = told([odd])
+        reported, faults, missing = irregularity_counts([odd])
         if any(reported.get(kind, 0) > 1 for kind in _ONCE):  # each piece says it
             odd = output.stage("odd", lambda: once(read["odd"]))
-            reported, faults, missing = told([odd])
+            reported, faults, missing = irregularity_counts([odd])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not routes.traces and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
-        if self._asked.max_bad is not None:
-            self._asked.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
+        if self._options.max_bad is not None:
+            self._options.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
         taken = self._taken(read) if several else None
         if taken is not None:
@@ -118,8 +127,8 @@ class _Job:
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
         def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
-            asked = self._asked
-            how = InSlices(asked.slices, chosen is not None, asked.token, not missing, columns)
+            options = self._options
+            how = InSlices(options.slices, chosen is not None, options.token, not missing, columns)
             return Giant(output, marked, str(number), trace, several, routes.events[trace], how).find()
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
@@ -146,7 +155,7 @@ class _Job:
             links, unknown = linked(_all(foreign), _named(read["events"], several))
             sources["reported"].append(self._stage("unknown", unknown, rows.ODD))
             sources["edges"].append(self._stage("links", links, rows.EDGES))
-        more, more_faults, repeated = told(sources["reported"])
+        more, more_faults, repeated = irregularity_counts(sources["reported"])
         reported = dict(sorted((Counter(reported) + Counter(more)).items()))
         faults += more_faults
         self._refuse(reported, faults)
@@ -178,25 +187,25 @@ class _Job:
 
     def _chosen(self) -> Column | None:
         """The condition of `--concurrent`, tried on a table without rows. Raises `TextError`."""
-        if self._asked.concurrent is None:
+        if self._options.concurrent is None:
             return None
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
         empty = self._output.spark.createDataFrame([], rows.EVENT)  # first, for it may start Spark
-        condition = F.expr(f"coalesce(({self._asked.concurrent}), false)")
+        condition = F.expr(f"coalesce(({self._options.concurrent}), false)")
         try:
             empty.where(condition).schema  # noqa: B018 (analyses)
         except PySparkException as error:
-            said = str(error).strip().splitlines()[0]
+            reason = str(error).strip().splitlines()[0]
             hint = (
                 "It is a condition on the columns of an event, such as \"kind = 'send' and process = 'p'\"."
             )
-            raise TextError(said, file="--concurrent", hint=hint) from None
+            raise TextError(reason, file="--concurrent", hint=hint) from None
         return condition
 
     def _read(self, inputs: Inputs) -> Staged:
-        how = reading.Reading(self._asked.format, self._asked.pattern)
+        how = reading.Reading(self._options.format, self._options.pattern)
         tasks = tasks_of(reading.planned(*inputs.fetched(self._output), how))
         work = inputs.work(tasks, partial(reading.read, reading=how))
         return self._output.tables("read", reading.TABLES, *work)
@@ -217,7 +226,7 @@ class _Job:
         taken: pa.Table | None,
     ) -> Stages:
         """What is found of the traces that are not done in slices, without what is `taken`."""
-        token = self._asked.token
+        token = self._options.token
         without = None if taken is None else taken.column("at").combine_chunks()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -244,7 +253,7 @@ class _Job:
         return self._output.gather("events", [self._output.staged("named") / "events"])
 
     def _refuse(self, reported: dict[str, int], faults: Sequence[str]) -> None:
-        if self._asked.strict and set(reported) - _HARMLESS:
+        if self._options.strict and set(reported) - _HARMLESS:
             odd = next(
                 fault for fault in faults if not fault.endswith(tuple(f"[{kind}]" for kind in _HARMLESS))
             )
@@ -291,8 +300,8 @@ def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:
     placed = named.join(begins, F.col("trace").eqNullSafe(F.col("of")))
     first = F.min("begin").over(Window.partitionBy("id"))
     again = placed.withColumn("least", first).where("begin > least")
-    said = F.concat(F.lit("there is an event "), "id", F.lit(" already"))
-    odd = rows.odd_rows(again, "duplicate-event", said, columns=f"at long, {rows.ODD}")
+    detail = F.concat(F.lit("there is an event "), "id", F.lit(" already"))
+    odd = rows.odd_rows(again, "duplicate-event", detail, columns=f"at long, {rows.ODD}")
     return odd.withColumn("lost", F.lit(1).cast("long"))
 
 
@@ -304,11 +313,11 @@ def once(odd: DataFrame) -> DataFrame:
     """What is odd, and once what is to be told `_ONCE`: at the first place, as files are named."""
     from pyspark.sql import functions as F
 
-    said = F.coalesce(F.col("reported").isin(*_ONCE) & F.col("fault").isNotNull(), F.lit(False))
+    reported_once = F.coalesce(F.col("reported").isin(*_ONCE) & F.col("fault").isNotNull(), F.lit(False))
     first = F.min_by(F.struct(*odd.columns), F.struct("file", "line")).alias("first")
     of = [F.when(F.col("reported") == kind, F.expr(what)) for kind, what in _ONCE.items()]
-    told_once = odd.where(said).groupBy("reported", F.coalesce(*of)).agg(first).select("first.*")
-    return odd.where(~said).unionByName(told_once)
+    told_once = odd.where(reported_once).groupBy("reported", F.coalesce(*of)).agg(first).select("first.*")
+    return odd.where(~reported_once).unionByName(told_once)
 
 
 _CIRCLE = "left string, right string"
@@ -341,8 +350,8 @@ def linked(foreign: DataFrame, events: DataFrame) -> tuple[DataFrame, DataFrame]
     )
 
     def odd(links: DataFrame, kind: str, before: str, after: str) -> DataFrame:
-        said = F.concat("right", F.lit(before), "left", F.lit(after))
-        return rows.odd_rows(links, kind, said, columns=rows.ODD)
+        detail = F.concat("right", F.lit(before), "left", F.lit(after))
+        return rows.odd_rows(links, kind, detail, columns=rows.ODD)
 
     unknown = odd(joined.where("known is null"), "unknown-event", ": ", " is not in the log")
     inner = odd(joined.where("known and not last"), "unknown-event", ": ", " is of another execution")

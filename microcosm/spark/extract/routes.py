@@ -88,18 +88,18 @@ def by_trace(
     most = min(LARGEST, worker_memory(output.spark) // PLAIN)
     not_here = pa.array(sliced, pa.string())
     where = None if marked is not None else places(read / "events", read / "sizes", not_here, most)
-    apart: pa.Array | None = None
+    separate: pa.Array | None = None
     if where is not None and where[0]:
-        runs, apart = where
+        runs, separate = where
         files = [[Piece(path, number=at) for path in [*run.own, *run.more]] for at, run in enumerate(runs)]
         work = inputs.work(
             output.spark, files, lambda some: kernel(rows_of(runs[next(some).number], columns))
         )
         made["found"] = output.tables("found", tables, *work)
-        if not len(apart):
+        if not len(separate):
             return made
     parts = max(1, -(-staging.rows(read / "events") // TOGETHER))
-    send = partial(sent, parts=parts, sliced=not_here, apart=apart)
+    send = partial(sent, parts=parts, sliced=not_here, separate=separate)
     if marked is not None:
         work = marked.select(*columns), send
     else:
@@ -110,12 +110,12 @@ def by_trace(
 
 
 def sent(
-    batches: Iterator[pa.RecordBatch], parts: int, sliced: pa.Array, apart: pa.Array | None
+    batches: Iterator[pa.RecordBatch], parts: int, sliced: pa.Array, separate: pa.Array | None
 ) -> Iterator[pa.RecordBatch]:
-    """Packets of events by trace: of the traces that are `apart`, or of all but those `sliced`."""
+    """Packets of events by trace: of the traces that are `separate`, or of all but those `sliced`."""
     for batch in together(batches):
         trace = batch.column("trace")
-        own = pc.invert(pc.is_in(trace, sliced)) if apart is None else pc.is_in(trace, apart)
+        own = pc.invert(pc.is_in(trace, sliced)) if separate is None else pc.is_in(trace, separate)
         rows = batch.filter(own)
         if rows.num_rows:
             yield packed(rows, spread(rows.column("trace"), parts))
@@ -206,11 +206,11 @@ def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     trace = table.column("trace").dictionary_encode()
     code = pc.fill_null(trace.indices, -1).to_numpy() + 1
     at = table.column("at").to_numpy()
-    apart = np.count_nonzero(np.diff(code)) >= np.count_nonzero(np.bincount(code))
+    scattered = np.count_nonzero(np.diff(code)) >= np.count_nonzero(np.bincount(code))
     if (np.diff(at) < 0).any():
         yield table.take(pa.array(np.lexsort((at, code))))
     else:
-        yield table.take(pa.array(stable_order(code))) if apart else table
+        yield table.take(pa.array(stable_order(code))) if scattered else table
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:

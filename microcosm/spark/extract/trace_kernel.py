@@ -96,15 +96,15 @@ def _found(
         complete=complete,
     )
     for left, relation, right, source in made.edges:
-        whose = of.get(right, trace)
-        yield "edges", {"trace": whose, "left": left, "relation": relation, "right": right, "source": source}
+        owner = of.get(right, trace)
+        yield "edges", {"trace": owner, "left": left, "relation": relation, "right": right, "source": source}
     for link in made.foreign:
         row = {"trace": of.get(link.right, trace), "left": link.left, "right": link.right, "last": link.last}
         yield "foreign", {**row, "file": files[link.line - 1], "line": lines[link.line - 1]}
     for each in made.frontiers:
         knows = None if each.knows is None else list(each.knows.items())
-        whose = of.get(each.last, trace)
-        yield "frontiers", {"trace": whose, "process": each.process, "last": each.last, "knows": knows}
+        owner = of.get(each.last, trace)
+        yield "frontiers", {"trace": owner, "process": each.process, "last": each.last, "knows": knows}
     for row in report_rows(report, lost):
         if row["line"] is not None:
             number = row["line"] - 1
@@ -196,20 +196,20 @@ def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
         at = some[events.fits(some)]
         name = events.id.take(pa.array(at))
         if kind == "isolated-event":
-            said = pc.binary_join_element_wise(name, "nothing relates it to another event", ": ")
+            isolated = pc.binary_join_element_wise(name, "nothing relates it to another event", ": ")
         else:
             message = events.column("message", at)
             what = "reception" if kind == "unreceived-send" else "sending"
-            whose = pc.binary_join_element_wise(f"the {what} of", message, " ")
+            end = pc.binary_join_element_wise(f"the {what} of", message, " ")
             if kind == "unreceived-send" and events.has("to"):
                 to = pc.binary_join(events.column("to", at), ", ")
-                whose = pc.coalesce(pc.binary_join_element_wise(whose, to, " by "), whose)
-            told = pc.binary_join_element_wise(whose, "is not in the log", " ")
+                end = pc.coalesce(pc.binary_join_element_wise(end, to, " by "), end)
+            detail = pc.binary_join_element_wise(end, "is not in the log", " ")
             short = events.named(events.process, at)
-            said = pc.binary_join_element_wise(short, told, ": ")
+            isolated = pc.binary_join_element_wise(short, detail, ": ")
         count = len(at)
         columns = [events.column(each, at) for each in ("trace", "file", "line")]
-        columns += [pa.repeat(pa.scalar(kind), count), said]
+        columns += [pa.repeat(pa.scalar(kind), count), isolated]
         columns += [pa.repeat(pa.scalar(1), count), pa.repeat(pa.scalar(0), count)]
         batches.append(pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.ODD)))
     return pa.concat_batches(batches)
@@ -398,6 +398,12 @@ def messages(events: PlainEvents) -> Messages:
         reception[~matched],
     )
     _check_receivers(events, found)
+    lonely = np.concatenate((found.unreceived, found.unmatched))
+    lonely = lonely[events.size[events.own[lonely]] == 1]  # of these alone it matters whether they tell
+    of = events.trace[events.own]
+    events.refuse(lonely[(events.kinds()[lonely] % _HALF == 0) & np.isin(of[lonely], of[ends[level > 0]])])
+    if events.has("counted"):
+        events.refuse(lonely[events.column("counted", lonely).is_valid().to_numpy(zero_copy_only=False)])
     return found
 
 
@@ -417,20 +423,20 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
         return
     meant = np.flatnonzero(many * found.meets)
     lists = to.take(pa.array(meant))
-    whose = meant[pc.list_parent_indices(lists).to_numpy()]
+    meant_by = meant[pc.list_parent_indices(lists).to_numpy()]
     named = pc.list_flatten(lists)
-    told = many[sending] > 0
+    is_named = many[sending] > 0
     answered = np.zeros(len(many), dtype=bool)
     answered[sending] = True
-    there, at = sending[told], events.own[reception[told]]
+    there, at = sending[is_named], events.own[reception[is_named]]
     words = pa.concat_arrays([named, events.process.take(pa.array(at))]).dictionary_encode()
     width = max(1, len(words.dictionary))
     codes = words.indices.to_numpy(zero_copy_only=False)
-    events.refuse(whose[np.isnan(codes)[: len(whose)]] if words.null_count else whose[:0])
+    events.refuse(meant_by[np.isnan(codes)[: len(meant_by)]] if words.null_count else meant_by[:0])
     codes = np.nan_to_num(codes).astype(np.int64)
-    one = whose * width + codes[: len(whose)]
-    other = there * width + codes[len(whose) :]
-    events.refuse(whose[~np.isin(one, other) & answered[whose]])
+    one = meant_by * width + codes[: len(meant_by)]
+    other = there * width + codes[len(meant_by) :]
+    events.refuse(meant_by[~np.isin(one, other) & answered[meant_by]])
     events.refuse(there[~np.isin(other, one)])
 
 

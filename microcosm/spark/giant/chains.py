@@ -214,13 +214,13 @@ class _Chain:
         found = np.zeros(len(self.new), dtype=bool)
         begins = np.append(np.flatnonzero(self.firsts), len(self.new))
         twice = np.flatnonzero(~self.new)
-        said = self.rows.select([name for name in SAID if name in self.rows.schema.names])
+        content = self.rows.select([name for name in SAID if name in self.rows.schema.names])
         for process in np.unique(self.rank[twice]).tolist():
             begin, end = begins[process : process + 2].tolist()
             first = np.minimum.accumulate(self.at[begin:end])
             some = twice[slice(*np.searchsorted(twice, (begin, end)))]
             some = some[self.at[self.last[some]] == first[some - begin - 1]]
-            says, holds = (said.take(pa.array(each)).to_pylist() for each in (some, self.last[some]))
+            says, holds = (content.take(pa.array(each)).to_pylist() for each in (some, self.last[some]))
             found[some] = [one != other for one, other in zip(says, holds, strict=True)]
         return found
 

@@ -107,8 +107,8 @@ def _against(pairs: DataFrame, events: DataFrame) -> DataFrame:
     there, back = _entry("r_clock", "s_process"), _entry("s_clock", "r_process")
     before = _reached(there, F.col("s_value"), F.col("s_ticked"))
     after = _reached(back, F.col("r_value"), F.col("r_ticked"))
-    apart = (there < F.col("s_value")) & (back < F.col("r_value"))
-    odd = (F.col("s_process") != F.col("r_process")) & ~before & (after | apart)
+    concurrent = (there < F.col("s_value")) & (back < F.col("r_value"))
+    odd = (F.col("s_process") != F.col("r_process")) & ~before & (after | concurrent)
     return both.where(odd).select("left", "right", "message")
 
 
@@ -127,8 +127,8 @@ def told_against(against: DataFrame, chains: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
-    said = ("right", F.lit(": its clock has not seen "), "left", F.lit(", the sending of "), "message")
-    return odd_rows(against.join(where, "right"), "message-against-clock", F.concat(*said))
+    detail = ("right", F.lit(": its clock has not seen "), "left", F.lit(", the sending of "), "message")
+    return odd_rows(against.join(where, "right"), "message-against-clock", F.concat(*detail))
 
 
 def _refuse(reasons: Any) -> None:
@@ -186,8 +186,8 @@ DISAGREEING = "clocks that do not agree"
 def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The processes that repeat values, and what stands against taking clocks one by one (`JUDGED`)."""
     found = (dict.fromkeys(each for each in map(_judged, _events(batch)) if each) for batch in batches)
-    told = ({"process": process, "refused": refused} for some in found for process, refused in some)
-    return batches_of(told, JUDGED)
+    rows = ({"process": process, "refused": refused} for some in found for process, refused in some)
+    return batches_of(rows, JUDGED)
 
 
 def _judged(event: Row) -> tuple[str, str | None] | None:

@@ -258,9 +258,9 @@ class Cutting:
             found = monotone(found)
             yield _moved(moved(np.full(shape, NEVER, dtype=np.int64), found))
 
-        told = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
+        answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
         cuts = np.full(shape, NEVER, dtype=np.int64)
-        np.minimum.at(cuts, (told[0], told[1]), told[2])
+        np.minimum.at(cuts, (answers[0], answers[1]), answers[2])
         return monotone(cuts)
 
     def _consistent(self, cuts: Numbers) -> tuple[Numbers, int]:

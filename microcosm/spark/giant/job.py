@@ -30,7 +30,15 @@ from microcosm.spark.giant.clocks import MARK, NotInSlices, agreed, check_stamps
 from microcosm.spark.giant.cuts import FOUR, Cutting
 from microcosm.spark.giant.scan import Knowledge, scanned_by_tasks
 from microcosm.spark.io import inputs
-from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, Row, arrow_schema, batches_of, odd_rows, told
+from microcosm.spark.io.events import (
+    FRONTIERS,
+    ODD_ROWS,
+    Row,
+    arrow_schema,
+    batches_of,
+    irregularity_counts,
+    odd_rows,
+)
 from microcosm.spark.io.sink import only
 from microcosm.spark.io.staging import Output
 from microcosm.traces.causality import by_clocks, token_in
@@ -82,11 +90,11 @@ class Giant:
     _trace: str | None
     _several: bool
     _events: int
-    _asked: InSlices
+    _options: InSlices
 
     @property
     def _clocks(self) -> bool:
-        return "clock" in self._asked.columns
+        return "clock" in self._options.columns
 
     @property
     def _prefix(self) -> str:
@@ -94,14 +102,14 @@ class Giant:
 
     @property
     def _stamps(self) -> bool:
-        return "lamport" in self._asked.columns
+        return "lamport" in self._options.columns
 
     def find(self) -> Found:
         """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
         from pyspark.sql import functions as F
 
         output, name = self._output, self._name
-        token = self._asked.token
+        token = self._options.token
         places, chains, last = self._in_order()
         if any(row.again for row in last):
             raise NotInSlices("a process that may begin again")
@@ -111,7 +119,7 @@ class Giant:
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
         if self._clocks:
-            recorded = "counted" not in self._asked.columns
+            recorded = "counted" not in self._options.columns
             clocks = agreed(output, name, places, pairs, numbers, positions=recorded)
             pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
             odd.append(self._stage("contradicted", lambda: told_against(clocks.against, chains)))
@@ -119,10 +127,10 @@ class Giant:
             folder = self._stage("ordered", lambda: ordered)
         if self._stamps:
             check_stamps(chains, [pairs] if seen is None else [pairs, seen])
-        asked, too_many = self._chosen(chains, numbers)
+        chosen, too_many = self._chosen(chains, numbers)
         holders = [] if token is None else holders_of(output, name, places, token, numbers)
-        wanted = {(each.process, each.seq, each.id) for each in holders}.union(asked)
-        cuts = Cutting(output, name, places, folder, numbers).cuts(self._asked.slices)
+        wanted = {(each.process, each.seq, each.id) for each in holders}.union(chosen)
+        cuts = Cutting(output, name, places, folder, numbers).cuts(self._options.slices)
         knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
@@ -132,8 +140,8 @@ class Giant:
             on = ["receiver", "received"]
             where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
             told_of = met["pairs"].select("left", "right", "message", *on).join(gone, on, "left_semi")
-            said = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
-            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *said))
+            detail = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
+            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *detail))
             odd.append(self._stage("cycles", lambda: circular))
             believed = believed.join(gone, on, "left_anti")
         if too_many is not None:
@@ -144,39 +152,39 @@ class Giant:
         tied = {each for one, _, other, _ in held for each in (one, other)}
         alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
         looked = self._looked_at("looked", alone, wide)
-        apart: list[tuple[str, str, str, str]] = []
-        complete = self._asked.complete and bool(asked)
+        concurrent: list[tuple[str, str, str, str]] = []
+        complete = self._options.complete and bool(chosen)
         if complete:
-            kinds, _, lost = told([*odd, looked])
+            kinds, _, lost = irregularity_counts([*odd, looked])
             complete = not lost and HOLES.isdisjoint(kinds)
-        if asked and (complete or seen is not None):
-            apart = _apart(asked, knowledge, times, complete)
-            named = {each for left, _, right, _ in apart for each in (left, right)}
-            found = {last[number].process for number, _, event in asked if event in named}
+        if chosen and (complete or seen is not None):
+            concurrent = _apart(chosen, knowledge, times, complete)
+            named = {each for left, _, right, _ in concurrent for each in (left, right)}
+            found = {last[number].process for number, _, event in chosen if event in named}
             if alone & found:
                 looked = self._looked_at("looked-again", alone - found, wide)
-        edges = self._edges(chains, believed, seen, [*held, *apart])
+        edges = self._edges(chains, believed, seen, [*held, *concurrent])
         return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
 
     def _in_order(self) -> tuple[Path, DataFrame, list[LastEvent]]:
         """The events in the order of their processes: where they are staged; and the ends of these."""
         output, stage = self._output, f"chains-{self._name}"
         columns = [CHAINS, *([CLOCKS] if self._clocks else ()), *(["lamport long"] if self._stamps else ())]
-        columns += ["attributes string"] if self._asked.token is not None else ()
+        columns += ["attributes string"] if self._options.token is not None else ()
         made = put_in_order(
             output, stage, self._marked, (self._trace, self._events), self._several, ", ".join(columns)
         )
         folder = output.staged(stage)
         return folder / "chains", made["chains"], read_ends(folder / "ends")
 
-    def _times(self, asked: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
+    def _times(self, chosen: Sequence[tuple[int, int, str]], clocks: bool) -> dict[str, Clock]:
         """The clocks of events that are asked about, by name."""
-        if not clocks or not asked:
+        if not clocks or not chosen:
             return {}
         marks = self._output.spark.read.schema(MARK).parquet(
             str(self._output.staged(f"marks-{self._name}") / "marks")
         )
-        wanted = self._output.spark.createDataFrame([(event,) for _, _, event in asked], "id string")
+        wanted = self._output.spark.createDataFrame([(event,) for _, _, event in chosen], "id string")
         found = marks.join(wanted, "id").select("id", "process", "clock", "ticked").collect()
         return {row.id: Clock(row.process, dict(row.clock), row.ticked) for row in found}
 
@@ -195,7 +203,7 @@ class Giant:
         chains: DataFrame,
         pairs: DataFrame,
         seen: DataFrame | None,
-        apart: list[tuple[str, str, str, str]],
+        concurrent: list[tuple[str, str, str, str]],
     ) -> DataFrame:
         from pyspark.sql import functions as F
 
@@ -210,11 +218,11 @@ class Giant:
         if seen is not None:
             by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
             edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
-        if apart:
-            told = self._output.spark.createDataFrame(
-                apart, "left string, relation string, right string, source string"
+        if concurrent:
+            frame = self._output.spark.createDataFrame(
+                concurrent, "left string, relation string, right string, source string"
             )
-            edges = edges.unionByName(told)
+            edges = edges.unionByName(frame)
         return edges
 
     def _stage(self, name: str, table: Any) -> Path:
@@ -226,14 +234,14 @@ class Giant:
         """The events to be told `||` of, by number of process; or that they are too many."""
         from pyspark.sql import functions as F
 
-        if not self._asked.chosen:
+        if not self._options.chosen:
             return [], None
         chosen = chains.where("chosen and not twice")
-        asked = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
-        if len(asked) > MOST_CHOSEN:
+        rows = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
+        if len(rows) > MOST_CHOSEN:
             fault = F.lit(f"{chosen.count():,} events are chosen, more than {MOST_CHOSEN:,}")
             return [], odd_rows(chosen.orderBy("process", "seq").limit(1), "too-many-chosen", fault)
-        return [(numbers[row.process], row.seq, row.id) for row in asked], None
+        return [(numbers[row.process], row.seq, row.id) for row in rows], None
 
     def _frontiers(
         self, ends: Sequence[LastEvent], knowledge: Knowledge, numbers: dict[str, int]
@@ -255,22 +263,22 @@ def _is(relation: str) -> Column:
 
 
 def _apart(
-    asked: Sequence[tuple[int, int, str]],
+    chosen: Sequence[tuple[int, int, str]],
     knowledge: Knowledge,
     times: Mapping[str, Clock],
     complete: bool,
 ) -> list[tuple[str, str, str, str]]:
     """The pairs of chosen events that are concurrent: by their clocks, else, where the log is `complete`,
     because neither knows the other."""
-    seen = [knowledge.of(process, seq) for process, seq, _ in asked]
+    seen = [knowledge.of(process, seq) for process, seq, _ in chosen]
     found = []
-    for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(asked), 2):
+    for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(chosen), 2):
         if p == q:
             continue
-        told = by_clocks(times.get(a), times.get(b))
+        by_clock = by_clocks(times.get(a), times.get(b))
         first, second = seen[one], seen[other]
         unknown = first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j
-        if told is Relation.CONCURRENT or (told is None and complete and unknown):
+        if by_clock is Relation.CONCURRENT or (by_clock is None and complete and unknown):
             left, right = sorted((a, b))
             found.append((left, "||", right, "concurrent"))
     return found
@@ -335,8 +343,8 @@ def related(
     for value, group in groups.items():
         group.sort(key=lambda each: each[0])  # who knows another knows more
         for (_, one, _), (_, other, knows) in pairwise(group):
-            apart = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
-            if apart or knows.get(one.process, 0) < one.seq:
+            concurrent = by_clocks(times.get(one.id), times.get(other.id)) is Relation.CONCURRENT
+            if concurrent or knows.get(one.process, 0) < one.seq:
                 raise NotInSlices("holders of a token that nothing orders")
             edges.append((one.id, "<>", other.id, f"token {prefix}{value}"))
     return edges
@@ -383,27 +391,27 @@ def _odd_of(
         place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
         first, seq = (row["before"] or 0) + 1, row["seq"]
         if row["twice"]:
-            said = f"there is an event {row['id']} already"
-            yield {**place, "reported": "duplicate-event", "fault": said, "lost": 1}
+            detail = f"there is an event {row['id']} already"
+            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
             continue
         own = row["own"] if clocks else None
         if own is not None and row["ownless"]:
-            said = f"{row['process']}: the clock has no entry for its own process"
-            yield {**place, "reported": "own-missing", "fault": said}
+            detail = f"{row['process']}: the clock has no entry for its own process"
+            yield {**place, "reported": "own-missing", "fault": detail}
         known = (row["prior_own"] or 0) + 1 if clocks else 0
         if own is not None and own > known and (row["before"] is None or row["prior_own"] is not None):
-            said = f"{row['process']}: own clock values {missing(known - 1, own)} are missing"
-            yield {**place, "reported": "clock-gap", "fault": said}
+            detail = f"{row['process']}: own clock values {missing(known - 1, own)} are missing"
+            yield {**place, "reported": "clock-gap", "fault": detail}
         elif seq > first:
-            said = f"{row['process']}: events {missing(first - 1, seq)} are missing"
-            yield {**place, "reported": "seq-gap", "fault": said}
+            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
+            yield {**place, "reported": "seq-gap", "fault": detail}
         meeting = row["kind"] in MESSAGE_KINDS
         if meeting and row["message"] is None:
-            said = f"{row['id']}: a {row['kind']} that does not name its message"
-            yield {**place, "reported": "no-message", "fault": said}
+            detail = f"{row['id']}: a {row['kind']} that does not name its message"
+            yield {**place, "reported": "no-message", "fault": detail}
         if row["process"] in alone and own is None and not (meeting and row["message"] is not None):
-            said = f"{row['id']}: nothing relates it to another event"
-            yield {**place, "reported": "isolated-event", "fault": said}
+            detail = f"{row['id']}: nothing relates it to another event"
+            yield {**place, "reported": "isolated-event", "fault": detail}
         if row["id"] in wide:
-            said = f"{row['process']} knew of more than {WIDEST:,} processes"
-            yield {**place, "reported": "wide-frontier", "fault": said}
+            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
+            yield {**place, "reported": "wide-frontier", "fault": detail}

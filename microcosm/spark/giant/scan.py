@@ -117,8 +117,8 @@ class _Slice:
 
     def run(self, wanted: Iterable[tuple[int, int]]) -> list[int]:
         """Work out the vectors; the receptions that could not be reached because of a cycle."""
-        asked = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
-        self._wanted = set(self._before(asked[:, 0], asked[:, 1]).tolist()) - {-1}
+        pairs = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
+        self._wanted = set(self._before(pairs[:, 0], pairs[:, 1]).tolist()) - {-1}
         self._wanted.update(end - 1 for _, end in self._bounds.values())
         merged, nothing = _merging(len(self._begins))
         needs = self._needs.tolist()
@@ -356,12 +356,12 @@ def begins_of(cuts: Numbers, slice_: int) -> Numbers:
 _SLICED = f"slice long, {NUMBERS}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
-Asked = Sequence[tuple[int, int, str]]
+Positions = Sequence[tuple[int, int, str]]
 """Events that are asked about: number of process, position, name."""
 
 
 def scanned_by_tasks(
-    output: Output, name: str, folder: Path, cuts: Numbers, asked: Asked
+    output: Output, name: str, folder: Path, cuts: Numbers, asked: Positions
 ) -> tuple[Knowledge, list[tuple[int, int]]]:
     """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
 
@@ -416,8 +416,8 @@ def scanned_slice(
     inside = every.receiver >= 0
     leaving = every[~inside]
     pairs = every[inside]
-    asked = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
-    found = scanned(pairs, begins, asked)
+    needed_pairs = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
+    found = scanned(pairs, begins, needed_pairs)
     rows = (
         {
             "process": base.process,

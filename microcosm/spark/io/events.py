@@ -287,8 +287,8 @@ class MaxBad:
             beyond = unknown or bad > self.share * (events + bad)
         if beyond:
             hint = "Nothing was committed. Mend the input, or let --max-bad be more."
-            said = f"{bad:,} of {events + bad:,} lines or rows are bad, and --max-bad is {self.text}"
-            raise TextError(f"{said}; first {first}", hint=hint)
+            message = f"{bad:,} of {events + bad:,} lines or rows are bad, and --max-bad is {self.text}"
+            raise TextError(f"{message}; first {first}", hint=hint)
 
 
 def max_bad(text: str) -> MaxBad:
@@ -307,8 +307,8 @@ def max_bad(text: str) -> MaxBad:
         if share > 1:
             raise ValueError
     except ValueError:
-        said = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
-        raise TextError(said, file="--max-bad") from None
+        message = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
+        raise TextError(message, file="--max-bad") from None
     return MaxBad(text, None, share)
 
 
@@ -338,13 +338,13 @@ def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[
     """
     whole = list(whole)
     one_by_one = {found.kind for found in whole}
-    told = dict.fromkeys(report.counts, 0)
+    counts = dict.fromkeys(report.counts, 0)
     for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
-        told[found.kind] += 1
+        counts[found.kind] += 1
         yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
     for kind, count in report.counts.items():
-        if count > told[kind]:
-            yield _irregular(kind, None, None, None, count - told[kind], 0)
+        if count > counts[kind]:
+            yield _irregular(kind, None, None, None, count - counts[kind], 0)
 
 
 def _irregular(
@@ -359,7 +359,7 @@ _TOLD = 5
 _COLUMNS = ["reported", "file", "line", "fault", "count", "lost"]
 
 
-def told(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
+def irregularity_counts(folders: Iterable[Path]) -> tuple[dict[str, int], list[str], int]:
     """The irregularities in folders of Parquet: counts by kind, the first of each with places, events lost.
 
     Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.

@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 """What a finished job made of what, with the names of its files: no others are ever removed."""
 
 _REPLACING = ".replacing.json"
-"""The same names while tables are put in the places of others."""
+"""The same as the manifest, while tables are put in the places of others."""
 
 STAGING = "MICROCOSM_STAGING"
 """The variable that names a folder which all workers see, where tables for a URI are staged."""
@@ -38,9 +38,9 @@ _FOREIGN = "stands where a table is to be, and no job has put it there"
 def _manifest(text: str) -> dict[str, Any]:
     """What a manifest says; nothing where it is none of these tables."""
     with suppress(ValueError, KeyError, TypeError):
-        said = json.loads(text)
-        if said["schema"] == SCHEMA:
-            return dict(said)
+        manifest = json.loads(text)
+        if manifest["schema"] == SCHEMA:
+            return dict(manifest)
     return {}
 
 
@@ -49,7 +49,7 @@ class SharedFolder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.manifest, replacing = map(self._said, (MANIFEST, _REPLACING))
+        self.manifest, replacing = map(self._stated, (MANIFEST, _REPLACING))
         self._named = {*self.manifest.get("files", ()), *replacing.get("files", ())}
 
     def refuse_others(self, tables: Sequence[str]) -> None:
@@ -62,8 +62,8 @@ class SharedFolder:
         The old manifest goes first and the new one comes last: between the two there is no result.
         """
         made = sorted(name for folder in staged.values() for name in _files(folder))
-        said = {"schema": SCHEMA, "files": sorted(self._named.union(made))}
-        files.write_text(self._path / _REPLACING, json.dumps(said, ensure_ascii=False) + "\n")
+        stated = {"schema": SCHEMA, "files": sorted(self._named.union(made))}
+        files.write_text(self._path / _REPLACING, json.dumps(stated, ensure_ascii=False) + "\n")
         try:
             (self._path / MANIFEST).unlink(missing_ok=True)
             self._remove(staged)
@@ -76,7 +76,7 @@ class SharedFolder:
         files.write_text(self._path / MANIFEST, text + "\n")
         (self._path / _REPLACING).unlink(missing_ok=True)
 
-    def _said(self, name: str) -> dict[str, Any]:
+    def _stated(self, name: str) -> dict[str, Any]:
         with suppress(OSError, ValueError):
             return _manifest((self._path / name).read_text(encoding="utf-8"))
         return {}
@@ -110,8 +110,8 @@ def staging_of(spark: SparkSession, uri: str) -> Path:
     """The folder where tables for a URI are staged, which all workers see. Raises `TextError` for none."""
     root = os.environ.get(STAGING)
     if root is None and not str(spark.conf.get("spark.master", "")).startswith("local"):
-        said = "needs a folder that all workers see, where tables are staged"
-        raise TextError(said, file=uri, hint=f"Name it in the environment, by {STAGING}.")
+        message = "needs a folder that all workers see, where tables are staged"
+        raise TextError(message, file=uri, hint=f"Name it in the environment, by {STAGING}.")
     folder = Path(root) if root is not None else cache(os.environ) / "staged"
     return folder / sha256(uri.rstrip("/").encode()).hexdigest()[:16]
 
@@ -133,11 +133,11 @@ class FarFolder:
         self.manifest = _manifest("".join(row.value for row in rows))
 
     def refuse_others(self, tables: Sequence[str]) -> None:
-        """As of `SharedFolder`; an earlier job's table that this one does not make is refused too."""
+        """Refuse what no job made, and an earlier job's table that this one does not make."""
         more = sorted(set(self.manifest.get("tables", ())) - set(tables))
         if more:
-            said = "is of an earlier job, and this one does not make it"
-            raise TextError(said, file=f"{self._uri}/{more[0]}", hint=ELSEWHERE)
+            message = "is of an earlier job, and this one does not make it"
+            raise TextError(message, file=f"{self._uri}/{more[0]}", hint=ELSEWHERE)
         named = set(self.manifest.get("files", ()))
         for table in sorted(set(tables) - set(self.manifest.get("writing", ()))):
             others = [name for name in self._files(table) if name not in named]
@@ -148,14 +148,14 @@ class FarFolder:
         """As of `SharedFolder`."""
         self.refuse_others([*staged])
         writing = {"schema": SCHEMA, "writing": [*staged], "files": self.manifest.get("files", [])}
-        self._tell(writing)
+        self._write_manifest(writing)
         for name, folder in staged.items():
             with explaining(self._uri):
                 table = versioned(self._spark.read.parquet(str(folder)))
                 table.write.mode("overwrite").parquet(f"{self._uri}/{name}")
-        self._tell({**manifest, "files": [name for table in staged for name in self._files(table)]})
+        self._write_manifest({**manifest, "files": [name for table in staged for name in self._files(table)]})
 
-    def _tell(self, manifest: Mapping[str, Any]) -> None:
+    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         text = json.dumps(manifest, ensure_ascii=False)
         with explaining(self._uri):
             line = self._spark.createDataFrame([(text,)], "value string").coalesce(1)
@@ -222,9 +222,9 @@ def explaining(name: str) -> Iterator[None]:
         if not of_spark or "Python worker" in str(error):  # a task that cannot write is another matter
             raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        said = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
-        hint = _HINT if any(each in said for each in _NO_LIBRARY) else None
-        raise TextError(f"cannot be opened by Spark: {said}", file=name, hint=hint) from error
+        reason = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
+        hint = _HINT if any(each in reason for each in _NO_LIBRARY) else None
+        raise TextError(f"cannot be opened by Spark: {reason}", file=name, hint=hint) from error
 
 
 def within(name: str, out: str, tables: Collection[str]) -> bool:
@@ -242,6 +242,6 @@ SCHEMA = "microcosm.tables/1"
 
 
 def versioned(table: DataFrame) -> DataFrame:
-    """The same table with the version of its schema in the metadata of its first column."""
+    """A table with the version of its schema in the metadata of its first column."""
     first, *rest = table.columns
     return table.select(table[first].alias(first, metadata={"schema": SCHEMA}), *rest)

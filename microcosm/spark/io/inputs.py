@@ -148,7 +148,7 @@ def _place(root: Path, uri: str) -> Path:
 
 
 def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
-    """The same rows with URIs in the place of what was fetched."""
+    """Rows with URIs in the place of the files that were fetched from them."""
     for name in {"file", "fault", "trace"}.intersection(batch.schema.names):
         at = batch.schema.get_field_index(name)
         column = pc.replace_substring_regex(batch.column(name), re.escape(root) + "/([^/:]+):/", r"\1:/")
@@ -274,8 +274,8 @@ def partition_of(path: Path) -> dict[str, str]:
     >>> partition_of(Path("m6/date=2024-05-01/trace=a%2Fb/part.parquet"))
     {'date': '2024-05-01', 'trace': 'a/b'}
     """
-    said = (part.partition("=") for part in path.parts[:-1] if "=" in part)
-    return {name: unquote(value) for name, _, value in said if value != "__HIVE_DEFAULT_PARTITION__"}
+    parts = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return {name: unquote(value) for name, _, value in parts if value != "__HIVE_DEFAULT_PARTITION__"}
 
 
 def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:
@@ -430,8 +430,8 @@ def first() -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 
-def _read(asked: Iterable[Piece], columns: list[str], words: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    for piece in asked:
+def _read(pieces: Iterable[Piece], columns: list[str], words: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for piece in pieces:
         with pq.ParquetFile(piece.path, read_dictionary=words) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(_BATCH, row_groups=groups, columns=columns):

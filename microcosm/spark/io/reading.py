@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io.events import (
     EVENT,
     ODD,
@@ -108,7 +108,7 @@ def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> I
     named = names_of_traces(inputs, paths, own)
     for path in paths:
         lines = path in own and path.suffix != PARQUET and has_cuts(path)
-        cuts = pieces.cut(path, lines)
+        cuts = input_files.cut(path, lines)
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
 
@@ -137,7 +137,7 @@ def _copy_in(path: Path) -> str | None:
     with suppress(pa.ArrowException, OSError), pq.ParquetFile(path) as table:
         if "counted" in table.schema_arrow.names:
             head = next(table.iter_batches(16, columns=["counted"]), None)
-            if head is not None and any("id" in (said or ()) for said in head.column(0).to_pylist()):
+            if head is not None and any("id" in (names or ()) for names in head.column(0).to_pylist()):
                 return copy_in(table.schema_arrow, str(path))
     return None
 
@@ -146,8 +146,8 @@ def _counts_names(head: str) -> bool:
     """Whether a line says that the name of its event was counted, as one of a copied log may."""
     for line in head.split("\n"):
         with suppress(BadLine):
-            said = json_object(line).get("counted") if '"counted"' in line else None
-            if isinstance(said, list) and "id" in said:
+            counted = json_object(line).get("counted") if '"counted"' in line else None
+            if isinstance(counted, list) and "id" in counted:
                 return True
     return False
 
@@ -170,8 +170,8 @@ def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]
     stems = Counter(path.stem for path in naming)
     named = {str(path): path.stem if stems[path.stem] == 1 else str(path) for path in naming}
     for path in paths:
-        if path not in given and "trace" in (said := partition_of(path)):
-            named[str(path)] = said["trace"]
+        if path not in given and "trace" in (partition := partition_of(path)):
+            named[str(path)] = partition["trace"]
     return named
 
 
@@ -209,14 +209,14 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
         if isinstance(group, pa.RecordBatch):
             yield "events", group
         else:
-            told = (("odd" if "reported" in row else "events", row) for row in group)
-            yield from batched(told, {"events": EVENT, "odd": ODD})
+            rows = (("odd" if "reported" in row else "events", row) for row in group)
+            yield from batched(rows, {"events": EVENT, "odd": ODD})
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
     table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
-    asked = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
-    counted = table.group_by("trace").aggregate(asked)
+    aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
+    counted = table.group_by("trace").aggregate(aggregates)
     for row in counted.to_pylist():
         counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(COUNTED)), row["at_min"], 0])
         for at, name in enumerate(("process", *COUNTED)):
@@ -381,13 +381,13 @@ class _EachAlone(Options):
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
     number = piece.line
-    said = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
+    partition = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
         with pq.ParquetFile(piece.path) as table:
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(size, row_groups=groups):
-                for name in said.keys() - batch.schema.names:
-                    batch = batch.append_column(name, pa.repeat(said[name], batch.num_rows))  # noqa: PLW2901
+                for name in partition.keys() - batch.schema.names:
+                    batch = batch.append_column(name, pa.repeat(partition[name], batch.num_rows))  # noqa: PLW2901
                 yield number, batch
                 number += batch.num_rows
     except (pa.ArrowException, OSError) as error:

@@ -59,7 +59,7 @@ def only(table: str, made: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
     return lambda batches: ((table, batch) for batch in made(batches))
 
 
-_TOLD = "table string, file string, rows long, filled string"
+_WRITTEN = "table string, file string, rows long, filled string"
 
 
 def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schema], folder: Path) -> None:
@@ -79,18 +79,18 @@ def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schem
             if name not in writing:
                 writing[name] = _Writing(attempt / name, name, schemas[name.partition("/")[0]])
             writing[name].take(batch, _GROUP // (1 + len(writing) // 16))
-        told = [row for each in writing.values() for row in each.end()]
+        written = [row for each in writing.values() for row in each.end()]
         text = pa.string()
         schema = pa.schema([("table", text), ("file", text), ("rows", pa.int64()), ("filled", text)])
-        if told:
-            yield pa.RecordBatch.from_pylist(told, schema=schema)
+        if written:
+            yield pa.RecordBatch.from_pylist(written, schema=schema)
 
     with replacing(folder) as attempt:
         if table is not None:
-            told = [row.asDict() for row in map_in_arrow(table, partial(run, attempt), _TOLD).collect()]
+            written = [row.asDict() for row in map_in_arrow(table, partial(run, attempt), _WRITTEN).collect()]
         else:
-            told = [row for batch in run(attempt, first()) for row in batch.to_pylist()]
-        _keep(attempt, schemas, told)
+            written = [row for batch in run(attempt, first()) for row in batch.to_pylist()]
+        _keep(attempt, schemas, written)
 
 
 @contextmanager
@@ -133,16 +133,16 @@ def link(sources: Sequence[Path], folder: Path) -> None:
         files.write_text(attempt / WHOLE, "")
 
 
-def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], told: list[dict[str, Any]]) -> None:
+def _keep(attempt: Path, schemas: Mapping[str, pa.Schema], rows: list[dict[str, Any]]) -> None:
     """Leave the files that were told of, one without rows where a table has none, and mark the folder."""
     columns: dict[str, set[str]] = {name: set() for name in schemas}
-    for row in told:
+    for row in rows:
         columns[row["table"].partition("/")[0]].update(json.loads(row["filled"]))
-    kept = {attempt / row["table"] / row["file"] for row in told}
+    kept = {attempt / row["table"] / row["file"] for row in rows}
     for path in attempt.rglob("*.parquet"):
         if path not in kept:
             path.unlink()
-    for name in schemas.keys() - {row["table"].partition("/")[0] for row in told}:
+    for name in schemas.keys() - {row["table"].partition("/")[0] for row in rows}:
         (attempt / name).mkdir(parents=True, exist_ok=True)
         pq.write_table(schemas[name].empty_table(), attempt / name / "part-none.parquet")
     files.write_text(attempt / WHOLE, json.dumps({name: sorted(found) for name, found in columns.items()}))
@@ -161,7 +161,7 @@ class _Writing:
         self._filled: set[str] = set()
         self._file: Any = None
         self._writer: Any = None
-        self._told: list[dict[str, object]] = []
+        self._files: list[dict[str, object]] = []
 
     def take(self, batch: pa.RecordBatch, enough: int) -> None:
         """Take rows, and write those at hand where they are bytes enough."""
@@ -174,7 +174,7 @@ class _Writing:
         """The files that were written."""
         self._flush()
         self._close()
-        return self._told
+        return self._files
 
     def _flush(self) -> None:
         if not self._kept:
@@ -204,6 +204,6 @@ class _Writing:
             return
         self._writer.close()
         self._file.close()
-        told: dict[str, object] = {"table": self._name, "file": Path(self._file.name).name}
-        self._told.append({**told, "rows": self._rows, "filled": json.dumps(sorted(self._filled))})
+        file: dict[str, object] = {"table": self._name, "file": Path(self._file.name).name}
+        self._files.append({**file, "rows": self._rows, "filled": json.dumps(sorted(self._filled))})
         self._writer, self._rows, self._filled = None, 0, set()

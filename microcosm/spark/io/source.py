@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
-from microcosm.spark.io import inputs as pieces
+from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io import reading
 from microcosm.spark.io.events import EVENT, REPORTED, arrow_schema
 from microcosm.spark.io.reading import Reading
@@ -85,14 +85,14 @@ class TraceSource(DataSource):
         return COLUMNS
 
     def reader(self, schema: Any) -> TraceReader:
-        return TraceReader(_asked(self.options, schema))
+        return TraceReader(_chosen_options(self.options, schema))
 
     def streamReader(self, schema: Any) -> TraceStreamReader:
-        return TraceStreamReader(_asked(self.options, schema))
+        return TraceStreamReader(_chosen_options(self.options, schema))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SourceOptions:
     """What is read: a path, how, the columns of it, and of which trace (None: of all)."""
 
     path: str
@@ -102,14 +102,18 @@ class Asked:
 
     def files(self) -> list[Path]:
         """The files that are there now. Raises `TextError`."""
-        return pieces.expand([self.path])
+        return input_files.expand([self.path])
 
     def grows(self, path: Path) -> bool:
         """Whether the file is in the own format, whose lines stand for themselves."""
-        return path.suffix != pieces.PARQUET and reading.is_own(path, self.how) and pieces.has_cuts(path)
+        return (
+            path.suffix != input_files.PARQUET
+            and reading.is_own(path, self.how)
+            and input_files.has_cuts(path)
+        )
 
 
-def _asked(options: Mapping[str, str], schema: Any) -> Asked:
+def _chosen_options(options: Mapping[str, str], schema: Any) -> SourceOptions:
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
         raise ValueError(f"no option {unknown[0]!r}; options: format, pattern, trace and the path")
@@ -122,16 +126,16 @@ def _asked(options: Mapping[str, str], schema: Any) -> Asked:
         compiled(pattern, "pattern")
     known = f"{COLUMNS}, {ARRIVED}".replace("long", "bigint").split(", ")
     for field in schema.fields:
-        said = f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' not null'}"
-        if said not in known:
-            raise ValueError(f"no column {said!r}; columns: {', '.join(known)}")
-    return Asked(options["path"], Reading(form, pattern), tuple(schema.names), options.get("trace"))
+        column = f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' not null'}"
+        if column not in known:
+            raise ValueError(f"no column {column!r}; columns: {', '.join(known)}")
+    return SourceOptions(options["path"], Reading(form, pattern), tuple(schema.names), options.get("trace"))
 
 
 class _Part(InputPartition):
     """A piece of a file, and when the batch was planned (milliseconds; None: no stream)."""
 
-    def __init__(self, piece: pieces.Piece, arrived: int | None = None) -> None:
+    def __init__(self, piece: input_files.Piece, arrived: int | None = None) -> None:
         super().__init__(piece.path)
         self.piece = piece
         self.arrived = arrived
@@ -140,23 +144,25 @@ class _Part(InputPartition):
 class TraceReader(DataSourceReader):
     """Reads the files that are there when the job is planned."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
 
     def partitions(self) -> list[_Part]:
-        planned = reading.planned([self._asked.path], self._asked.files(), self._asked.how)
-        return [_Part(piece) for piece in chain.from_iterable(planned) if _may_have(piece, self._asked.trace)]
+        planned = reading.planned([self._options.path], self._options.files(), self._options.how)
+        return [
+            _Part(piece) for piece in chain.from_iterable(planned) if _may_have(piece, self._options.trace)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition)
+        return _batches(self._options, partition)
 
 
 class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since. An offset has the bytes and lines of every file that were taken."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
         self._once = False
         self._last: dict[str, Any] | None = None
 
@@ -179,9 +185,9 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look(self, start: dict[str, Any]) -> dict[str, Any]:
         taken: dict[str, _Taken] = start["files"]
-        paths = {str(path): path for path in self._asked.files()}
+        paths = {str(path): path for path in self._options.files()}
         every = map(Path, {**paths, **taken})
-        named = reading.names_of_traces([self._asked.path], [*every], set())
+        named = reading.names_of_traces([self._options.path], [*every], set())
         files: dict[str, _Taken] = {}
         for name in paths.keys() & taken.keys():
             with suppress(OSError):
@@ -201,9 +207,9 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     trace = taken[name].get("trace", trace)
                 files[name] = self._reached(paths[name], before, trace)
         for name in others.keys() & files.keys():
-            said = "is another file than it was, and what it was is not here"
+            message = "is another file than it was, and what it was is not here"
             hint = "Put that into the folder, by any name: its rest is read then."
-            raise TextError(said, file=name, hint=hint)
+            raise TextError(message, file=name, hint=hint)
         files |= others
         files = {name: reached for name, reached in files.items() if reached["bytes"]}
         if files == taken:
@@ -215,7 +221,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
-            piece = pieces.Piece(name, trace=reached.get("trace"))
+            piece = input_files.Piece(name, trace=reached.get("trace"))
             if reached["lines"] == _WHOLE:
                 parts.append(_Part(piece, end["at"]))
             elif reached["since"][0] < reached["bytes"]:
@@ -225,7 +231,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
-        return _batches(self._asked, partition)
+        return _batches(self._options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is to be done: files are not deleted."""
@@ -239,7 +245,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             trace = before.get("trace", trace)
             if before["lines"] == _WHOLE:
                 return before
-        elif not self._asked.grows(path):
+        elif not self._options.grows(path):
             return {"bytes": size, "lines": _WHOLE, "since": [0, 0], "ends": [], "trace": trace}
         first, line = (before["bytes"], before["lines"]) if before is not None else (0, 0)
         stop, lines = _whole_lines(path, first)
@@ -292,9 +298,9 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
             end = block.rfind(b"\n") + 1
             if end:
                 stop = at + end
-                lines += block.count(b"\n") + alone + pieces.lone_returns(block[:end])
+                lines += block.count(b"\n") + alone + input_files.lone_returns(block[:end])
                 alone = 0
-            alone += pieces.lone_returns(block[end:])
+            alone += input_files.lone_returns(block[end:])
             at += len(block)
         if stop < at <= stop + LINE_LIMIT:
             stream.seek(stop)
@@ -305,18 +311,18 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
     return stop, lines
 
 
-def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
+def _batches(options: SourceOptions, part: _Part) -> Iterator[pa.RecordBatch]:
     """The rows of a part: of the trace that is asked for, and what is odd, which may be of it."""
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
-    schema = pa.schema([full[name] for name in asked.columns])
+    schema = pa.schema([full[name] for name in options.columns])
     arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
-    for name, found in reading.read(part.piece, asked.how):
+    for name, found in reading.read(part.piece, options.how):
         if name == "sizes":
             continue
         batch = found
-        if name != "odd" and asked.trace is not None:
-            batch = found.filter(pc.equal(found.column("trace"), asked.trace))
+        if name != "odd" and options.trace is not None:
+            batch = found.filter(pc.equal(found.column("trace"), options.trace))
         there = dict(zip(batch.schema.names, batch.columns, strict=True))
         there["arrived"] = pa.repeat(arrived, batch.num_rows)
         made = [there.get(each.name, pa.nulls(batch.num_rows, each.type)) for each in schema]
@@ -324,9 +330,9 @@ def _batches(asked: Asked, part: _Part) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(made, schema=schema)
 
 
-def _may_have(piece: pieces.Piece, trace: str | None) -> bool:
+def _may_have(piece: input_files.Piece, trace: str | None) -> bool:
     """Whether rows of a trace may be in a piece, by what Parquet says of its row groups."""
-    if trace is None or Path(piece.path).suffix != pieces.PARQUET or piece.stop is None:
+    if trace is None or Path(piece.path).suffix != input_files.PARQUET or piece.stop is None:
         return True
     try:
         described = pq.read_metadata(piece.path)

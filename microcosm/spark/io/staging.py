@@ -105,8 +105,8 @@ class Output:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.__exit__()
-            said = "another job is at work here"
-            raise TextError(said, file=str(self.folder), hint=ELSEWHERE) from None
+            message = "another job is at work here"
+            raise TextError(message, file=str(self.folder), hint=ELSEWHERE) from None
         except OSError:  # a file system without locks
             pass
         try:

@@ -22,8 +22,16 @@ from typing import TYPE_CHECKING, Any
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.spark.io import source, staging
-from microcosm.spark.io.events import EDGES, EVENT, FRONTIERS, NAMED, REPORTED, Row, arrow_names
-from microcosm.spark.io.events import told as irregularities
+from microcosm.spark.io.events import (
+    EDGES,
+    EVENT,
+    FRONTIERS,
+    NAMED,
+    REPORTED,
+    Row,
+    arrow_names,
+    irregularity_counts,
+)
 from microcosm.spark.io.folders import SCHEMA, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
@@ -74,7 +82,7 @@ _OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StreamOptions:
     """How a stream is read. `wait`: seconds that rows out of order wait for those before them; `every`:
     seconds between batches, None for only what is there now."""
 
@@ -90,21 +98,23 @@ def stream(
     path: str,
     out: str,
     checkpoint: str,
-    asked: Asked | None = None,
+    options: StreamOptions | None = None,
 ) -> Outcome:
     """Follow the traces in a file or folder (`follow`). Raises `TextError` for one that is not there."""
-    asked = asked if asked is not None else Asked()
+    options = options if options is not None else StreamOptions()
     expand([path])
     refuse_within([path], out, TABLES)
     source.register(spark)
     reader = spark.readStream.format(source.NAME).schema(f"{source.COLUMNS}, {source.ARRIVED}")
-    for name, option in (("format", asked.format), ("pattern", asked.pattern)):
+    for name, option in (("format", options.format), ("pattern", options.pattern)):
         if option is not None:
             reader = reader.option(name, option)
-    return follow(spark, reader.load(str(local_path(path).absolute())), out, checkpoint, asked)
+    return follow(spark, reader.load(str(local_path(path).absolute())), out, checkpoint, options)
 
 
-def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, asked: Asked) -> Outcome:
+def follow(
+    spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, options: StreamOptions
+) -> Outcome:
     """Follow the traces whose rows, with the columns of the source, come in a stream.
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
@@ -117,7 +127,7 @@ def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, aske
     begin = time.monotonic()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _run(spark, rows, folder, kept, asked)
+            _run(spark, rows, folder, kept, options)
             break
         except MicrocosmError as error:
             if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
@@ -129,10 +139,10 @@ def follow(spark: SparkSession, rows: DataFrame, out: str, checkpoint: str, aske
     return Outcome(summary, faults, stages)
 
 
-def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> None:
+def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, options: StreamOptions) -> None:
     """Run the query until it ends. Raises `MicrocosmError` where it does not start, or fails."""
     with interrupts() as interrupted:
-        query = _start(spark, rows, out, checkpoint, asked)
+        query = _start(spark, rows, out, checkpoint, options)
         try:
             _write_owner(out, query.id)
             _wait(query, out, interrupted)
@@ -145,21 +155,21 @@ def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, aske
             unsaid.setLevel(before)
 
 
-def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, asked: Asked) -> Any:
+def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, options: StreamOptions) -> Any:
     from pyspark.errors import PySparkException
 
     for name, value in STATE.items():
         spark.conf.set(name, value)
-    told = (
+    sources = (
         rows.withWatermark("arrived", "0 seconds")
         .groupBy("trace")
         .transformWithState(
-            Processor(asked.wait, asked.keep, asked.every is None), TOLD, "append", "eventTime"
+            Processor(options.wait, options.keep, options.every is None), TOLD, "append", "eventTime"
         )
     )
-    writing = told.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
+    writing = sources.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
-    every = asked.every
+    every = options.every
     once = every is None
     writing = (
         writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
@@ -167,21 +177,21 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, as
     try:
         return writing.start()
     except PySparkException as error:
-        said = str(error).strip().splitlines()[0]
-        raise NoSpark(f"the stream did not start: {said}") from error
+        reason = str(error).strip().splitlines()[0]
+        raise NoSpark(f"the stream did not start: {reason}") from error
 
 
 def _sink(out: str) -> Callable[[DataFrame, int], None]:
     """What writes a batch: the same folders, whole, however often it is done."""
 
-    def write(told: DataFrame, batch: int) -> None:
-        told = told.persist()
+    def write(rows: DataFrame, batch: int) -> None:
+        rows = rows.persist()
         try:
             for name, columns in TABLES.items():
-                part = versioned(told.where(_OF[name]).select(*columns)).coalesce(1)
+                part = versioned(rows.where(_OF[name]).select(*columns)).coalesce(1)
                 part.write.mode("overwrite").parquet(f"{out}/{name}/batch={batch}")
         finally:
-            told.unpersist()
+            rows.unpersist()
 
     return write
 
@@ -252,7 +262,7 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     summary["reported"] = {}
     faults: list[str] = []
     if "reported" in tables:
-        reported, faults, _ = irregularities(_batches(out / "reported"))
+        reported, faults, _ = irregularity_counts(_batches(out / "reported"))
         summary["reported"] = dict(sorted(reported.items()))
     return summary, faults
 
@@ -311,13 +321,13 @@ class Processor(StatefulProcessor):
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
         self._keep_state(kernel, store, max(row[ARRIVED] for row in events))
-        yield from map(_row, kernel.told)
+        yield from map(_row, kernel.emitted)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         kernel, store = self._kernel(key[0])
         kernel.give_up(inf if self._once else timerValues.getCurrentWatermarkInMs() - self._wait + 1)
         self._keep_state(kernel, store)
-        yield from map(_row, kernel.told)
+        yield from map(_row, kernel.emitted)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -377,11 +387,11 @@ class _KeptState:
                 messages.removeKey((message,))
 
 
-def _row(told: Row) -> Any:
+def _row(row: Row) -> Any:
     """A row that is told, with all columns."""
     from pyspark.sql import Row as SparkRow
 
-    values = {name: told.get(name) for name in _NAMES}
+    values = {name: row.get(name) for name in _NAMES}
     for name in _MAPS:
         entries = values[name]
         values[name] = None if entries is None else dict(entries)

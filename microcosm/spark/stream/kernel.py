@@ -53,7 +53,7 @@ class StreamKernel:
         self._trace = trace
         self._store = store
         self._keep = keep
-        self.told: list[Row] = []
+        self.emitted: list[Row] = []
         self.stopped: dict[str, int] = {}
         self.doubtful: dict[str, int] = {}
         self.ended = False
@@ -84,8 +84,8 @@ class StreamKernel:
                 own = self._store.process(row["process"])
                 self.ended = own.begins_again(row["seq"], [row[name] for name in _SAYING])
                 if self.ended:
-                    said = f"{row['process']} begins again with another event {row['seq']}"
-                    self._odd("restart", row, f"{said}; `trace` names executions")
+                    detail = f"{row['process']} begins again with another event {row['seq']}"
+                    self._odd("restart", row, f"{detail}; `trace` names executions")
             if self.ended:
                 lost += 1
             else:
@@ -294,7 +294,7 @@ class StreamKernel:
 
     def _event(self, row: Row) -> str:
         name: str = row["name"] or self._full(f"{row['process']}:{row['seq']}")
-        self.told.append({**row, "id": name})
+        self.emitted.append({**row, "id": name})
         for column, kind in (("clock", "unused-clock"), ("after", "unused-link")):
             if row[column] is not None:
                 first, count = self._unused.get(kind, (row, 0))
@@ -306,7 +306,7 @@ class StreamKernel:
 
     def _edge(self, left: str, right: str, source: str) -> None:
         edge = {"left": left, "relation": "<", "right": right, "source": source}
-        self.told.append({"trace": self._trace, **edge})
+        self.emitted.append({"trace": self._trace, **edge})
 
     def _tell_unused(self) -> None:
         """Say of how many events something is not used: once in a batch, for all may have it."""
@@ -322,7 +322,9 @@ class StreamKernel:
             own = self._store.process(process)
             if own.name is not None:
                 knows = sorted(own.known_at(process, own.reached).items())
-                self.told.append({"trace": self._trace, "process": process, "last": own.name, "knows": knows})
+                self.emitted.append(
+                    {"trace": self._trace, "process": process, "last": own.name, "knows": knows}
+                )
         self._grown.clear()
 
     def _full(self, name: str) -> str:
@@ -331,7 +333,7 @@ class StreamKernel:
     def _odd(self, kind: str, row: Row, fault: str, lost: int = 0, count: int = 1) -> None:
         place = {"file": row["file"], "line": row["line"]}
         irregular = {"reported": kind, "fault": fault, "count": count, "lost": lost}
-        self.told.append({"trace": self._trace, **place, **irregular})
+        self.emitted.append({"trace": self._trace, **place, **irregular})
 
 
 def _place(row: Row) -> tuple[str, int]:

@@ -54,7 +54,7 @@ class ProcessState:
     first: tuple[int, str] = (0, "")
     top: int = 0
 
-    def begins_again(self, seq: int, said: object) -> bool:
+    def begins_again(self, seq: int, value: object) -> bool:
         """Take note of a position; whether it is the first one again, with something else there.
 
         >>> own = ProcessState()
@@ -63,7 +63,7 @@ class ProcessState:
         """
         lowest, stands = self.first
         if not lowest or seq <= lowest:
-            mark = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
+            mark = sha256(json.dumps(value, default=str).encode()).hexdigest()[:16]
             if seq == lowest:
                 return self.top > seq and mark != stands
             self.first = (seq, mark)

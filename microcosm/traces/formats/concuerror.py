@@ -32,7 +32,7 @@ _BEGIN = re.compile(r"(?:Erroneous i|I)nterleaving #?(\d+):?\s*")
 _STEP = re.compile(r"\s*(\d+): (.*)")
 _OF = re.compile(r"([^\s:]+): (.*)")
 _SEND = re.compile(
-    r"(?P<said>.*) = (?P<to>\S+) ! (?P=said)"
+    r"(?P<sent>.*) = (?P<to>\S+) ! (?P=sent)"
     r"|.* = erlang:send\((?P<whom>\S+?), (?P<what>.*?)(?:, \[[\w,]*\])?\)"
 )
 _REGISTERS = re.compile(r"true = erlang:register\((\S+), (\S+)\)")
@@ -108,7 +108,7 @@ class _Interleaving:
             own = f"{process}:{self.steps.get(process, 0) + 1}"
             dying = self.dying.pop(process, None)
             if send := _SEND.fullmatch(label):
-                whom, content = send["to"] or send["whom"], send["said"] or send["what"]
+                whom, content = send["to"] or send["whom"], send["sent"] or send["what"]
                 owner = self.registered.get(whom.strip("{").split(",")[0], whom)
                 kind, to = "send", (owner,)
                 message = self._name()
@@ -159,11 +159,11 @@ class _Interleaving:
             self.arrived.setdefault((owner, content), deque()).append((message, arrival))
         return arrival
 
-    def _dies(self, process: str, reason: str, said: str | None) -> bool:
+    def _dies(self, process: str, reason: str, reported: str | None) -> bool:
         """Whether a process exits because of the exit signal that came last, having done nothing since."""
         if not self.whole or process in self.trapping:
             return False
-        return said == ("killed" if reason == "kill" else reason)
+        return reported == ("killed" if reason == "kill" else reason)
 
     def _take(self, waiting: dict[_Key, deque[tuple[str, str]]], key: _Key) -> tuple[str, str]:
         """The first of the messages that wait, and its event; a new message where there is none."""

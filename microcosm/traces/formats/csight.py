@@ -120,9 +120,9 @@ class LineRun:
 
         `text` is what it says. `ticks`: the event cannot but advance its process's component.
         """
-        said = hash(text)
+        digest = hash(text)
         known = self.seen.get(process, ())
-        if said in known:
+        if digest in known:
             message = f"{process}: the same line stands there already"
             self.report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
             return False
@@ -132,7 +132,7 @@ class LineRun:
             self.report.add("restart", message, file=file, line=line)
             self.begin()
         self.highest[process] = own
-        self.seen.setdefault(process, set()).add(said)
+        self.seen.setdefault(process, set()).add(digest)
         return True
 
 
@@ -202,11 +202,11 @@ def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -
             report.add("bad-line", message, file=file, line=number, lost=2, lines=1)
             continue
         sender, receiver, label, transaction = found.groups()
-        if (said := hash(found.groups())) in known:
+        if (digest := hash(found.groups())) in known:
             message = f"{label} of transaction {transaction} from {sender} to {receiver} stands there already"
             report.add("duplicate-event", message, file=file, line=number, lost=2)
             continue
-        known[said] = None
+        known[digest] = None
         message = Counted(f"m{len(known)}")
         more = {"assumed": True, "transaction": transaction}
         sender, receiver = (
@@ -248,8 +248,8 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
         if text.startswith("#"):
             if index := _INDEX.match(text):
                 if run.seen and names.get(index[1]) != index[2]:
-                    told = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
-                    report.add("restart", told, file=file, line=number)
+                    detail = f"entry {index[1]} of clocks is now called {index[2]}: another execution begins"
+                    report.add("restart", detail, file=file, line=number)
                     run.begin()
                     last = {}
                 names[index[1]] = index[2]
@@ -273,15 +273,15 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
         label = f"{channel_name}{'!' if sends else '?'}{content}"
-        said = label, *clock.values()
-        if not run.take(process, named[process], said, ticks=True, file=file, line=number):
+        fields = label, *clock.values()
+        if not run.take(process, named[process], fields, ticks=True, file=file, line=number):
             continue
         last = clock
         key, contents = (channel_name, content), of_runs[run.trace]
         message = contents.sent(key) if sends else contents.received(key)
         if contents.ambiguous(key):
-            told = f"{content} is sent more than once on {channel_name}, and received"
-            report.add("ambiguous-content", told, file=file, line=number)
+            detail = f"{content} is sent more than once on {channel_name}, and received"
+            report.add("ambiguous-content", detail, file=file, line=number)
         seq = options.positions[run.trace, process].append()
         yield TraceEvent(
             process,

@@ -125,7 +125,7 @@ class _Log:
         before = {of: self._positions(*of).top for of in self._nodes}
         contents: Contents[_Content] = Contents()
         places = {of: self._positions(*of) for of in self._nodes}
-        told: set[tuple[int, str]] = set()
+        reported: set[tuple[int, str]] = set()
         for file, run, line in self._lines(None):
             message: str | None = None
             after: tuple[str, ...] = ()
@@ -135,13 +135,13 @@ class _Log:
                     message = contents.sent(key) if line.kind == "send" else contents.received(key)
                     ambiguous, why = contents.ambiguous(key), "is sent more than once, and received"
                 else:
-                    ambiguous, why = key not in told, "may be several messages: lines are missing"
-                    if not told:
+                    ambiguous, why = key not in reported, "may be several messages: lines are missing"
+                    if not reported:
                         self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
-                    told.add(key)
+                    reported.add(key)
                 if ambiguous:
-                    said = f"{line.name}: {line.content} {why}"
-                    self._report.add("ambiguous-content", said, file=file, line=line.number)
+                    detail = f"{line.name}: {line.content} {why}"
+                    self._report.add("ambiguous-content", detail, file=file, line=line.number)
                 if line.kind == "receive" and self._sign is not None:
                     after = self._after(before, run, line)
             yield TraceEvent(
@@ -178,14 +178,14 @@ class _Log:
                 contents.received(key)
                 if in_order and contents.more_received(key):
                     self._early.add(key)
-                    said = f"{line.process} receives {line.content}, which has not been sent so often"
-                    unsent.setdefault((run, line.more["msg"].get("from")), (said, file, line.number))
+                    detail = f"{line.process} receives {line.content}, which has not been sent so often"
+                    unsent.setdefault((run, line.more["msg"].get("from")), (detail, file, line.number))
             if odd is not None:
                 self.hole(odd, file, line.number)
         if not in_order:
             for run, content in filter(contents.more_received, contents):
-                said = f"{content} is received more often than it is sent"
-                unsent.setdefault((run, json.loads(content).get("from")), (said, self._files[0].name, None))
+                detail = f"{content} is received more often than it is sent"
+                unsent.setdefault((run, json.loads(content).get("from")), (detail, self._files[0].name, None))
         for sender, sign in unsent.items():
             if sender in self._nodes or type(sender[1]) is not str:  # else its file is not there
                 self.hole(*sign)
@@ -223,16 +223,16 @@ class _Log:
             ]
             now: dict[str, list[Line]] = {}
             for file, line in merged(parts):
-                said = now.get(line.process)
-                if said is None or said[0].time != line.time:
+                latest = now.get(line.process)
+                if latest is None or latest[0].time != line.time:
                     now[line.process] = [line]
                 elif len(times) > 1 and line.time is not None:
-                    if any(line[:-1] == other[:-1] for other in said):
+                    if any(line[:-1] == other[:-1] for other in latest):
                         if report is not None:
                             again = f"{line.process} does {line.name} at {line.time} already"
                             report.add("duplicate-event", again, file=file, line=line.number, lost=1, lines=1)
                         continue
-                    said.append(line)
+                    latest.append(line)
                 yield file, run, line
 
     def _is_one(self, key: tuple[int, str], line: Line, sent: int, received: int) -> bool:
@@ -440,8 +440,8 @@ class File:
         time, term = line.time, term_of(line.more)
         last, known = self._nodes.get(line.process, (None, -1))
         if time is not None and last is not None and time < last:
-            said = f"{line.process}: {line.name} has an earlier time than the line before it"
-            report.add("clock-inversion", said, file=self.name, line=line.number)
+            detail = f"{line.process}: {line.name} has an earlier time than the line before it"
+            report.add("clock-inversion", detail, file=self.name, line=line.number)
         anew = line.name == FIRST and term < known
         if anew or (time is not None and time < self._latest and len(self.parts) < _PARTS):
             self.parts.append(Part(len(self.spool), anew))

@@ -107,15 +107,15 @@ class _Reader:
     def events(self, stream: Lines) -> Iterator[TraceEvent]:
         """The events of the file."""
         for number, text in stream:
-            for said in self._operations(text, number):
-                if self._is_told_again(said):
-                    message = f"{said.process}: the same line stands there already"
+            for line in self._operations(text, number):
+                if self._is_repeated(line):
+                    message = f"{line.process}: the same line stands there already"
                     self._report.add("duplicate-event", message, file=self._file, line=number, lines=1)
                     continue
-                if self._begins_again(said):
+                if self._begins_again(line):
                     yield from self._unfinished()
-                    self._begin(said)
-                yield from self._step(said)
+                    self._begin(line)
+                yield from self._step(line)
         yield from self._unfinished()
 
     def _operations(self, text: str, line: int) -> Iterator[_Line]:
@@ -137,28 +137,28 @@ class _Reader:
                 kind = "bad-line" if lost else "unparsed-text"
                 self._report.add(kind, str(fault), file=self._file, line=line, lost=lost, lines=1)
 
-    def _step(self, said: _Line) -> Iterator[TraceEvent]:
+    def _step(self, line: _Line) -> Iterator[TraceEvent]:
         now = self._now
-        begun = now.open.get(said.process)
-        if said.type == "invoke":
+        begun = now.open.get(line.process)
+        if line.type == "invoke":
             if begun is not None:
                 yield self._event(begun, None)
-            now.open[said.process] = said
-        elif begun is not None and begun.what == said.what:
-            del now.open[said.process]
-            yield self._event(begun, said)
-        elif said.type == "info" and not said.process.isdigit():
-            yield self._event(said, said)  # of the nemesis, which does not invoke
+            now.open[line.process] = line
+        elif begun is not None and begun.what == line.what:
+            del now.open[line.process]
+            yield self._event(begun, line)
+        elif line.type == "info" and not line.process.isdigit():
+            yield self._event(line, line)  # of the nemesis, which does not invoke
         else:
             if begun is not None:
-                yield self._event(now.open.pop(said.process), None)
-            yield self._event(None, said)
+                yield self._event(now.open.pop(line.process), None)
+            yield self._event(None, line)
 
     def _event(self, begun: _Line | None, ended: _Line | None) -> TraceEvent:
-        said = begun or ended
-        assert said is not None
+        line = begun or ended
+        assert line is not None
         crashes = ended is None or (ended.type == "info" and ended is not begun)
-        process = said.process
+        process = line.process
         if process in self._now.crashed:
             self._now.crashed.discard(process)
             self._now.lives[process] = self._now.lives.get(process, 1) + 1
@@ -166,25 +166,25 @@ class _Reader:
             self._now.crashed.add(process)
         lives = self._now.lives.get(process, 1)
         process = process if lives == 1 else f"{process} ({lives})"
-        process, seq = self._left_out.place(process, self._trace, self._file, said.line)
+        process, seq = self._left_out.place(process, self._trace, self._file, line.line)
         self._options.positions[self._trace, process].add(seq)
-        value = ended.value if ended is not None and ended.type == "ok" else said.value
-        more: dict[str, object] = {**said.more}
+        value = ended.value if ended is not None and ended.type == "ok" else line.value
+        more: dict[str, object] = {**line.more}
         if ended is not None and ended is not begun:
             more |= {**ended.more, "outcome": ended.type, "completed_line": ended.line}
             if ended.time is not None:
                 more["completed"] = ended.time
-        if said.time is not None:
-            more["time"] = said.time
+        if line.time is not None:
+            more["time"] = line.time
         return TraceEvent(
             process,
             seq,
             stamp=self._stamp(begun, None if crashes else ended),
-            label=f"{said.what} {value}".strip(),
+            label=f"{line.what} {value}".strip(),
             attributes=more,
             trace=self._trace,
             file=self._file,
-            line=said.line,
+            line=line.line,
             numbered=True,
         )
 
@@ -193,49 +193,49 @@ class _Reader:
             return None
         first, last = self._when(begun, -_FOREVER), self._when(ended, _FOREVER)
         if begun is not None and ended is not None and last < first:
-            said = f"{begun.process}: {begun.what} ends before it begins, by its times"
-            self._report.add("clock-inversion", said, file=self._file, line=ended.line)
+            detail = f"{begun.process}: {begun.what} ends before it begins, by its times"
+            self._report.add("clock-inversion", detail, file=self._file, line=ended.line)
             return None
         return of_float(first), of_float(last)
 
-    def _when(self, said: _Line | None, unknown: int) -> int:
-        if said is not None and not self._clock:
+    def _when(self, line: _Line | None, unknown: int) -> int:
+        if line is not None and not self._clock:
             self._clock = (
-                "line" if said.index is said.time is None else "index" if said.time is None else "time"
+                "line" if line.index is line.time is None else "index" if line.time is None else "time"
             )
-        known = None if said is None else getattr(said, self._clock)
+        known = None if line is None else getattr(line, self._clock)
         return unknown if known is None else int(known)
 
-    def _is_told_again(self, said: _Line) -> bool:
-        if said.time is None and said.index is None:
+    def _is_repeated(self, line: _Line) -> bool:
+        if line.time is None and line.index is None:
             return False
-        key = hash((self._trace, said.text))
+        key = hash((self._trace, line.text))
         if key in self._seen:
             return True
         self._seen.add(key)
         return False
 
-    def _begins_again(self, said: _Line) -> bool:
+    def _begins_again(self, line: _Line) -> bool:
         now = self._now
-        if said.index is not None:
-            again = said.index <= now.index
+        if line.index is not None:
+            again = line.index <= now.index
         else:
-            again = said.time is not None and said.time < min(now.time / 2, now.time - _JITTER)
-        now.index = said.index if said.index is not None else now.index
-        now.time = max(now.time, said.time if said.time is not None else -1)
+            again = line.time is not None and line.time < min(now.time / 2, now.time - _JITTER)
+        now.index = line.index if line.index is not None else now.index
+        now.time = max(now.time, line.time if line.time is not None else -1)
         return again
 
     def _begin(self, first: _Line) -> None:
-        said = "the times or positions of operations begin again: another execution begins"
-        self._report.add("restart", said, file=self._file, line=first.line)
+        detail = "the times or positions of operations begin again: another execution begins"
+        self._report.add("restart", detail, file=self._file, line=first.line)
         self._trace = self._options.begin(behind=True)
         self._has_stamps = False
         self._now = _History(index=self._now.index, time=-1 if first.time is None else first.time)
 
     def _unfinished(self) -> Iterator[TraceEvent]:
         """What was begun and did not end."""
-        for said in self._now.open.values():
-            yield self._event(said, None)
+        for line in self._now.open.values():
+            yield self._event(line, None)
         self._now.open = {}
 
 
@@ -396,13 +396,13 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
     for unit in units(stream, frozenset(), file, report):
         call, back = unit.value.get("Call"), unit.value.get("Return")
         if type(call) is not int or type(back) is not int or not -_FOREVER <= call <= min(back, _FOREVER):
-            said = "not an operation: `Call` and `Return`, no earlier, are expected"
-            report.add("bad-line", said, file=file, line=unit.line, lost=1)
+            detail = "not an operation: `Call` and `Return`, no earlier, are expected"
+            report.add("bad-line", detail, file=file, line=unit.line, lost=1)
             continue
         own = clients.setdefault(str(unit.value.get("ClientId", 0)) or '""', {})
         if (same := json_text(unit.value)) in own:
-            said = "the same operation stands there already"
-            report.add("duplicate-event", said, file=file, line=unit.line, lost=1)
+            detail = "the same operation stands there already"
+            report.add("duplicate-event", detail, file=file, line=unit.line, lost=1)
         else:
             own[same] = call, min(back, _FOREVER), unit.value, unit.line
     for client, known in clients.items():
@@ -410,20 +410,20 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
         pairs = pairwise(operations)
         at_once = next((later for earlier, later in pairs if later[0] <= earlier[1]), None)
         if at_once is not None:
-            said = f"client {client} does two things at once: nothing orders what it does"
-            report.add("clock-inversion", said, file=file, line=at_once[3])
+            detail = f"client {client} does two things at once: nothing orders what it does"
+            report.add("clock-inversion", detail, file=file, line=at_once[3])
         for number, (call, back, value, line) in enumerate(operations, 1):
             name = client if at_once is None else f"{client}.{number}"
             process, seq = left_out.place(name, None, file, line)
             options.positions[None, process].add(seq)
-            said = " → ".join(
+            detail = " → ".join(
                 json_text(value[end]) for end in ("Input", "Output") if value.get(end) is not None
             )
             yield TraceEvent(
                 process,
                 seq,
                 stamp=(of_float(call), of_float(back)) if len(files) == 1 else None,
-                label=said,
+                label=detail,
                 attributes={**value, "time": call},
                 file=file,
                 line=line,

@@ -138,8 +138,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                 event = _event_of_less(record, file, number, left_out)
         except BadLine as fault:
             lost = max(1, text.count('"process"'))  # a damaged line end makes one line of two
-            said = why_bad(fault, stream.cut_off)
-            report.add("bad-line", said, file=file, line=number, lost=lost, lines=1)
+            detail = why_bad(fault, stream.cut_off)
+            report.add("bad-line", detail, file=file, line=number, lost=lost, lines=1)
             continue
         if event.attributes is not record.get("attributes", NOTHING) and not record.keys() <= known:
             check_names(record, known, report, file, number)
@@ -346,8 +346,8 @@ def _make_exact(record: dict[str, object], text: str) -> None:
 
 def _counted(record: dict[str, object]) -> list[str]:
     """The fields that a reader counted; none where `counted` says something else of the event."""
-    said = record.get("counted")
-    return said if type(said) is list and said and all(name in COUNTED for name in said) else []
+    counted = record.get("counted")
+    return counted if type(counted) is list and counted and all(name in COUNTED for name in counted) else []
 
 
 def _are_links(links: object, after: object) -> bool:
@@ -405,9 +405,9 @@ def _wrong(record: dict[str, object], name: str, expected: str) -> BadLine:
         called = meant(record, name)
         return BadLine(f"`{name}` is missing" + (f"; did you mean it by `{called}`?" if called else ""))
     value, shown = record[name], json_text(record[name])
-    said = f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}"
+    detail = f"`{name}` must be {expected}, not {shown if len(shown) <= 40 else shown[:39] + '…'}"
     like = get_close_matches(value.lower(), KINDS, n=1) if name == "kind" and type(value) is str else ()
-    return BadLine(said + (f"; did you mean {json_text(like[0])}?" if like else ""))
+    return BadLine(detail + (f"; did you mean {json_text(like[0])}?" if like else ""))
 
 
 def check_names(record: dict[str, object], known: set[str], report: Report, file: str, line: int) -> None:
@@ -416,8 +416,8 @@ def check_names(record: dict[str, object], known: set[str], report: Report, file
         known.add(name)
         like = get_close_matches(name, FIELDS - record.keys(), n=1, cutoff=0.8)
         if like and like[0][0] == name[0]:
-            said = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
-            report.add("misnamed-field", said, file=file, line=line, fatal=False)
+            detail = f"`{name}` is no field of an event, and kept as an attribute; did you mean `{like[0]}`?"
+            report.add("misnamed-field", detail, file=file, line=line, fatal=False)
 
 
 def meant(record: dict[str, object], name: str) -> str | None:

@@ -168,7 +168,7 @@ class _Rank:
     first: Line
     position: int = 0
     last: str = ""
-    asked: dict[Channel, deque[Message]] = field(default_factory=dict)
+    requested: dict[Channel, deque[Message]] = field(default_factory=dict)
     sending: Counter[Channel] = field(default_factory=Counter)
     unclear: set[Channel] = field(default_factory=set)
     """Channels some requests of which may be done, one does not know which."""
@@ -187,7 +187,7 @@ class Ranks:
 
     def __init__(self) -> None:
         self.sent: Counter[Channel] = Counter()
-        self.asked: Counter[Channel] = Counter()
+        self.requested: Counter[Channel] = Counter()
         self.collectives: defaultdict[int, list[Collective]] = defaultdict(list)
         self.disagreed: tuple[str, Line] | None = None
         """The first two ranks that disagree on a collective operation, or on how many there are."""
@@ -228,21 +228,21 @@ class Ranks:
         for (run, name), rank in self._ranks.items():
             collectives = self.collectives[run]
             if rank.collectives < len(collectives) and self.disagreed is None:
-                said = (
+                detail = (
                     f"{name} does {rank.collectives} collective operations where others do {len(collectives)}"
                 )
-                self.disagreed = said, rank.first
+                self.disagreed = detail, rank.first
         if self.disagreed is not None:
             yield self.disagreed
-        for channel in self.sent | self.asked:
-            sent, asked = self.sent[channel], self.asked[channel]
+        for channel in self.sent | self.requested:
+            sent, wanted = self.sent[channel], self.requested[channel]
             source = self._ranks.get((channel.run, channel.source))
             destination = self._ranks.get((channel.run, channel.destination))
-            over = f"{channel.source} sends {sent} messages to {channel.destination}, which receives {asked}"
-            if asked > sent and source is not None:  # else its file is not there
-                yield over, source.first
-            elif sent > asked and destination is not None and destination.last == "finalize":
-                yield over, destination.first
+            what = f"{channel.source} sends {sent} messages to {channel.destination}, which receives {wanted}"
+            if wanted > sent and source is not None:  # else its file is not there
+                yield what, source.first
+            elif sent > wanted and destination is not None and destination.last == "finalize":
+                yield what, destination.first
         ranks = list(self._ranks.values())
         for say, having in (
             ("begin with init", [rank.first.operation == "init" for rank in ranks]),
@@ -263,11 +263,11 @@ class Ranks:
             return "send", Message(channel, number), ()
         if operation in ASKING:
             channel = Channel(rank.run, words[0], line.rank, tag)
-            number = self.asked[channel] = self.asked.get(channel, 0) + 1
+            number = self.requested[channel] = self.requested.get(channel, 0) + 1
             message = Message(channel, number)
             if operation == "recv":
                 return "receive", message, ()
-            rank.asked.setdefault(channel, deque()).append(message)
+            rank.requested.setdefault(channel, deque()).append(message)
         elif operation in ("wait", "test") and len(words) > 1:
             return self._waited(line, rank, Channel(rank.run, words[0], words[1], " ".join(words[2:3])))
         elif operation == "waitall":
@@ -278,7 +278,7 @@ class Ranks:
         self, line: Line, rank: _Rank, channel: Channel
     ) -> tuple[str, Message | None, tuple[Message, ...]]:
         """What a wait for a request on a channel receives; a test does not tell whether it did."""
-        waiting = rank.asked.get(channel)
+        waiting = rank.requested.get(channel)
         if line.operation == "test":
             rank.unclear.add(channel)
         elif waiting:
@@ -296,13 +296,13 @@ class Ranks:
 
     def _all_waited(self, words: list[str], rank: _Rank) -> tuple[str, Message | None, tuple[Message, ...]]:
         """What a wait for several requests receives: all there are, unless it says that it is for fewer."""
-        messages = [message for waiting in rank.asked.values() for message in waiting]
+        messages = [message for waiting in rank.requested.values() for message in waiting]
         under_way = len(messages) + rank.sending.total() - rank.done
         number = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else under_way
         if number < under_way:
             rank.done += number
             return "internal", None, ()
-        rank.asked.clear()
+        rank.requested.clear()
         rank.sending.clear()
         rank.unclear.clear()
         rank.done = 0
@@ -320,8 +320,8 @@ class Ranks:
             known.append(Collective(line.operation, root))
         collective = known[rank.just]
         if (collective.operation, collective.root) != (line.operation, root) and self.disagreed is None:
-            said = f"{line.rank}:{rank.position} does {line.operation} where another rank does "
-            self.disagreed = said + collective.operation, line
+            detail = f"{line.rank}:{rank.position} does {line.operation} where another rank does "
+            self.disagreed = detail + collective.operation, line
         collective.events[line.rank] = rank.position
 
 
@@ -343,7 +343,7 @@ class _Program:
         self._files: list[tuple[str, Spool]] = []
         self._sign: tuple[str, str, int | None] | None = None
         """What showed first that lines are missing, with file and line."""
-        self._told = False
+        self._counting = False
         self._home: dict[str, int] = {}
         """The file of each rank, by number."""
         self._ranks = Ranks()
@@ -380,8 +380,8 @@ class _Program:
         for fault, line in self._ranks.faults():
             self.hole(fault, line.file, line.number)
         if self._ranks.disagreed is not None:
-            said, line = self._ranks.disagreed
-            self._report.add("collective-mismatch", said, file=line.file, line=line.number)
+            detail, line = self._ranks.disagreed
+            self._report.add("collective-mismatch", detail, file=line.file, line=line.number)
         several = self._ranks.runs > 1
         before = {
             (run, rank): self._options.positions[_trace(run, several), rank].top
@@ -395,12 +395,12 @@ class _Program:
             if step.follows is not None or step.received:
                 for rank, at, link in self._after(step):
                     after.setdefault(f"{rank}:{before[step.run, rank] + at}", link)
-            told = step.message if step.message is not None and self._is_told(step.message) else None
+            message = step.message if step.message is not None and self._is_matched(step.message) else None
             yield TraceEvent(
                 line.rank,
                 position,
                 step.kind,
-                None if told is None else Counted(told),
+                None if message is None else Counted(message),
                 (step.message.channel.destination,) if step.message and step.kind == "send" else (),
                 label=" ".join((line.operation, *line.words)),
                 trace=trace,
@@ -435,21 +435,21 @@ class _Program:
                 yield other, collective.events[other], collective.operation
         for message in step.received:
             if message not in self._sendings:
-                said = f"{line.rank}:{step.position}: the sending of {message} is not in the log"
-                self._report.add("unmatched-receive", said, file=line.file, line=line.number)
-            elif self._is_told(message):
+                detail = f"{line.rank}:{step.position}: the sending of {message} is not in the log"
+                self._report.add("unmatched-receive", detail, file=line.file, line=line.number)
+            elif self._is_matched(message):
                 yield message.channel.source, self._sendings[message], "completed reception"
 
-    def _is_told(self, message: Message) -> bool:
+    def _is_matched(self, message: Message) -> bool:
         """Whether counting tells which message it is, or there is no other end of it."""
         channel = message.channel
-        return not (self._ranks.sent[channel] and self._ranks.asked[channel]) or self._counts()
+        return not (self._ranks.sent[channel] and self._ranks.requested[channel]) or self._counts()
 
     def _counts(self) -> bool:
         """Whether something may be told by counting; that it may not is reported once."""
-        if self._sign is not None and not self._told and self._ranks.disagreed is None:
+        if self._sign is not None and not self._counting and self._ranks.disagreed is None:
             self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
-        self._told = self._sign is not None
+        self._counting = self._sign is not None
         return self._sign is None
 
 

@@ -77,8 +77,8 @@ class _Sent:
         """Put the next event aside, and what it sends or receives."""
         if event.kind == "send":
             insort(self.at.setdefault((event.process, content), []), event.own)
-        said = event.process, event.seq, event.kind, event.to, event.clock, event.label, event.attributes
-        self.events.add((*said, event.file, event.line, sender, content))
+        fields = event.process, event.seq, event.kind, event.to, event.clock, event.label, event.attributes
+        self.events.add((*fields, event.file, event.line, sender, content))
 
     def begin(self, trace: str | None) -> Iterator[TraceEvent]:
         """What follows is an execution of its own: the events of the one at hand."""

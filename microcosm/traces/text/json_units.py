@@ -228,8 +228,8 @@ class _Documents:
             if sign == ",":
                 self._json.step()
             elif sign != "}":
-                said = "not JSON: `,` or `}` is expected" if sign else _UNENDED
-                self._break(said, self._json.line if sign else begun)
+                detail = "not JSON: `,` or `}` is expected" if sign else _UNENDED
+                self._break(detail, self._json.line if sign else begun)
                 return
         self._json.step()
 

@@ -179,16 +179,16 @@ class Lines:
                 line.decode()
             except UnicodeDecodeError as error:
                 column = len(lenient(line[: error.start])) + 1
-                said = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
-                self._report.add("bad-encoding", said, file=self.file, line=at)
+                detail = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
+                self._report.add("bad-encoding", detail, file=self.file, line=at)
         return lenient(block)
 
     def _ends_in_return(self, line: int) -> None:
         """Report the first line that ends in a carriage return alone."""
         if not self._returns:
             self._returns = True
-            said = "a line ends in a carriage return alone; each is taken for a line end"
-            self._report.add("line-end", said, file=self.file, line=line)
+            detail = "a line ends in a carriage return alone; each is taken for a line end"
+            self._report.add("line-end", detail, file=self.file, line=line)
 
     def _raw(self) -> Iterator[bytes]:
         while True:

@@ -150,8 +150,8 @@ def _unpack(
     new: Callable[[], _Unpacking], name: str, packed: Iterator[bytes], file: str, report: Report
 ) -> Iterator[bytes]:
     def damaged(why: str) -> None:
-        said = f"packed by {name}, {why}; what could be unpacked is read"
-        report.add("bad-archive", said, file=file)
+        detail = f"packed by {name}, {why}; what could be unpacked is read"
+        report.add("bad-archive", detail, file=file)
 
     piece = new()
     given = next(packed, b"")

@@ -152,8 +152,8 @@ class Unread:
         if self._many:
             what = "a line" if self._many == 1 else f"{self._many:,} lines"
             one, more = ("is a comment", "are comments") if self._kind == "comment" else _NO_RECORD
-            said = f"{what} {one if self._many == 1 else more}"
-            self._report.add(self._kind, said, file=self._file, line=self._first, lines=self._many)
+            detail = f"{what} {one if self._many == 1 else more}"
+            self._report.add(self._kind, detail, file=self._file, line=self._first, lines=self._many)
             self._first = self._many = 0
 
 

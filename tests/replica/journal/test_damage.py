@@ -259,7 +259,10 @@ def test_a_backup_says_what_is_damaged_and_what_has_no_room(tmp_path: Path) -> N
 
 
 def test_two_backups_to_one_place_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The head file of the one and the database of the other: both had said that it was there."""
+    """The head file of the one and the database of the other: both had said that it was there.
+
+    And what begins a journal at that place lost it: a backup that failed took it away with its own.
+    """
     copy, build = tmp_path / "copy", journal_wal.build
     with journal(tmp_path / "journal") as opened:
         opened.commit([("note", b"1")])
@@ -268,14 +271,32 @@ def test_two_backups_to_one_place_do_not_mix(tmp_path: Path, monkeypatch: pytest
             monkeypatch.setattr(journal_wal, "build", build)
             with pytest.raises(LockedJournal, match="copy: locked by process"):
                 opened.backup(copy)
+            with pytest.raises(LockedJournal, match="copy: locked by process"):
+                journal(copy)
             return build(*arguments)
 
         monkeypatch.setattr(journal_wal, "build", meanwhile)
         assert opened.backup(copy) == 1
         with pytest.raises(JournalError, match="exists already"):
             opened.backup(copy)
+    assert [each.name for each in sorted(tmp_path.glob("*copy*"))] == ["copy", "copy-head"]
     assert fsck(copy).faults == ()
-    assert not [*tmp_path.glob(".copy*")]
+
+
+def test_a_lock_that_was_taken_away_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup takes its own away: who had opened it by then, and who makes a new one, would both have it."""
+    path = tmp_path / "journal"
+    journal(path).close()
+    taken = iter([True])
+
+    def flock(*_: Any) -> None:
+        if next(taken, False):
+            beside(path, "-lock").unlink()
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(LockedJournal):
+        journal(path)
+    journal(path).close()
 
 
 def test_an_interrupted_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,10 +123,13 @@ def test_a_key_file(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert read_keys(file).keys == ring.keys
     assert [path.name for path in tmp_path.iterdir()] == ["keys"]
+    file = file.rename(tmp_path / "our keys")
     file.chmod(0o640)
-    with pytest.raises(KeyFileError, match="others can read") as raised:
+    with pytest.raises(KeyFileError, match=r"others can read.* `chmod 600 '.*our keys'`") as raised:
         read_keys(file)
     assert no(str(raised.value), ring)
+    with pytest.raises(KeyFileError, match="/dev/null: is no file"):  # it said: `chmod 600 /dev/null`
+        read_keys("/dev/null")
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Late(World):
             return
         del self.writing[node.name]
         endpoint.settle(batch, self.now)
-        batch.tell(None)
+        batch.settle(None)
         self.step(node, lambda: None)
 
 

@@ -30,7 +30,7 @@ PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "i
 def detects(marks: Callable[[Fields], bool]) -> Callable[[str, str], int]:
     """How a format of this kind is told: 2 where a line near the beginning is an object with its marks."""
 
-    def told(head: str, path: str) -> int:
+    def rank(head: str, path: str) -> int:
         for line in head.split("\n")[:_LOOKED_AT]:
             if line.lstrip().startswith("{"):
                 try:
@@ -40,11 +40,11 @@ def detects(marks: Callable[[Fields], bool]) -> Callable[[str, str], int]:
                     continue
         return 0
 
-    return told
+    return rank
 
 
 def read(
-    said: Callable[[Fields, Named], PlainLine],
+    fields_of: Callable[[Fields, Named], PlainLine],
     stream: Lines,
     file: str,
     report: Report,
@@ -56,7 +56,7 @@ def read(
         if not text.lstrip().startswith("{"):
             return None
         try:
-            return said(json_object(text), named)
+            return fields_of(json_object(text), named)
         except NotJson as fault:
             raise BadLine(why_bad(fault, stream.cut_off)) from None
 

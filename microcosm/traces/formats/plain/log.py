@@ -83,7 +83,7 @@ class PlainLog:
         self._any = False
         self._latest: dict[tuple[str, str], tuple[str, float]] = {}
         """The latest time of each process, by file."""
-        self._said: dict[int, str] = {}
+        self._reported: dict[int, str] = {}
         """The file of each line that has a time, by process and text."""
         self._again = False
         """Whether the line before was one told again."""
@@ -102,38 +102,38 @@ class PlainLog:
         self._latest = {}
         self._again = False
 
-    def events(self, said: PlainLine, text: str, file: str, line: int) -> Iterator[TraceEvent]:
+    def events(self, plain: PlainLine, text: str, file: str, line: int) -> Iterator[TraceEvent]:
         """The event of a line that is `text`, and those that waited for it. Raises `BadLine`."""
-        process = said.process or self.named_by(file)
-        if not writable(process) or not writable(said.label):
+        process = plain.process or self.named_by(file)
+        if not writable(process) or not writable(plain.label):
             raise BadLine("half of a surrogate pair is no text")
-        if said.message is None and (said.to or said.kind not in ("", "internal")):
-            what = "`to`" if said.to else f"`{said.kind}`"
+        if plain.message is None and (plain.to or plain.kind not in ("", "internal")):
+            what = "`to`" if plain.to else f"`{plain.kind}`"
             raise BadLine(f"{what} says that there is a message, but `message` is missing")
-        if said.time is not None and self._is_told_again(process, said.time, text, file, line):
+        if plain.time is not None and self._is_repeated(process, plain.time, text, file, line):
             return
         self._any = True
-        if said.seq is None:
+        if plain.seq is None:
             process, seq = self._left_out.place(process, self._trace, file, line)
         else:
-            seq = said.seq
+            seq = plain.seq
             process = self._left_out.place_stated(process, self._trace, seq, file, line)
-        kind = said.kind or ("internal" if said.message is None else "send" if said.to else "")
+        kind = plain.kind or ("internal" if plain.message is None else "send" if plain.to else "")
         if not kind:
             self._left_out.remember_all()
-        more = said.attributes if said.time is None else {**said.attributes, "time": said.time}
+        more = plain.attributes if plain.time is None else {**plain.attributes, "time": plain.time}
         event = TraceEvent(
             process,
             seq,
             kind,
-            said.message,
-            said.to,
-            label=said.label,
+            plain.message,
+            plain.to,
+            label=plain.label,
             attributes=more,
             trace=self._trace,
             file=file,
             line=line,
-            numbered=said.seq is None,
+            numbered=plain.seq is None,
         )
         if not event.numbered:
             event = in_execution(event, self._options, self._report)
@@ -161,26 +161,26 @@ class PlainLog:
             self._stems[file] = stem
         return self._stems[file]
 
-    def _is_told_again(self, process: str, time: object, text: str, file: str, line: int) -> bool:
+    def _is_repeated(self, process: str, time: object, text: str, file: str, line: int) -> bool:
         """Whether a line stands in the log already; a time that goes back otherwise is reported."""
         now = instant(time)
         if now is None:
             return False
         key = hash((self._trace, process, text))
-        first = self._said.get(key)
+        first = self._reported.get(key)
         place = file, process
         before = self._latest.get(place)
         back = before is not None and _is_before(now, before)
         if first is not None and (back or first != file or (self._again and now == before)):
             self._again = True
-            said = f"{process}: the same line stands there already"
-            self._report.add("duplicate-event", said, file=file, line=line, lost=1, lines=1)
+            detail = f"{process}: the same line stands there already"
+            self._report.add("duplicate-event", detail, file=file, line=line, lost=1, lines=1)
             return True
-        self._said[key] = file
+        self._reported[key] = file
         self._again = False
         if back:
-            said = f"{process}: its time is before that of a line above it; the lines are its order"
-            self._report.add("clock-inversion", said, file=file, line=line)
+            detail = f"{process}: its time is before that of a line above it; the lines are its order"
+            self._report.add("clock-inversion", detail, file=file, line=line)
         else:
             self._latest[place] = now
         return False
@@ -260,12 +260,12 @@ def read_lines(
         boundary, fault = delimiter.at(number, text) if delimiter.explicit else None, None
         if boundary is None:
             try:
-                said = line_of(text, named)
-                if said is PASSED_OVER:
+                plain = line_of(text, named)
+                if plain is PASSED_OVER:
                     continue
-                if said is not None:
+                if plain is not None:
                     unread.end()
-                    yield from log.events(said, text, file, number)
+                    yield from log.events(plain, text, file, number)
                     continue
             except BadLine as refused:
                 fault = refused
@@ -309,12 +309,12 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         assert isinstance(item, Record)
         any_record = True
         try:
-            said = of_groups(item.host, item.label, {**item.attributes})
+            plain = of_groups(item.host, item.label, {**item.attributes})
             text = repr((item.host, item.label, item.attributes))
             if item.bare:
                 message = "the group `event` took nothing of the line (does the pattern end with $?)"
                 report.add("no-text", message, file=file, line=item.line)
-            yield from log.events(said, text, file, item.line)
+            yield from log.events(plain, text, file, item.line)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=item.line, lost=1, lines=1)
     unread.end()
@@ -362,8 +362,8 @@ def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
         groups = {name: more.pop(name, "") for name in ("kind", "message")}
         groups["to"] = ",".join(map(str, to)) if type(to) is list else to
         more.pop("to", None)
-        said = of_groups("", "", groups)
-        line.kind, line.message, line.to = said.kind, said.message, said.to
+        plain = of_groups("", "", groups)
+        line.kind, line.message, line.to = plain.kind, plain.message, plain.to
     elif kind == "internal":
         del more["kind"]
     return line

@@ -103,7 +103,7 @@ class Tracks:
         self._flows: defaultdict[Flow, Ends] = defaultdict(lambda: {part: [] for part in "stf"})
         self._calls: dict[tuple[str, int], list[_Mark]] = {}
         self._files: list[str] = []
-        self._said: set[int] = set()
+        self._seen: set[int] = set()
         """The events, to know those that stand there again."""
 
     def add(self, record: dict[str, object], file: str, line: int) -> str | None:
@@ -128,13 +128,13 @@ class Tracks:
             self._files.append(file)
         track = file, pid, tid
         marks, again = self._tracks.setdefault(track, ([], []))
-        said = hash(json_text(record))
-        if said in self._said:
+        digest = hash(json_text(record))
+        if digest in self._seen:
             if phase != "E" or "bind_id" in record:
-                self._copied[track][said] += 1
+                self._copied[track][digest] += 1
                 return _AGAIN
             marks = again
-        self._said.add(said)
+        self._seen.add(digest)
         if type(record.get("cat")) is str:
             more["cat"] = record["cat"]
         more["time"] = record["ts"]
@@ -161,7 +161,7 @@ class Tracks:
     def rest(self) -> Iterator[TraceEvent]:
         """The events of all files, track by track."""
         for track, (marks, again) in self._tracks.items():
-            self._tell_ends(marks, again, 1 + max(self._copied[track].values(), default=0))
+            self._report_ends(marks, again, 1 + max(self._copied[track].values(), default=0))
             _pair(marks)
             marks.sort(key=lambda mark: (mark.time, mark.rank))
             name = self._called(track)
@@ -185,17 +185,17 @@ class Tracks:
                     numbered=True,
                 )
 
-    def _tell_ends(self, marks: list[_Mark], again: list[_Mark], copies: int) -> None:
+    def _report_ends(self, marks: list[_Mark], again: list[_Mark], copies: int) -> None:
         """Take ends that stand there already for those of slices without one; the others are told again.
 
         Of a thread that stands there in several `copies`, so do its ends.
         """
-        said = Counter(mark.phase for mark in marks if not mark.rank[3])
+        counts = Counter(mark.phase for mark in marks if not mark.rank[3])
         alike = [(mark.time, mark.label, json_text(mark.attributes)) for mark in again]
         left = {end: (1 + many) // copies - 1 for end, many in Counter(alike).items()}
         for end, mark in zip(alike, again, strict=True):
-            if said["B"] > said["E"] and left[end] > 0:
-                said["E"] += 1
+            if counts["B"] > counts["E"] and left[end] > 0:
+                counts["E"] += 1
                 left[end] -= 1
                 marks.append(mark)
             else:
@@ -216,8 +216,8 @@ class Tracks:
         begins = ends["s"]
         if len(begins) > 1 or len(ends["f"]) > 1:
             first = (begins if len(begins) > 1 else ends["f"])[1]
-            said = f"the flow {name} {identity} begins or ends more than once: nothing is matched"
-            self._report.add("ambiguous-content", said, file=file, line=first.line)
+            detail = f"the flow {name} {identity} begins or ends more than once: nothing is matched"
+            self._report.add("ambiguous-content", detail, file=file, line=first.line)
             return None
         arrivals = [*ends["t"], *ends["f"]]
         if begins and any(mark.process == begins[0].process for mark in arrivals):
@@ -226,8 +226,8 @@ class Tracks:
                 return None  # within a thread its clock says all
         for mark in arrivals:
             if begins and mark.time < begins[0].time:
-                said = f"the flow {name} {identity} arrives before it begins, by its time"
-                self._report.add("clock-inversion", said, file=file, line=mark.line)
+                detail = f"the flow {name} {identity} arrives before it begins, by its time"
+                self._report.add("clock-inversion", detail, file=file, line=mark.line)
         known = ":".join(dict.fromkeys(filter(None, (cat, name)))) or "flow"
         where = "" if file == self._files[0] else f" ({self._left_out.called(file)})"
         return f"{known}:{identity}{where}"
@@ -248,13 +248,13 @@ def _pair(marks: list[_Mark]) -> None:
 
     At one time they stay as they stand: an end behind a beginning is not that of a slice which ends first.
     """
-    said = sorted(
+    ordered = sorted(
         (mark for mark in marks if mark.phase in "BE" and not mark.rank[3]),
         key=lambda one: (one.time, one.rank[2]),
     )
-    lengths = dict.fromkeys(map(id, said), _ALWAYS)
+    lengths = dict.fromkeys(map(id, ordered), _ALWAYS)
     open_: list[_Mark] = []
-    for mark in said:
+    for mark in ordered:
         if mark.phase == "B":
             open_.append(mark)
         elif open_:
@@ -263,7 +263,7 @@ def _pair(marks: list[_Mark]) -> None:
             mark.label = mark.label or begun.label
     now: int | None = None
     least: int | None = None
-    for mark in said:
+    for mark in ordered:
         length, at = lengths[id(mark)], mark.rank[2]
         if mark.time != now:
             now, least = mark.time, None

@@ -54,7 +54,7 @@ _record = attrgetter(*(one.name for one in fields(Span)))
 class _Half:
     """What is remembered of a span: one of several that may have the same id.
 
-    `told` says that a kind was stated: else one does not know whose half it is. `reports` counts the
+    `stated` says that a kind was stated: else one does not know whose half it is. `reports` counts the
     spans that are this half; where there are several, `gathered` has those at hand. A report that is
     part of another half is `of` that. A server's half that is `endless` has a start and no end: it is
     of a message without an answer, of which there may be many.
@@ -63,7 +63,7 @@ class _Half:
     service: str
     host: str
     server: bool
-    told: bool
+    stated: bool
     shared: bool
     label: str
     start: int | None
@@ -77,7 +77,7 @@ class _Half:
     def says(self, other: _Half) -> bool:
         """Whether another report is of the same place and time, and the same side."""
         place = self.service == other.service and self.host == other.host and self.start == other.start
-        return place and self.told is other.told and self.server is other.server
+        return place and self.stated is other.stated and self.server is other.server
 
     def join(self, other: _Half) -> None:
         """Take in another report of the same half."""
@@ -116,10 +116,10 @@ class Spans:
             span.parent = None
         parents = () if span.parent is None else (span.parent,)
         server = span.shared or span.kind == "server"
-        told = span.shared or span.kind != ""
+        stated = span.shared or span.kind != ""
         endless = span.shared and span.start is not None and span.end is None
         half = _Half(
-            span.service, span.host, server, told, span.shared, span.label, span.start, endless, parents
+            span.service, span.host, server, stated, span.shared, span.label, span.start, endless, parents
         )
         halves = self._halves.setdefault((span.trace, span.id), [])
         at = next((at for at, known in enumerate(halves) if known.says(half)), len(halves))
@@ -196,7 +196,7 @@ class Spans:
         starts = {name: half.start for name, half in before.items() if half is not None}
         check_times(self._report, span.id, span.start, span.end, starts, span.file, span.line)
         common = span.service, span.kind, span.trace, span.id
-        start, end = said(span.attributes, *common, span.start), said({}, *common, span.end)
+        start, end = attributes_of(span.attributes, *common, span.start), attributes_of({}, *common, span.end)
         links = dict.fromkeys(self._target(span, *link) for link in span.links)
         whole = self._options.whole
         for seq, name, label, attributes, earlier in (
@@ -231,13 +231,13 @@ class Spans:
 
 def _settle(halves: list[_Half]) -> None:
     """Say whose each half is; whatever the order in which they were read."""
-    told = [half for half in halves if half.told]
+    stated = [half for half in halves if half.stated]
     for half in halves:
-        own = [one for one in told if one.service == half.service] if not half.told else []
+        own = [one for one in stated if one.service == half.service] if not half.stated else []
         if len(own) == 1:
             half.of = own[0]
             own[0].join(half)
-        elif not half.told and any(not one.server for one in told):
+        elif not half.stated and any(not one.server for one in stated):
             half.server = True  # the client's half is another's
 
 
@@ -290,12 +290,12 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def said(
+def attributes_of(
     attributes: Mapping[str, object], service: str, kind: str, trace: str, identity: str, time: int | None
 ) -> dict[str, object]:
     """The attributes of an event of a span: what the log says of it, and what is known.
 
-    >>> said({"n": 1}, "shop", "", "t", "a", None)
+    >>> attributes_of({"n": 1}, "shop", "", "t", "a", None)
     {'n': 1, 'service': 'shop', 'trace_id': 't', 'span_id': 'a'}
     """
     known = {"service": service, "kind": kind, "trace_id": trace, "span_id": identity, "time": time}

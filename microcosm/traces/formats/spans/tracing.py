@@ -251,8 +251,8 @@ def _jaeger_span(record: dict[str, object], trace: object, processes: dict[str, 
                 parent = target
             else:
                 links.append((of, target))
-    told = ((tag.get("key"), tag.get("value")) for tag in _objects(record.get("tags")))
-    tags = {key: value for key, value in told if type(key) is str}
+    tag_pairs = ((tag.get("key"), tag.get("value")) for tag in _objects(record.get("tags")))
+    tags = {key: value for key, value in tag_pairs if type(key) is str}
     service = processes.get(text_of(record.get("processID"))) or record.get("process")
     start, duration = time_of(record.get("startTime")), time_of(record.get("duration"))
     return Span(

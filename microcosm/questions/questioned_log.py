@@ -108,7 +108,7 @@ class Group:
         return self.marked(lambda one: one.end is None)
 
 
-class AskedLog:
+class QuestionedLog:
     """One log and some patterns: what they match, and what is known of the events.
 
     `like` is a log of the same events of which less is known: what patterns match is the same. Cost: that of
@@ -121,7 +121,7 @@ class AskedLog:
         engine: Engine,
         questions: Questions,
         stop: Stop | None = None,
-        like: AskedLog | None = None,
+        like: QuestionedLog | None = None,
     ) -> None:
         self.givens, self.questions = givens, questions
         if like is None:
@@ -236,14 +236,14 @@ KEPT = 4096
 
 def table_of(givens: Givens) -> EventTable:
     """The events of a microcosm that was read from no log: their names, and what its messages say of them."""
-    said: dict[str, tuple[str, str, str | None]] = {}
+    stated: dict[str, tuple[str, str, str | None]] = {}
     for message in givens.messages:
-        said.setdefault(message.event, (message.process, message.kind, message.message))
+        stated.setdefault(message.event, (message.process, message.kind, message.message))
     for event, clock in givens.clocks.items():
-        said.setdefault(event, (clock.process, "", None))
+        stated.setdefault(event, (clock.process, "", None))
     builder = EventTableBuilder()
     for name in givens.named():
-        process, kind, message_name = said.get(name, ("", "", None))
+        process, kind, message_name = stated.get(name, ("", "", None))
         seq = 0
         if not process and ":" in name and (end := name.rpartition(":"))[2].isdigit():
             process, seq = end[0], int(end[2])
