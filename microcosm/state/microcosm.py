@@ -58,10 +58,11 @@ class Microcosm:
     long is given a `stop`, asked now and then whether to give up.
 
     Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
-    made whole or not at all. Threads may ask at once, but none while one changes it. Two are equal that have
-    equal givens and rules; as it can change, it has no hash. To read, write, copy or compare costs time
-    linear in the givens, to make one the orders besides (its engine), and to merge or forget another engine.
-    The events around an event cost some rows of bits and the size of the answer.
+    made whole or not at all. Threads may ask at once, but none while one changes it; iterators and tables are
+    valid until the next change. Two are equal that have equal givens and rules; as it can change, it has no
+    hash. To read, write, copy or compare costs time linear in the givens, to make one the orders besides (its
+    engine), and to merge or forget another engine. The events around an event cost some rows of bits and the
+    size of the answer.
 
     >>> album = Microcosm.parse('unshare < upload \\n upload < notify \\n upload || "log in"')
     >>> album.online("unshare", "notify"), album.online("notify", "log in")
