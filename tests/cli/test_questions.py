@@ -385,3 +385,13 @@ def test_what_worlds_decided_verifies_where_they_are_not_exact(run: Run) -> None
     assert run("verify", "known.mc", "answer.json")[0] == 0
     Path("answer.json").write_text(out.replace('"true": 9', '"true": 8'), encoding="utf-8")
     assert run("verify", "known.mc", "answer.json")[0] == 1
+
+
+def test_csv_that_people_look_at_has_nothing_that_a_terminal_would_obey(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = {"process": "p\x1b[2J", "kind": "internal", "label": "x"}
+    Path("odd.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+    assert "\x1b" in run("find", "odd.jsonl", "[name]", "--csv")[1]  # a program gets it as it is
+    monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: True)
+    assert r"p\x1b[2J:1,true" in run("find", "odd.jsonl", "[name]", "--csv")[1]
