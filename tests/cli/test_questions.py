@@ -395,6 +395,7 @@ def test_csv_that_people_look_at_has_nothing_that_a_terminal_would_obey(
     assert "\x1b" in run("find", "odd.jsonl", "[name]", "--csv")[1]  # a program gets it as it is
     monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: True)
     assert r"p\x1b[2J:1,true" in run("find", "odd.jsonl", "[name]", "--csv")[1]
+    assert "\x1b" not in run("assert", "odd.jsonl", "-e", 'never [name = "no\x1b"]')[1]
 
 
 def test_what_is_known_besides_the_events_of_a_log_is_asked_about_too(run: Run) -> None:
