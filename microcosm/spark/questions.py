@@ -89,8 +89,12 @@ def _run(
     if max_bad is not None:
         events = made["read"].agg(F.sum("events")).collect()[0][0]
         max_bad.refuse(reported, events or 0, odd[0] if odd else "")
-    some = checked.where("fault is not null").limit(_TOLD).collect()
-    faults = [f"{row['file']}: {row['fault']}" for row in some]
+    some = checked.where("fault is not null").select("file", "fault").limit(_TOLD).collect()
+    faults = [
+        fault if fault.startswith(file) else f"{file}: {fault}"
+        for file, fault in some
+        if not any(each.startswith(f"{file}:") and each.endswith("[unreadable]") for each in odd)
+    ]
     output.stage("answers", lambda: checked.where("fault is null").drop("witnesses", "fault"))
     witness = F.explode(F.from_json("witnesses", WITNESSES)).alias("witness")
     witnesses = checked.select("file", "trace", "line", witness).select("file", "trace", "line", "witness.*")
@@ -124,7 +128,8 @@ def tables_of(path: str, text: str, questions: str, exact: bool) -> Iterator[tup
                 for row in answered_rows(known, text, questions, exact, path, trace):
                     yield "checked", row
         except (MicrocosmError, OSError) as error:
-            report.add("unreadable", error_text(error), file=path, fatal=False)
+            message, line = getattr(error, "message", error_text(error)), getattr(error, "line", None)
+            report.add("unreadable", message, file=path, line=line, fatal=False)
             yield "checked", fault_row(error, path, None)
         for row in report_rows(report, bad):
             yield "odd", row

@@ -55,6 +55,12 @@ def test_lines_that_are_no_events_are_named_and_the_others_kept(tmp_path: Path) 
     assert [(each.kind, each.line) for each in report.findings] == [("duplicate-event", 51)]
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "log.log", "log.parquet"])
+def test_a_file_that_is_gone_when_its_turn_comes_ends_no_job(tmp_path: Path, name: str) -> None:
+    piece = Piece(str(tmp_path / name), stop=9 if name != "log.log" else None)
+    assert read([piece]) == ([], {"unreadable": 1}, [f"{name}:None"])
+
+
 @pytest.mark.parametrize("size", [100, 1000])
 def test_a_line_longer_than_a_piece_is_read_once(tmp_path: Path, size: int) -> None:
     log = tmp_path / "log.jsonl"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import TextError
 from microcosm.spark.io import events
-from microcosm.spark.io.events import BAD, bad_of, max_bad
+from microcosm.spark.io.events import BAD, bad_of, max_bad, told
 from microcosm.spark.io.inputs import PARQUET, Piece
 from microcosm.spark.io.reading import Reading, read, rows
 from microcosm.traces.report import KINDS
@@ -96,3 +96,12 @@ def test_of_a_file_that_cannot_be_read_no_share_is_known() -> None:
 def test_what_is_no_limit_is_said(text: str) -> None:
     with pytest.raises(TextError, match="neither a number of lines"):
         max_bad(text)
+
+
+def test_what_has_no_place_is_told_without_one(tmp_path: Path) -> None:
+    place = {"file": None, "line": None, "count": 1, "lost": 0}
+    rows = [{"reported": "seq-gap", "fault": "p: event 2 is missing", **place}]
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "odd.parquet")
+    assert told([tmp_path]) == ({"seq-gap": 1}, ["p: event 2 is missing [seq-gap]"], 0)

@@ -219,6 +219,18 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
     assert pairs == {frozenset(pair) for pair in known.pairs(Relation.CONCURRENT)} == {frozenset("cd")}
 
 
+def test_each_session_asks_its_own_microcosm(spark: Any, tmp_path: Path) -> None:
+    """Spark asks the active session whether another has the data source, and refused it to that."""
+    (tmp_path / "log.jsonl").write_text('{"process": "p", "seq": 1, "kind": "internal"}\n', encoding="utf-8")
+    frames.register(spark, Microcosm.parse("a < b"))
+    other = spark.newSession()
+    frames.register(other, Microcosm.parse("b < a"))
+    frames.register(spark)  # again
+    for each, sign in ((spark, "<"), (other, ">")):
+        assert each.sql("select verdict('a', 'b')").first()[0] == sign
+        assert each.read.format("microcosm").load(str(tmp_path)).count() == 1
+
+
 def test_the_guide(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What docs/guides/spark.md does with DataFrames, with views in the places of its tables.
 

@@ -12,6 +12,7 @@ from microcosm.errors import TextError
 from microcosm.spark.io.folders import MANIFEST
 from microcosm.spark.io.inputs import expand, refuse_within
 from microcosm.spark.io.staging import Output
+from microcosm.spark.stream import job as stream
 
 TABLES = ("events", "edges")
 
@@ -87,8 +88,12 @@ def _dies_at(call: int):  # type: ignore[no-untyped-def]
 
 
 def test_two_jobs_do_not_work_in_one_folder(tmp_path: Path) -> None:
-    with Output(str(tmp_path), {}, TABLES), pytest.raises(TextError, match="another job is at work"):
-        run(tmp_path, 1)
+    """Two streams put batches of one number in each other's place."""
+    with Output(str(tmp_path), {}, TABLES):
+        with pytest.raises(TextError, match="another job is at work"):
+            run(tmp_path, 1)
+        with pytest.raises(TextError, match="another job is at work"):
+            stream.follow(None, None, str(tmp_path), "state", stream.Asked())  # type: ignore[arg-type]
     run(tmp_path, 1)
 
 

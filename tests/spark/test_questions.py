@@ -56,6 +56,8 @@ def test_the_answers_are_those_of_this_process(spark: Any, tmp_path: Path) -> No
     odd = job.check(spark, [str(logs)], str(tmp_path / "q.ask"), str(tmp_path / "odd"))
     assert odd.summary["tuples"] == found.summary["tuples"]
     assert (odd.summary["reported"]["bad-line"], odd.summary["faults"]) == (2, 1)
+    [unreadable] = [fault for fault in odd.faults if "nothing in it could be read" in fault]
+    assert unreadable.count("3.jsonl") == 1
     told = spark.read.parquet(str(tmp_path / "odd" / "reported")).where(
         "reported in ('bad-line', 'unreadable')"
     )

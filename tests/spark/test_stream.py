@@ -129,10 +129,11 @@ def test_who_waits_waits_no_longer_though_other_rows_go_on_coming() -> None:
     for second, (process, seq) in enumerate([("p", 2), *(("q", seq) for seq in range(1, 12))]):
         row = row_of(TraceEvent(process, seq)) | {"reported": None}
         row["arrived"] = datetime.fromtimestamp(second, UTC)
-        now = SimpleNamespace(getCurrentWatermarkInMs=lambda second=second: 1000 * (second - 1))
+        mark = 1000 * (second - 1 - job._BACK)
+        now = SimpleNamespace(getCurrentWatermarkInMs=lambda mark=mark: mark)
         rows_ = [SimpleNamespace(asDict=lambda _, row=row: row)]
         found = [*processor.handleInputRows((None,), iter(rows_), now)]
-        for timer in [timer for timer in timers if timer < 1000 * (second - 1)]:
+        for timer in [timer for timer in timers if timer < mark]:
             timers.remove(timer)
             found += processor.handleExpiredTimer((None,), now, None)
         told += [(second, each.id) for each in found if each.id is not None]
@@ -141,8 +142,13 @@ def test_who_waits_waits_no_longer_though_other_rows_go_on_coming() -> None:
     assert not timers
 
 
-def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_path: Path) -> None:
-    """Rows as the connector of Kafka gives them: their text in `value`, their place in three columns."""
+def test_a_topic_is_followed_whatever_order_its_rows_come_in(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows as the connector of Kafka gives them: their text in `value`, their place in three columns.
+
+    What comes after the clock was put back Spark took for late, and dropped it.
+    """
     from pyspark.sql import functions as F
 
     events = [replace(event, clock=None, stamp=None) for event in traces(11, count=6, steps=40)]
@@ -166,7 +172,10 @@ def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_pat
     read = F.from_json(F.col("value").cast("string"), f"{columns}, label string, attributes string")
     place = F.concat_ws("-", "topic", "partition").alias("file"), F.col("offset").alias("line")
     frame = rows_.select(read.alias("event"), *place).select("event.*", "file", "line")
-    found = frames.follow(frame, out, state)
+    with monkeypatch.context() as patch:
+        now = F.current_timestamp
+        patch.setattr(F, "current_timestamp", lambda: now() + F.expr("interval 1 hour"))
+        found = frames.follow(frame, out, state)
     expected = batch.extract(spark, [str(log)], str(tmp_path / "batch")).summary
     for name, each in COLUMNS.items():
         assert rows(Path(out), name, *each) == rows(tmp_path / "batch", name, *each), name
@@ -176,6 +185,9 @@ def test_a_topic_is_followed_whatever_order_its_rows_come_in(spark: Any, tmp_pat
     assert (odd["file"], odd["line"]) == ("log-0", len(events))
     again = frames.follow(frame, out, state)  # what was followed is not followed again
     assert again.summary == found.summary
+    (topic / "3.txt").write_text('0\t{"process": "late", "seq": 1, "kind": "internal"}\n', encoding="utf-8")
+    more = frames.follow(frame, out, state)
+    assert more.summary["events"] == found.summary["events"] + 1
 
 
 def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -374,7 +374,7 @@ def irregularity_counts(folders: Iterable[Path]) -> tuple[dict[str, int], list[s
                     _count(batch, counts, first)
                     lost += sum(filter(None, batch.column("lost").to_pylist()))
     faults = [
-        f"{file if line is None else f'{file}:{line}'}: {fault} [{kind}]"
+        f"{'' if file is None else f'{file}: ' if line is None else f'{file}:{line}: '}{fault} [{kind}]"
         for kind, some in sorted(first.items())
         for _, file, line, fault in some
     ]

@@ -44,6 +44,28 @@ def _manifest(text: str) -> dict[str, Any]:
     return {}
 
 
+def held(folder: Path) -> int:
+    """A folder, made if need be, that this job has to itself until what is returned is closed.
+
+    Raises `TextError` where it cannot be made, or another job is at work in it.
+    """
+    import fcntl  # which commands have seen to be there (`require_posix`)
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TextError(f"cannot be made: {error.strerror}", file=str(folder)) from None
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise TextError("another job is at work here", file=str(folder), hint=ELSEWHERE) from None
+    except OSError:  # a file system without locks
+        pass
+    return held
+
+
 class SharedFolder:
     """A folder that this and all workers see. `manifest` is what the last job said that put tables here."""
 

@@ -250,22 +250,27 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
     """Batches of events as lines of JSON state them, and rows one by one where these are not plain."""
     schema = arrow_schema(_COLUMNS)
     begin, line = piece.start, piece.line
-    with piece.stream() as lines:
-        while block := lines.read(_LINES):
-            block += lines.readline(_LINES)
-            here = replace(piece, start=begin, stop=begin + len(block), line=line)
-            begin, line = begin + len(block), line + block.count(b"\n")
-            longer = len(block) == 2 * _LINES and block[-1:] != b"\n"
-            if longer or lone_returns(block):  # these end lines, too
-                yield rows(replace(here, stop=piece.stop), reading)
-                return
-            batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
-            try:
-                if batch is None:
-                    raise TextError("says more of an event")
-                yield _as_event(batch, piece, here.line)
-            except (TextError, pa.ArrowException):
-                yield rows(here, reading)
+    try:
+        with piece.stream() as lines:
+            while block := lines.read(_LINES):
+                block += lines.readline(_LINES)
+                here = replace(piece, start=begin, stop=begin + len(block), line=line)
+                begin, line = begin + len(block), line + block.count(b"\n")
+                longer = len(block) == 2 * _LINES and block[-1:] != b"\n"
+                if longer or lone_returns(block):  # these end lines, too
+                    yield rows(replace(here, stop=piece.stop), reading)
+                    return
+                batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
+                try:
+                    if batch is None:
+                        raise TextError("says more of an event")
+                    yield _as_event(batch, piece, here.line)
+                except (TextError, pa.ArrowException):
+                    yield rows(here, reading)
+    except TextError as error:
+        report = Report()
+        report.add("unreadable", error.message, file=piece.path)
+        yield report_rows(report)
 
 
 def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:

@@ -65,6 +65,9 @@ _APART = 10
 
 def register(spark: SparkSession) -> None:
     """Let the session read `format("microcosm")`."""
+    spark.createDataFrame(
+        [], "none int"
+    )  # makes it the active one: 4.3.0 asks that whether it has the source
     spark.dataSource.register(TraceSource)
 
 

@@ -29,10 +29,10 @@ from microcosm.errors import TextError
 from microcosm.spark.io import sink
 from microcosm.spark.io.events import MaxBad, arrow_schema, bad_of
 from microcosm.spark.io.folders import (
-    ELSEWHERE,
     SCHEMA,
     FarFolder,
     SharedFolder,
+    held,
     is_far,
     staging_of,
     versioned,
@@ -92,23 +92,9 @@ class Output:
         text = json.dumps({"schema": SCHEMA, "code": __version__, **identity}, sort_keys=True)
         self._identity = sha256(text.encode()).hexdigest()
         self._staged = self.folder / f"{_STAGED}{self._identity[:16]}"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TextError(f"cannot be made: {error.strerror}", file=folder) from None
 
     def __enter__(self) -> Self:
-        import fcntl  # which commands have seen to be there (`require_posix`)
-
-        self._held = os.open(self.folder, os.O_RDONLY)
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.__exit__()
-            message = "another job is at work here"
-            raise TextError(message, file=str(self.folder), hint=ELSEWHERE) from None
-        except OSError:  # a file system without locks
-            pass
+        self._held = held(self.folder)
         try:
             self._place = (
                 FarFolder(self.spark, self._name) if is_far(self._name) else SharedFolder(self.folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -32,7 +33,7 @@ from microcosm.spark.io.events import (
     arrow_names,
     irregularity_counts,
 )
-from microcosm.spark.io.folders import SCHEMA, versioned
+from microcosm.spark.io.folders import SCHEMA, held, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.session import NoSpark, interrupts, require_streams
@@ -71,6 +72,12 @@ No setting changes the ten seconds; a busy machine needs them. So the stream is 
 where it was, as after any end.
 """
 _ATTEMPTS = 8
+
+_BACK = 50 * 365 * 86_400
+"""Seconds by which a clock may be put back while a stream is followed, or between two runs of it.
+
+Rows that come no later than the watermark Spark drops without a word; so the watermark is as far behind.
+"""
 
 _OF = {
     "events": "seq is not null and reported is null",
@@ -119,22 +126,26 @@ def follow(
 
     Writes `out/events`, `out/edges`, `out/frontiers` and `out/reported`, a folder `batch=N` for each batch.
     Ends when what is there has been read, or with `every` only by `KeyboardInterrupt`. Raises `TextError`
-    where `out` belongs to another stream. What it returns is of all runs.
+    where `out` belongs to another stream, or a job is at work there. What it returns is of all runs.
     """
     require_streams()
     folder, kept = local_path(out), local_path(checkpoint)
-    _check_owner(folder, kept)
-    begin = time.monotonic()
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            _run(spark, rows, folder, kept, options)
-            break
-        except MicrocosmError as error:
-            if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
-                raise
-            _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
-    followed = time.monotonic()
-    summary, faults = _summary(spark, folder)
+    lock = held(folder)
+    try:
+        _check_owner(folder, kept)
+        begin = time.monotonic()
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                _run(spark, rows, folder, kept, options)
+                break
+            except MicrocosmError as error:
+                if attempt == _ATTEMPTS or _SLOW not in str(error.__cause__):
+                    raise
+                _log.info("a Python of Spark took more than ten seconds to start; the stream begins again")
+        followed = time.monotonic()
+        summary, faults = _summary(spark, folder)
+    finally:
+        os.close(lock)
     stages = {"follow": round(followed - begin, 3), "count": round(time.monotonic() - followed, 3)}
     return Outcome(summary, faults, stages)
 
@@ -160,14 +171,14 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, op
 
     for name, value in STATE.items():
         spark.conf.set(name, value)
-    sources = (
-        rows.withWatermark("arrived", "0 seconds")
+    out_rows = (
+        rows.withWatermark("arrived", f"{_BACK} seconds")
         .groupBy("trace")
         .transformWithState(
-            Processor(options.wait, options.keep, options.every is None), TOLD, "append", "eventTime"
+            Processor(options.wait, options.keep, options.every is None), EMITTED, "append", "eventTime"
         )
     )
-    writing = sources.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
+    writing = out_rows.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
     every = options.every
     once = every is None
@@ -242,10 +253,6 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
 
 
 def _write_owner(out: Path, query: str) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TextError(f"cannot be made: {error.strerror}", file=str(out)) from None
     files.write_text(out / MANIFEST, json.dumps({"schema": SCHEMA, "query": str(query)}) + "\n")
 
 
@@ -278,13 +285,13 @@ if TYPE_CHECKING or find_spec("pyspark") is not None:
 else:  # the rest of the package goes without
     StatefulProcessor = object
 
-TOLD = (
+EMITTED = (
     f"{EVENT}, id string, left string, relation string, right string, source string, last string, "
     f"knows map<string,long>, {REPORTED}"
 )
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
-_NAMES = arrow_names(TOLD)
+_NAMES = arrow_names(EMITTED)
 _MAPS = ("clock", "knows")
 
 
@@ -325,7 +332,8 @@ class Processor(StatefulProcessor):
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         kernel, store = self._kernel(key[0])
-        kernel.give_up(inf if self._once else timerValues.getCurrentWatermarkInMs() - self._wait + 1)
+        now = timerValues.getCurrentWatermarkInMs() + _BACK * 1000
+        kernel.give_up(inf if self._once else now - self._wait + 1)
         self._keep_state(kernel, store)
         yield from map(_row, kernel.emitted)
 
@@ -343,7 +351,8 @@ class Processor(StatefulProcessor):
         store.write()
         self._waiting.update((json.dumps([kernel.stopped, kernel.doubtful, kernel.ended]),))
         if since := [*kernel.stopped.values(), *kernel.doubtful.values()]:
-            self._handle.registerTimer((latest if self._once else min(since)) + self._wait - 1)
+            end = (latest if self._once else min(since)) + self._wait - 1
+            self._handle.registerTimer(end - _BACK * 1000)
 
 
 class _KeptState:
