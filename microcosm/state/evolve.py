@@ -363,8 +363,7 @@ def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
 def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGivens) -> Contradiction:
     """An order that would close a cycle. Cost: constant."""
     if other is None:
-        shown = " < ".join(map(quote, [*cycle.path, cycle.path[0]]))
-        return Contradiction(f"`{fact}` would close a cycle: {shown}")
+        return Contradiction(f"`{fact}` would close a cycle: {' < '.join([*cycle.path, cycle.path[0]])}")
     return _refused(f"`{fact}` would close a cycle", other)
 
 
@@ -374,8 +373,7 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     Cost: linear in the givens and the cycle.
     """
     path = cycle.path
-    named = [*map(quote, [*path[:6], path[0]])]
-    shown = " < ".join([*named[:-1], *(["…"] if len(path) > 6 else []), named[-1]])
+    shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
     program = compile_rules(rules)
     plan = program.of[initial(Relation.BEFORE)]
     if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:

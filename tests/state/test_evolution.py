@@ -206,8 +206,3 @@ def test_what_no_file_could_name_is_no_event(name: str) -> None:
     assert known == Microcosm.parse(known.to_text())
     with pytest.raises(Undefined, match="a name cannot"):
         Microcosm.from_networkx(networkx.DiGraph([("a", name)]))
-
-
-def test_a_cycle_is_told_with_names_as_files_write_them() -> None:
-    with pytest.raises(Contradiction, match=r'cycle: "log in" < "<" < "log in"$'):
-        Microcosm.parse('"log in" < "<" \n "<" < "log in"')
