@@ -176,11 +176,11 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
-    asked = read_questions(_line(sentence), None, _patterns(session))
-    answered = session.known.assert_(asked, stop=session.work.stopping(None), settle=True)  # noqa: PT009
+    questions = read_questions(_line(sentence), None, _patterns(session))
+    answered = session.known.assert_(questions, stop=session.work.stopping(None), settle=True)  # noqa: PT009
     warnings = [f"note: {warning}" for warning in answered.warnings]
     lines = [*report(session.known, [answered]), *warnings]
-    return Answer(lines, lambda: fields([asked], [answered], PROVED), verdict_exit(answered))
+    return Answer(lines, lambda: fields([questions], [answered], PROVED), verdict_exit(answered))
 
 
 def find(session: Session, sentence: Sentence) -> Answer:
@@ -203,12 +203,12 @@ def settle(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.commands.questions import settled, settled_lines
     from microcosm.questions.reader import read_questions
 
-    asked, events = _content(sentence), None
+    text, events = _content(sentence), None
     with suppress(TextError):  # it is no two events, then
-        events = read_sentence(f"online {asked.lstrip()}", tuple(session.commands))
+        events = read_sentence(f"online {text.lstrip()}", tuple(session.commands))
     sought: Questions | tuple[str, str]
-    if events is None or asked.split()[0] in QUESTIONS:
-        sought = read_questions(asked, None, _patterns(session))
+    if events is None or text.split()[0] in QUESTIONS:
+        sought = read_questions(text, None, _patterns(session))
     else:
         sought = _two(session, events)
     lines, fields, code = list[str](), list[dict[str, Any]](), exits.HOLDS
