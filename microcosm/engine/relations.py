@@ -168,7 +168,7 @@ class Sharing:
     """
 
     def __init__(self, keys: Callable[[], tuple[KeysOf, KeysOf]]) -> None:
-        self._asked = keys
+        self._keys_of = keys
 
     def forget(self) -> None:
         """The keys may be others now."""
@@ -177,7 +177,7 @@ class Sharing:
 
     @cached_property
     def _keys(self) -> tuple[KeysOf, KeysOf]:
-        return self._asked()
+        return self._keys_of()
 
     @cached_property
     def _rows(self) -> list[dict[Hashable, int]]:

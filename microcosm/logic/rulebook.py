@@ -113,8 +113,8 @@ class RuleBook:
 
 
 def _holds(profile: str | None, instance: Instance) -> bool:
-    asked = (premise.name for premise in instance.premises if isinstance(premise, InProfile))
-    return profile is None or all(name == profile for name in asked)
+    profiles = (premise.name for premise in instance.premises if isinstance(premise, InProfile))
+    return profile is None or all(name == profile for name in profiles)
 
 
 def _place(rule: Rule) -> str:

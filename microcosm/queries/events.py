@@ -172,10 +172,8 @@ def caption(name: str, table: EventTable | None) -> str:
 def _lines_of(file: str, table: EventTable) -> Iterator[EventRow]:
     """The events of a file, which may be named by the end of its path. Cost: linear."""
     file = display_name(file)
-    ending = f"/{file}"
-    same = {each for each in {*table.files} if each == file or each.endswith(ending)}
-    if file in same:
-        same = {file}
+    ending, files = f"/{file.removeprefix('./')}", {*table.files}
+    same = {file} if file in files else {each for each in files if f"/{each}".endswith(ending)}
     return (table.at(at) for at, each in enumerate(table.files) if each in same) if same else iter(())
 
 

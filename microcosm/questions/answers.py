@@ -247,7 +247,7 @@ class Answers:
         if vacuous:
             quantified = [part for part in within(formula) if isinstance(part, Quantified)]
             names = dict.fromkeys(one.name for part in quantified for _, one in part.binders)
-            counted = ", ".join(f"{name} matches {len(self.log.matching(name))}" for name in names)
+            counted = ", ".join(f"{printable(name)} matches {len(self.log.matching(name))}" for name in names)
             notes.append(f"vacuous: a pattern matches nothing ({counted})")
         some = any(isinstance(part, Quantified) and part.some for part in within(formula))
         if value == OPEN and some and not self.log.complete:

@@ -333,7 +333,8 @@ class FormulaReader:
         pattern = self.found.patterns.get(name)
         if pattern is None:
             near = get_close_matches(name, self.found.patterns, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"Define it above: event {name} where …"
+            hint = f"Define it above: event {name} where …; [{name}] is an event that has such a field."
+            hint = f"Did you mean {near[0]}?" if near else hint
             self._fail(f"nothing above defines {name}", place_of(token), hint)
         given = [self._argument(token_of(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):

@@ -125,7 +125,7 @@ class QuestionedLog:
     ) -> None:
         self.givens, self.questions = givens, questions
         if like is None:
-            self.table = givens.events if givens.events is not None else table_of(givens)
+            self.table = _events_of(givens)
             self.columns = Columns(self.table)
             self._matched: dict[str, Candidates] = {}
         else:
@@ -232,6 +232,14 @@ class QuestionedLog:
 
 KEPT = 4096
 """So many groups are remembered at once."""
+
+
+def _events_of(givens: Givens) -> EventTable:
+    """The events of the log, and those that are known besides: supposed, merged, added. Cost: linear."""
+    table = givens.events
+    if table is not None and {*table.names}.issuperset(givens.named()):
+        return table
+    return table_of(givens) if table is None else table.joined(table_of(givens))
 
 
 def table_of(givens: Givens) -> EventTable:

@@ -207,8 +207,8 @@ class CausalitySpans(SpanProcessor):
             this: Span, name: str, attributes: Mapping[str, Any] | None = None, timestamp: int | None = None
         ) -> None:
             if this.is_recording():
-                said = attributes if isinstance(attributes, Mapping) else {}
-                recorder.event(name, **about | {str(key): value for key, value in said.items()})
+                own = attributes if isinstance(attributes, Mapping) else {}
+                recorder.event(name, **about | {str(key): value for key, value in own.items()})
             add(name, attributes, timestamp)
 
         span.add_event = MethodType(add_event, span)  # type: ignore[method-assign]

@@ -58,10 +58,11 @@ class Microcosm:
     long is given a `stop`, asked now and then whether to give up.
 
     Questions cost a bit test once asked near before; an addition or removal costs what it changes, and is
-    made whole or not at all. Threads may ask at once, but none while one changes it. Two are equal that have
-    equal givens and rules; as it can change, it has no hash. To read, write, copy or compare costs time
-    linear in the givens, to make one the orders besides (its engine), and to merge or forget another engine.
-    The events around an event cost some rows of bits and the size of the answer.
+    made whole or not at all. Threads may ask at once, but none while one changes it; iterators and tables are
+    valid until the next change. Two are equal that have equal givens and rules; as it can change, it has no
+    hash. To read, write, copy or compare costs time linear in the givens, to make one the orders besides (its
+    engine), and to merge or forget another engine. The events around an event cost some rows of bits and the
+    size of the answer.
 
     >>> album = Microcosm.parse('unshare < upload \\n upload < notify \\n upload || "log in"')
     >>> album.online("unshare", "notify"), album.online("notify", "log in")
@@ -73,7 +74,7 @@ class Microcosm:
     """
 
     _engine: Engine
-    _asked: tuple[str, ...] = ()
+    _pair_asked: tuple[str, ...] = ()
     """The pair of the last question, but for verdicts alone: diagrams are of what is near it."""
     __hash__ = None  # type: ignore[assignment]  # it can change, and is equal by what it is given
 
@@ -292,7 +293,7 @@ class Microcosm:
         Cost: some searches, linear in the events between the two at worst, and the size of the proof.
         """
         verdict = self.online(a, b, must_exist=must_exist)
-        self._asked = a, b
+        self._pair_asked = a, b
         if verdict is Relation.SILENT:
             return None
         return self._kept(Prover).known(Judgement.ONLINE, a, verdict, b)
@@ -609,7 +610,7 @@ class Microcosm:
         evolve.expect_distinct(a, b)
         if must_exist:
             self.require(a, b)
-        self._asked = a, b
+        self._pair_asked = a, b
 
     def _evolve(self, step: evolve.Step, given: str | Correspondence, whole: bool = False) -> None:
         """A step for each correspondence that a statement says; of several, all are made or none."""
@@ -651,7 +652,7 @@ class Microcosm:
         return self._kept(queries.offline.Decisions, *arguments).in_profile(profile)
 
     def _drawing(self) -> queries.drawing.Drawing:
-        return queries.drawing.drawing_of(self._givens, self.rules, around=self._asked)
+        return queries.drawing.drawing_of(self._givens, self.rules, around=self._pair_asked)
 
     def _check(self) -> None:
         """Assert that what evolution kept up to date is what a fresh microcosm would have. Slow."""

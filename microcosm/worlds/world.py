@@ -185,9 +185,9 @@ class World:
         return not any(pair in self.before for pair in _ruled_out(givens))
 
 
-def _expect(events: Container[str], *asked: str) -> None:
+def _expect(events: Container[str], *named: str) -> None:
     """Raise `UnknownEvent` for what is not among the events: nothing is concurrent with it."""
-    if missing := tuple(event for event in asked if event not in events):
+    if missing := tuple(event for event in named if event not in events):
         raise UnknownEvent(missing)
 
 
@@ -305,9 +305,9 @@ def fault(known: Constraints, world: Candidate) -> str | None:
     mask = (1 << tuning.CLOSURE_COLUMNS) - 1
     blocks: Iterable[int] = range(0, known.size, tuning.CLOSURE_COLUMNS)
     if known.size > tuning.CLOSURE_COLUMNS:  # of several blocks those that are asked about
-        asked = from_positions((b for _, b in chain(ordered, related, not_before)), known.size)
-        asked = reduce(or_, known.unseen.values(), asked)
-        blocks = [at for at in blocks if asked >> at & mask]
+        compared = from_positions((b for _, b in chain(ordered, related, not_before)), known.size)
+        compared = reduce(or_, known.unseen.values(), compared)
+        blocks = [at for at in blocks if compared >> at & mask]
     for first, rows in _blocks(world.order, successors, blocks):
         for a, b in _unlike(ordered, rows, first, 1):
             return f"{a} < {b} does not hold"

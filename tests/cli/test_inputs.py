@@ -240,7 +240,7 @@ def test_a_pattern_that_matches_no_file_is_the_name_of_an_event(run: Run) -> Non
 
 
 def test_the_words_of_a_log_say_which_event(run: Run, log: str) -> None:
-    for words in ("q:2", "run.jsonl:3", "/x=1/", "/^q:2/", "/q:2 write/"):
+    for words in ("q:2", "run.jsonl:3", "./run.jsonl:3", "/x=1/", "/^q:2/", "/q:2 write/"):
         ran = run("online", log, "p:1", words, "--json")
         assert json.loads(ran.out)["pair"] == ["p:1", "q:2"]
     for words, said in (

@@ -385,3 +385,25 @@ def test_what_worlds_decided_verifies_where_they_are_not_exact(run: Run) -> None
     assert run("verify", "known.mc", "answer.json")[0] == 0
     Path("answer.json").write_text(out.replace('"true": 9', '"true": 8'), encoding="utf-8")
     assert run("verify", "known.mc", "answer.json")[0] == 1
+
+
+def test_csv_that_people_look_at_has_nothing_that_a_terminal_would_obey(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = {"process": "p\x1b[2J", "kind": "internal", "label": "x"}
+    Path("odd.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+    assert "\x1b" in run("find", "odd.jsonl", "[name]", "--csv")[1]  # a program gets it as it is
+    monkeypatch.setattr("microcosm.cli.output.is_terminal", lambda stream: True)
+    assert r"p\x1b[2J:1,true" in run("find", "odd.jsonl", "[name]", "--csv")[1]
+    assert "\x1b" not in run("assert", "odd.jsonl", "-e", 'never [name = "no\x1b"]')[1]
+
+
+def test_what_is_known_besides_the_events_of_a_log_is_asked_about_too(run: Run) -> None:
+    """As what was added, merged or supposed: it was passed over, and what is violated was said to hold."""
+    Path("mixed.mc").write_text('a <> b\nevent x process p seq 1 "w"\n', encoding="utf-8")
+    assert run("find", "mixed.mc", "[name]", "--csv")[1].split() == [
+        "event,verdict",
+        *(f"{e},true" for e in "xab"),
+    ]
+    assert run("assert", "mixed.mc", "-e", "never [name] <> [name]")[0] == 1
+    assert run("settle", "mixed.mc", "a", "b")[0] == 3

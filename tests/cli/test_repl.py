@@ -442,3 +442,13 @@ def test_what_was_typed_is_told_without_what_a_terminal_would_obey(
     ]
     ran = run("repl", "log.jsonl", *options, stdin="\n".join(lines).encode())
     assert not any(odd in ran.out + ran.err for odd in told)
+
+
+def test_what_would_settle_is_asked_of_events_as_all_else_is(session: Session) -> None:
+    """Quoted, cut short, or by a question; the quotes were part of the name, and a blank ended it."""
+    say(session, '"log in" <> d', 'debt || "log in"')
+    plain = say(session, "settle debt d")
+    assert say(session, 'settle "debt" "d"') == plain != []
+    assert say(session, "settle deb d") == plain
+    assert say(session, 'settle "log in" a')[0].startswith('open: never [name = "log in"] || [name = "a"]')
+    assert say(session, "settle event any; never any < any")[0].startswith("violated")

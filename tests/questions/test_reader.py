@@ -90,6 +90,7 @@ WRONG = [
     ("possibly a and s(k)", "1:", "states are seen at once"),
     ("know s(k) < b; never b", "1:", "events are known"),
     ("never aa(k)", "1:", "nothing above defines aa"),
+    ("never message", "1:", "[message] is an event that has such a field"),
     ("state t on z from x until y", "1:", "z is no parameter of t"),
     ("event c(k, k) where k; never c", "1:", "is there twice"),
     ("""event c where "p:1" < 'q:1'; never c""", "1:", 'the event of that name is [name = "p:1"]'),

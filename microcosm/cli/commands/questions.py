@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,7 +132,8 @@ def find(
     for warning in found.warnings:
         output.warn(warning)
     if csv:
-        output.say_all(csv_lines(found))
+        seen = output.is_terminal(sys.stdout)
+        output.say_all(map(output.printable, csv_lines(found)) if seen else csv_lines(found))
     elif output.for_machines():
         output.say_all(output.json_line(row(known, one)) for one in (*found.true, *found.open))
     else:

@@ -275,15 +275,15 @@ def flag_of(value: object) -> bool:
     return value
 
 
-def letter_of(asked: Line) -> tuple[str | tuple[str, ...], bytes]:
+def letter_of(line: Line) -> tuple[str | tuple[str, ...], bytes]:
     """To whom, and what, `send` is to send. Raises `TypeError`, `KeyError`, `ValueError`."""
-    to = asked["to"]
+    to = line["to"]
     if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
         raise TypeError("`to` is a name, or a list of names")
-    if "payload64" in asked:
-        content = base64.b64decode(text_of(asked["payload64"]), validate=True)
+    if "payload64" in line:
+        content = base64.b64decode(text_of(line["payload64"]), validate=True)
     else:
-        content = text_of(asked["payload"]).encode()
+        content = text_of(line["payload"]).encode()
     return to if isinstance(to, str) else tuple(to), content
 
 

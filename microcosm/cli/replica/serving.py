@@ -278,19 +278,19 @@ class Serving:
 
     def _done(self, line: str) -> Fields:
         """Do what a line says; the answer, whatever becomes of it."""
-        asked: Any = None
+        request: Any = None
         try:
-            asked = json.loads(line, parse_constant=finite, parse_float=finite)
-            do = asked.get("do") if isinstance(asked, dict) else None
+            request = json.loads(line, parse_constant=finite, parse_float=finite)
+            do = request.get("do") if isinstance(request, dict) else None
             if not isinstance(do, str) or do not in {**self._reading, **self._changing}:
                 raise ReplicaError(f"`do` is one of {', '.join({**self._reading, **self._changing})}")
             if do in self._reading:
-                answer = self._reading[do](asked)
+                answer = self._reading[do](request)
             elif self._node is None:
                 raise ReplicaError(f"read-only, so nothing was done: {self._why}")
             else:
                 with self._node.together():
-                    answer = self._changing[do](self._node, asked)
+                    answer = self._changing[do](self._node, request)
         except json.JSONDecodeError as error:
             expected = 'a line is an object such as {"do": "local", "event": "upload"}'
             answer = {"error": f"not JSON: {error.msg} at column {error.colno}; {expected}"}
@@ -302,7 +302,7 @@ class Serving:
             }
         except Exception as error:
             answer = {"error": f"not understood: {error or type(error).__name__}"}
-        return {"re": asked.get("id") if isinstance(asked, dict) else None, **answer}
+        return {"re": request.get("id") if isinstance(request, dict) else None, **answer}
 
     def _print(self, fields: Fields, written: Callable[[], object] | None = None) -> None:
         line = output.json_line(fields)
@@ -312,17 +312,17 @@ class Serving:
 
     # -- what may be asked -----------------------------------------------------------------------------
 
-    def _send(self, node: ReplicaNode, asked: Fields) -> Fields:
-        return {"message": node.replica.send(*letter_of(asked))}
+    def _send(self, node: ReplicaNode, request: Fields) -> Fields:
+        return {"message": node.replica.send(*letter_of(request))}
 
-    def _query(self, asked: Fields) -> Fields:
-        left, right = text_of(asked["left"]), text_of(asked["right"])
-        if flag_of(asked.get("offline", False)):
+    def _query(self, request: Fields) -> Fields:
+        left, right = text_of(request["left"]), text_of(request["right"])
+        if flag_of(request.get("offline", False)):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
         return {"verdict": verdict_of(self._replica.online(left, right))}
 
-    def _when(self, node: ReplicaNode, asked: Fields) -> Fields:
-        self._wait_for(node, text_of(asked["left"]), text_of(asked["right"]))
+    def _when(self, node: ReplicaNode, request: Fields) -> Fields:
+        self._wait_for(node, text_of(request["left"]), text_of(request["right"]))
         return {}
 
     def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
@@ -342,10 +342,10 @@ class Serving:
             del self._whens[left, right]
             raise
 
-    def _digest(self, asked: Fields) -> Fields:
+    def _digest(self, request: Fields) -> Fields:
         return {"digest": self._replica.digest(), "seen": self._replica.seen().count}
 
-    def _status(self, asked: Fields) -> Fields:
+    def _status(self, request: Fields) -> Fields:
         found = self._standing()
         if self._node is None:
             return found
@@ -363,17 +363,17 @@ class Serving:
             found |= {"health": "degraded", "fault": self._monitor.fault}
         return found
 
-    def _member(self, node: ReplicaNode, asked: Fields) -> Fields:
-        node.add_member(text_of(asked["name"]), endpoint_of(text_of(asked["address"])))
+    def _member(self, node: ReplicaNode, request: Fields) -> Fields:
+        node.add_member(text_of(request["name"]), endpoint_of(text_of(request["address"])))
         return {"members": node.members}
 
-    def _evict(self, node: ReplicaNode, asked: Fields) -> Fields:
-        lost = node.evict(text_of(asked["name"]))
+    def _evict(self, node: ReplicaNode, request: Fields) -> Fields:
+        lost = node.evict(text_of(request["name"]))
         return {"members": node.members, "lost": lost}
 
-    def _replace(self, node: ReplicaNode, asked: Fields) -> Fields:
-        where = endpoint_of(text_of(asked["address"])) if "address" in asked else None
-        lost = node.replace(text_of(asked["name"]), where, number_of(asked.get("incarnation")))
+    def _replace(self, node: ReplicaNode, request: Fields) -> Fields:
+        where = endpoint_of(text_of(request["address"])) if "address" in request else None
+        lost = node.replace(text_of(request["name"]), where, number_of(request.get("incarnation")))
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:

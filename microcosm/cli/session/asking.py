@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from microcosm.cli import exits, output, reading
+from microcosm.cli import exits, output
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
 from microcosm.cli.show.offline import (
@@ -26,6 +27,7 @@ from microcosm.errors import TextError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import proof_object
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.sentences import read_sentence
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
@@ -174,11 +176,11 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     from microcosm.questions.answers import PROVED
     from microcosm.questions.reader import read_questions
 
-    asked = read_questions(_line(sentence), None, _patterns(session))
-    answered = session.known.assert_(asked, stop=session.work.stopping(None), settle=True)  # noqa: PT009
+    questions = read_questions(_line(sentence), None, _patterns(session))
+    answered = session.known.assert_(questions, stop=session.work.stopping(None), settle=True)  # noqa: PT009
     warnings = [f"note: {warning}" for warning in answered.warnings]
     lines = [*report(session.known, [answered]), *warnings]
-    return Answer(lines, lambda: fields([asked], [answered], PROVED), verdict_exit(answered))
+    return Answer(lines, lambda: fields([questions], [answered], PROVED), verdict_exit(answered))
 
 
 def find(session: Session, sentence: Sentence) -> Answer:
@@ -201,11 +203,14 @@ def settle(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.commands.questions import settled, settled_lines
     from microcosm.questions.reader import read_questions
 
-    words = _content(sentence).split()
-    if len(words) == 2 and words[0] not in QUESTIONS:
-        sought: Questions | tuple[str, str] = reading.pair_of(session.known, words[0], words[1])
+    text, events = _content(sentence), None
+    with suppress(TextError):  # it is no two events, then
+        events = read_sentence(f"online {text.lstrip()}", tuple(session.commands))
+    sought: Questions | tuple[str, str]
+    if events is None or text.split()[0] in QUESTIONS:
+        sought = read_questions(text, None, _patterns(session))
     else:
-        sought = read_questions(_content(sentence), None, _patterns(session))
+        sought = _two(session, events)
     lines, fields, code = list[str](), list[dict[str, Any]](), exits.HOLDS
     for answer, observations in settled(session.known, sought, session.work.stopping(None)):
         lines += settled_lines(answer, observations)

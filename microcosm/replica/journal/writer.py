@@ -176,8 +176,8 @@ class Writer:
             missing = self._watch.missing()
         if missing:
             hint = "put them or their rights back, or restore a backup; what was acknowledged was in them"
-            said = "its files were deleted or replaced, or may not be looked at"
-            raise LostJournal(said, file=str(self._files.database), hint=hint)
+            message = "its files were deleted or replaced, or may not be looked at"
+            raise LostJournal(message, file=str(self._files.database), hint=hint)
         self._pending += size + 3 * 4096
         self.transactions += 1
 

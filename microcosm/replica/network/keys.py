@@ -127,8 +127,8 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
             if not stat.S_ISREG(status.st_mode):
                 raise KeyFileError(f"{name}: is no file; keys are read again, so they stand in one")
             if status.st_mode & 0o077:
-                said = f"`chmod 600 {quote(name)}`, and rotate the key"
-                raise KeyFileError(f"{name}: others can read this key file; {said}")
+                advice = f"`chmod 600 {quote(name)}`, and rotate the key"
+                raise KeyFileError(f"{name}: others can read this key file; {advice}")
             content = stream.read()
     except FileNotFoundError:
         raise KeyFileError(f"{name}: no such key file; `replica key new` makes one") from None

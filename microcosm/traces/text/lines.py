@@ -412,7 +412,7 @@ def json_object(text: str, once: Collection[str] = ()) -> dict[str, object]:
 
 def _expect_once(text: str, fields: Collection[str]) -> None:
     """Raises `BadLine` where an object gives a field two values."""
-    said: dict[str, object] = {}
+    stated: dict[str, object] = {}
     for name, value in json.loads(text, object_pairs_hook=list):
-        if name in fields and said.setdefault(name, value) != value:
+        if name in fields and stated.setdefault(name, value) != value:
             raise BadLine(f"`{name}` stands twice, and says two things")
