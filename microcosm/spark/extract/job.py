@@ -366,8 +366,8 @@ def not_alone(odd: DataFrame, links: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     ends = links.select(F.explode(F.array("left", "right")).alias("end"))
-    said = F.concat("end", F.lit(": nothing relates it to another event"))
-    return odd.join(ends.select(said.alias("fault")), "fault", "left_anti").select(*odd.columns)
+    detail = F.concat("end", F.lit(": nothing relates it to another event"))
+    return odd.join(ends.select(detail.alias("fault")), "fault", "left_anti").select(*odd.columns)
 
 
 def _circles(links: pa.Table) -> pa.Table:

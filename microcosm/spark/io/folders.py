@@ -230,9 +230,8 @@ def listed(spark: SparkSession, name: str, endings: Sequence[str] = ()) -> list[
     """The files behind a URI by name: path, bytes, time of change. Raises `TextError`."""
     with explaining(name):
         table = opened(spark, name, endings)
-        found = {
-            unquote(path): (0, "") for path in table.inputFiles()
-        }  # also those of no bytes, without rows
+        # Spark has no rows of files of no bytes, but lists them.
+        found = {unquote(path): (0, "") for path in table.inputFiles()}
         for path, *rest in table.select("path", "length", "modificationTime").collect():
             found[path] = (rest[0], str(rest[1]))
     return sorted((path, *rest) for path, rest in found.items())
