@@ -197,7 +197,7 @@ app.start(() => {
             history.replaceState(null, '', `#${link}`);
         } catch { /* a page inside another one has no address of its own */ }
     };
-    model.head.pairs.slice(0, 1).map(([a, b]) => app.set({a, b}));
+    model.head.pairs.slice(0, 1).map((/** @type {number[]} */ [a, b]) => app.set({a, b}));
     readLink();
     app.on(null, () => { waiting ||= window.setTimeout(write, 500); });
     window.onhashchange = readLink;
