@@ -63,7 +63,7 @@ def test_a_job_that_was_killed_while_it_put_tables_behind_a_uri(
     spark: Any, store: tuple[Path, str], log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, uri = store[0] / "out", store[1]
-    told = FarFolder._tell
+    told = FarFolder._write_manifest
 
     def killed(folder: FarFolder, manifest: Any) -> None:
         if "summary" in manifest:
@@ -71,7 +71,7 @@ def test_a_job_that_was_killed_while_it_put_tables_behind_a_uri(
         told(folder, manifest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(FarFolder, "_tell", killed)
+        patch.setattr(FarFolder, "_write_manifest", killed)
         with pytest.raises(KeyboardInterrupt):
             job.extract(spark, [str(log)], uri)
     assert "summary" not in FarFolder(spark, uri).manifest
