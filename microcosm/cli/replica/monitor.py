@@ -191,7 +191,7 @@ class Log:
 
 
 class Warnings:
-    """What was said already; `tell` writes a line of JSON."""
+    """What was said already; `send` writes a line of JSON."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], log: Log) -> None:
         self._send, self._log = send, log

@@ -56,15 +56,15 @@ def held(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TextError(f"cannot be made: {error.strerror}", file=str(folder)) from None
-    held = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(held)
+        os.close(descriptor)
         raise TextError("another job is at work here", file=str(folder), hint=ELSEWHERE) from None
     except OSError:  # a file system without locks
         pass
-    return held
+    return descriptor
 
 
 class SharedFolder:

@@ -40,7 +40,7 @@ KEEP = 10_000
 
 
 class StreamKernel:
-    """The kernel of one trace. `told` are the rows to be told since it was last emptied.
+    """The kernel of one trace. `emitted` are the rows to be told since it was last emptied.
 
     `stopped` are the processes that wait for rows that have not come, `doubtful` the messages received
     whose sending is there only on the other level, network or application, each with the time at which the
