@@ -214,7 +214,7 @@ def test_what_a_stream_reads_by_pieces_is_what_is_read_at_once(tmp_path: Path) -
     start = stream.initialOffset()
     [part] = stream.partitions(start, stream.latestOffset(start))
     reading = source.Reading()
-    assert list(rows(part.piece, reading)) == list(rows(source.pieces.Piece(str(log)), reading))
+    assert list(rows(part.piece, reading)) == list(rows(source.input_files.Piece(str(log)), reading))
 
 
 @pytest.mark.spark
@@ -256,7 +256,7 @@ def test_row_groups_without_the_trace_that_is_asked_for_are_not_read(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(source.pieces, "LARGEST", 1)
+    monkeypatch.setattr(source.input_files, "LARGEST", 1)
     names = ["a"] * 3 + ["b", "c", "c", None, "d", "d"]
     rows_ = [{"trace": name, "process": "p", "seq": 1, "kind": "internal"} for name in names]
     pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "rows.parquet", row_group_size=3)
