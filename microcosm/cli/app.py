@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Annotated, Any, NamedTuple, get_args
@@ -239,8 +240,9 @@ def _warn_of_the_other() -> None:
         )
 
 
+@cache
 def whole() -> Any:
-    """All commands as one, none of them loaded."""
+    """All commands as one, each loaded when it is first asked for."""
     app = typer.Typer(
         name=NAME,
         cls=Commands,
