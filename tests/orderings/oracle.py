@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import permutations
 
 Event = tuple[str, int]
 Chains = tuple[tuple[Event, ...], ...]
@@ -185,11 +184,17 @@ def _inserted(chains: Chains, event: Event, peers: int) -> Iterator[tuple[int, C
 
 
 def canonical(chains: Chains) -> Chains:
-    """The least form under renaming of peers and messages."""
-    forms = []
-    for order in permutations(chains):
-        names: dict[int, int] = {}
-        forms.append(
-            tuple(tuple((kind, names.setdefault(m, len(names))) for kind, m in chain) for chain in order)
-        )
-    return min(forms)
+    """The least form under renaming of peers and messages: least beginnings go on with the least."""
+    least: Chains = ()
+    begun: list[tuple[dict[int, int], Chains]] = [({}, chains)]
+    for _ in chains:
+        longer = []
+        for names, left in begun:
+            for at, chain in enumerate(left):
+                known = names.copy()
+                form = tuple((kind, known.setdefault(m, len(known))) for kind, m in chain)
+                longer.append((form, known, (*left[:at], *left[at + 1 :])))
+        next_ = min(form for form, _, _ in longer)
+        least = (*least, next_)
+        begun = [(known, left) for form, known, left in longer if form == next_]
+    return least
