@@ -151,7 +151,7 @@ class Strands:
         if strand is None:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
-            its = owner if isinstance(owner, threading.Thread) else threading.current_thread()
+            its = threading.current_thread() if _is_task(owner) else owner
             known = owner if owner in self._started or self._points.get() else its
             for started in self._started.get(known, ()):
                 strand.come_after(started, "start")
@@ -208,7 +208,7 @@ class Strands:
     def _name(self, owner: Any) -> str:
         if owner is threading.main_thread():
             return self._process
-        called = owner.name if isinstance(owner, threading.Thread) else _name_of_task(owner)
+        called = _name_of_task(owner) if _is_task(owner) else owner.name
         name = f"{self._process}/{called}"
         self._called[name] = count = self._called.get(name, 0) + 1
         return name if count == 1 else f"{name}#{count}"
@@ -324,6 +324,11 @@ def _current_task() -> tuple[Any, bool]:
     if loaded is None or loaded._get_running_loop() is None:
         return None, False
     return sys.modules["asyncio"].current_task(), True
+
+
+def _is_task(owner: Any) -> bool:
+    """Whether this is no thread, also where those are none of `threading`'s own, as in gevent."""
+    return hasattr(owner, "get_coro")
 
 
 def _name_of_task(task: Any) -> str:

@@ -101,7 +101,7 @@ def builtin() -> dict[str, Format]:
         _Format("jsonl", jsonl.detects, jsonl.read),
         _Format("mpi", mpi.detects, mpi.read),
         _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
-        _Format("otlp", of_json("resourceSpans"), tracing.read_otlp),
+        _Format("otlp", tracing.detects_otlp, tracing.read_otlp),
         _Format("parquet", parquet.detects, parquet.read),
         _Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         _Format("shiviz", shiviz.detects, shiviz.read),

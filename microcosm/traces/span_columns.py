@@ -188,7 +188,7 @@ class SpanLog:
                 return False
             self._above.extend(map(found.get, spans.parent[begin:end], repeat(-1)))
         parents = enumerate(zip(self._above, spans.parent, strict=True))
-        self._missing = {at: parent for at, (above, parent) in parents if above < 0 and parent}
+        self._missing = {at: parent for at, (above, parent) in parents if above < 0 and parent.strip("0")}
         spans.parent.clear()
         self._targets: dict[int, list[int | str]] = {}
         """What each span links to: another one, or the name of one that is missing."""

@@ -419,3 +419,12 @@ def test_a_log_whose_name_is_no_utf_8_is_written_and_read_again(
     assert run("extract", "again.jsonl").code == 0
     assert run("page", name, *options, "-o", "o.html").code == 0
     assert run("order", name, "again.jsonl").code == 0
+
+
+def test_the_name_of_a_drawing_says_in_what_it_is_drawn(run: Run, log: str, tmp_path: Path) -> None:
+    begins = {"a.svg": "<svg", "a.DOT": "digraph", "a.gv": "digraph", "a.mmd": "flowchart", "dot": "<svg"}
+    for name, begin in begins.items():
+        assert run("draw", log, "-o", str(tmp_path / name), "-q").code == 0
+        assert (tmp_path / name).read_text("utf-8").startswith(begin), name
+    assert run("draw", log, "--svg", "-o", str(tmp_path / "b.dot"), "-q").code == 0
+    assert (tmp_path / "b.dot").read_text("utf-8").startswith("<svg")

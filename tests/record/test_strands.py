@@ -485,3 +485,18 @@ def test_a_thread_that_is_joined_had_its_loop(recorder: Recorder, tmp_path: Path
     thread.join()
     recorder.event("b")
     assert verdicts(tmp_path / "log.jsonl", "a b") == {"a b": "<"}
+
+
+def test_a_thread_that_is_none_of_threading_s_own_has_a_chain(tmp_path: Path, monkeypatch: Any) -> None:
+    """As gevent and eventlet have them, where they have replaced what `threading` has."""
+
+    class Green:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    log, greens = tmp_path / "log.jsonl", [Green("one"), Green("two")]
+    with Recorder("p", log, tasks=True) as recorder:
+        for green in (*greens, *greens):
+            monkeypatch.setattr(threading, "current_thread", lambda green=green: green)
+            recorder.event(f"in {green.name}")
+    assert [each["process"] for each in lines(log)] == ["p/one", "p/two", "p/one", "p/two"]

@@ -270,6 +270,17 @@ def test_what_is_odd_is_told_as_the_careful_reader_tells_it(
 
 DOCUMENT = '{"resourceSpans": [{"scopeSpans": [{"spans": […]}]}]}'
 SPAN = '{"traceId": "t", "spanId": "%s", "parentSpanId": "%s"}'
+
+
+def test_an_id_of_zeros_is_that_of_no_parent(tmp_path_factory: pytest.TempPathFactory) -> None:
+    zeros = ", ".join((SPAN % ("a", "0" * 16), SPAN % ("b", "a")))
+    for parents, missing in ((zeros, 0), (zeros.replace("000", "001"), 1)):
+        path = written(tmp_path_factory, DOCUMENT.replace("…", parents))
+        assert in_columns(path) is not None
+        assert outcome(path, lane=True) == outcome(path, lane=False)
+        assert careful([path], Report()).reported.get("unknown-event", 0) == missing
+
+
 NOT_PLAIN = [
     SPAN % ("a", "a"),
     ", ".join((SPAN % ("a", "b"), SPAN % ("b", "a"))),

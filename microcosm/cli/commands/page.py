@@ -268,7 +268,7 @@ def draw(
         ),
     ] = None,
     most: Annotated[int, Option(metavar="N", min=1, max=400, help="Draw at most so many events.")] = 40,
-    svg: Annotated[bool, Option("--svg", help="SVG; so it is where nothing is said.")] = False,
+    svg: Annotated[bool, Option("--svg", help="SVG; so it is where neither this nor -o says more.")] = False,
     dot: Annotated[bool, Option("--dot", help="DOT, the language of Graphviz.")] = False,
     mermaid: Annotated[bool, Option("--mermaid", help="Mermaid, for pages in Markdown.")] = False,
     hasse: Annotated[
@@ -281,6 +281,7 @@ def draw(
 
     A space-time diagram where processes are known, else a Hasse diagram. A drawing that leaves out events
     says how many; that it has no line between two events says nothing about them. `page` shows a whole log.
+    What is written to a name in .dot or .gv is DOT, in .mmd or .mermaid Mermaid, where no option says another.
 
     \b
     Examples:
@@ -296,6 +297,8 @@ def draw(
         raise exits.UsageError(f"{' and '.join(chosen)}: one of them at a time")
     if hasse and (dot or mermaid):
         raise exits.UsageError(f"--hasse and {chosen[0]}: a Hasse diagram is drawn in SVG")
+    called = "" if chosen or hasse or out is None else out.lower()
+    dot, mermaid = dot or called.endswith((".dot", ".gv")), mermaid or called.endswith((".mmd", ".mermaid"))
     known = reading.load(file, strict=strict)
     events = [known.event(each) for each in around or ()]
     known.require(*events)

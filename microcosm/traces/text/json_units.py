@@ -62,15 +62,17 @@ def units(
     inner: Sequence[frozenset[str]] = (),
     mark: str = "",
     each: int = 2,
+    around: frozenset[str] | None = None,
 ) -> Iterator[Unit]:
     """The objects of a stream, as said above; what is no JSON or no object is reported as `bad-line`.
 
     `inner` names the arrays that are read element by element, level by level below the units; in their place
     stand `Elements`. `mark` is a key that each event or span has once: by it those are counted that cannot be
-    read, `each` so many events. Memory: the largest unit; cost: linear in the text, whatever its layout.
+    read, `each` so many events. With `around` a document may stand in one at the top: as the value of such a
+    key, or an array in the array. Memory: the largest unit; cost: linear in the text, whatever its layout.
     """
     json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
-    return _Documents(json, keys, file, report, inner, each if mark else 1).units()
+    return _Documents(json, keys, file, report, inner, each if mark else 1, around).units()
 
 
 def of_json(*marks: str) -> Callable[[str, str], int]:
@@ -101,6 +103,7 @@ class _Documents:
     _report: Report
     _inner: Sequence[frozenset[str]]
     _each: int
+    _around: frozenset[str] | None
     _broken: bool = False
 
     def units(self) -> Iterator[Unit]:
@@ -109,15 +112,15 @@ class _Documents:
             if sign == "{":
                 yield from self._top()
             elif sign == "[":
-                yield from self._array(0, sure=False)
+                yield from self._array(0, sure=False, nested=self._around is not None)
             elif sign in ",]}":  # left over from where the structure was lost
                 self._json.step()
             else:
                 self._break("not JSON", self._json.line)
             self._broken = False
 
-    def _top(self) -> Iterator[Unit]:
-        """An object at the top: the elements under its keys, or else the object itself."""
+    def _top(self, within: bool = False) -> Iterator[Unit]:
+        """An object at the top, or `within` one: the elements under its keys, or else the object itself."""
         line = self._json.line
         if not self._keys and not self._inner:
             if (value := self._element(0)) is not None:
@@ -130,6 +133,9 @@ class _Documents:
             if key in self._keys and sign == "[":
                 apart = True
                 yield from self._array(0)
+            elif self._around and key in self._around and sign == "{" and not within:
+                apart = True
+                yield from self._top(within=True)
             elif key in self._keys and sign == "{":
                 apart = True
                 begun = self._json.line
@@ -141,10 +147,10 @@ class _Documents:
         if not apart and (whole or (found and self._inner)):
             yield Unit(found, line)
 
-    def _array(self, level: int, sure: bool = True) -> Iterator[Unit]:
+    def _array(self, level: int, sure: bool = True, nested: bool = False) -> Iterator[Unit]:
         """The objects of an array whose elements are units (level 0) or stand so deep inside of one.
 
-        `sure`: their places mean something.
+        `sure`: their places mean something. `nested`: those of arrays in it are elements, too.
         """
         begun = self._json.line
         self._json.step()
@@ -159,6 +165,8 @@ class _Documents:
                 element = self._element(level)
                 if element is not None:
                     yield Unit(element, self._json.named(line) if level else line, place if sure else -1)
+            elif sign == "[" and nested:
+                yield from self._array(level, sure=False)
             elif self._value_or_fault() is not _FAULTY:
                 self._bad("a JSON object is expected", line)
             place += 1

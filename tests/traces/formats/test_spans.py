@@ -173,7 +173,13 @@ ZIPKIN = [
 ]
 
 
-@pytest.mark.parametrize(("form", "document"), [("otlp", OTLP), ("jaeger", JAEGER), ("zipkin", ZIPKIN)])
+TEMPO = {"batches": OTLP["resourceSpans"]}
+WRAPPED = [{"trace": OTLP, "metrics": {}}, {"result": OTLP}]
+FOUND = [ZIPKIN[:1], ZIPKIN[1:]]
+DOCUMENTS = [("jaeger", JAEGER), *(("otlp", one) for one in (OTLP, TEMPO, *WRAPPED))]
+
+
+@pytest.mark.parametrize(("form", "document"), [*DOCUMENTS, ("zipkin", ZIPKIN), ("zipkin", FOUND)])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_document_on_one_line_or_many(form: str, document: object, indent: int | None) -> None:
     text = json.dumps(document, indent=indent) + "\n"

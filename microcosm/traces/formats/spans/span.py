@@ -189,7 +189,8 @@ class Spans:
         for parent in half.parents:
             halves = self._halves.get((span.trace, parent))
             if halves is None:
-                before[parent] = None
+                if parent.strip("0"):  # an id of zeros is that of nothing
+                    before[parent] = None
             elif client is None or parent not in client.parents:
                 found = _parent(halves, half)
                 before.update({} if found is None else {found.name: found})

@@ -2,7 +2,8 @@
 
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
 text, and the hexadecimal digits of ids in either case. Older documents have `instrumentationLibrarySpans`
-where newer ones have `scopeSpans`.
+where newer ones have `scopeSpans`. Tempo answers with `{"batches": […]}` or `{"trace": {"resourceSpans": […]}}`,
+and ids in base64; Jaeger with `{"result": {"resourceSpans": […]}}`.
 
 Lines of the Collector that hold log records or metrics are told of and left out.
 
@@ -11,7 +12,7 @@ Lines of the Collector that hold log records or metrics are told of and left out
 `jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
 first reference CHILD_OF of a span within its trace names its parent; all others are links.
 
-`zipkin`: its JSON, version 2: arrays of spans, or a span a line. The two sides of a call may share the id of
+`zipkin`: its JSON, version 2: arrays of spans, arrays of such, or a span a line. The two sides of a call may share the id of
 a span: the server's half is marked `shared` and comes after the client's.
 
 `nezha`: comma-separated values below a line with the names of the columns,
@@ -33,17 +34,23 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.spans.span import Span, Spans, text_of, time_of
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.json_units import Elements, marks_in, units
+from microcosm.traces.text.json_units import Elements, marks_in, of_json, units
 from microcosm.traces.text.lines import Lines
 
 SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
 """Under which names the spans of a resource stand, in newer documents and in older ones."""
 
-_OTLP_KEYS = frozenset(("resourceSpans",))
+_OTLP_KEYS = frozenset(("resourceSpans", "batches"))
+_AROUND = frozenset(("trace", "result"))
 _NO_SPANS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
 _INNER = (frozenset(SCOPES), frozenset(("spans",)))
 _HEXADECIMAL = frozenset(hexdigits)
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
+
+
+def detects_otlp(head: str, path: str) -> int:
+    """2 where JSON has a key under which spans stand."""
+    return max(of_json(mark)(head, path) for mark in ("resourceSpans", *SCOPES))
 
 
 def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
@@ -77,7 +84,7 @@ def _taken(
 
 def otlp_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[str, Elements]]:
     """The spans of each scope as objects, and the service that they are of; what holds none is reported."""
-    for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId"):
+    for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId", around=_AROUND):
         resource = unit.value
         scopes = [scope for name in SCOPES for scope in _objects(resource.get(name))]
         if others := [name for name in _NO_SPANS if name in resource]:
@@ -271,7 +278,7 @@ def _jaeger_span(record: dict[str, object], trace: object, processes: dict[str, 
 
 def read_zipkin(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    found = units(stream, frozenset(), file, report, mark="traceId")
+    found = units(stream, frozenset(), file, report, mark="traceId", around=frozenset())
     spans = ((_zipkin_span(unit.value), unit.line) for unit in found)
     return _taken(spans, "`traceId` and `id` are expected", file, report, options)
 
