@@ -121,9 +121,11 @@ class Options:
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
-    """How often each name of an execution was given."""
+    """How often each name of an execution was given; also those that events state."""
     again: dict[str | None, str] = field(default_factory=dict)
-    """What executions are called from where on their processes began again."""
+    """What executions are called from where on their processes began again, or another had their name."""
+    made: set[str] = field(default_factory=set)
+    """The names in `again`, which no event states."""
 
     def restarts(self, trace: str | None, event: TraceEvent) -> bool:
         """Whether a process stands at its first position again with another event: it runs once more.
@@ -134,6 +136,8 @@ class Options:
         first = taken.stands
         if first is None or event.seq < taken.lowest:
             taken.lowest, taken.stands = event.seq, event
+            if trace is not None:
+                self.names.setdefault(trace, 1)
             return False
         if event.seq != taken.lowest or taken.top == event.seq:
             return False
@@ -145,11 +149,13 @@ class Options:
         `behind`: events of an execution stand before it, which may be the first and was not begun.
         """
         self.begun = max(self.begun, behind) + 1
-        wanted = name or str(self.begun)
-        count = self.names[wanted] = self.names.get(wanted, 0) + 1
-        unique = wanted if count == 1 else f"{wanted} ({count})"
-        if unique != wanted:
-            self.names.setdefault(unique, 1)
+        while not name and str(self.begun) in self.names:
+            self.begun += 1
+        unique = wanted = name or str(self.begun)
+        while unique in self.names:
+            self.names[wanted] += 1
+            unique = f"{wanted} ({self.names[wanted]})"
+        self.names[unique] = 1
         return unique
 
     def shared(self, name: str, begin: Callable[[], State]) -> State:
