@@ -223,7 +223,7 @@ class LeftOut:
         Nothing orders the lines of two files: what a process does in a later one is a process of its own.
         Raises `BadLine` where other lines of the process have positions.
         """
-        if self._home.setdefault((trace, process), file) != file:
+        while self._home.setdefault((trace, process), file) != file:
             process = self._elsewhere(process, file, line)
         place = trace, process
         if place not in self.counts and self.options.positions[trace, process].top:
@@ -242,12 +242,12 @@ class LeftOut:
         Where its position is taken by another file it is another process, and so is what follows in its file.
         """
         self.check_stated(process, trace)
-        elsewhere = self._home.setdefault((trace, process), file) != file
-        if elsewhere and (file, process) in self._apart:
-            return self._elsewhere(process, file, line)
-        if elsewhere and self.options.positions[trace, process].has(position):
+        while self._home.setdefault((trace, process), file) != file:
+            apart = (file, process) in self._apart
+            if not apart and not self.options.positions[trace, process].has(position):
+                break
             self._apart.add((file, process))
-            return self._elsewhere(process, file, line)
+            process = self._elsewhere(process, file, line)
         return process
 
     def called(self, file: str) -> str:
