@@ -7,7 +7,7 @@ is told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 
@@ -56,22 +56,27 @@ class Foreign:
 
 @dataclass(slots=True)
 class Covering:
-    """The edges of an execution and the frontiers of its processes; `events` counts those kept."""
+    """The edges of an execution and the frontiers of its processes; `events` counts those kept.
+
+    `apart` are the events that prove to be of executions which the log does not name.
+    """
 
     events: int = 0
     edges: list[Edge] = field(default_factory=list)
     frontiers: list[Frontier] = field(default_factory=list)
     foreign: list[Foreign] = field(default_factory=list)
+    apart: list[TraceEvent] = field(default_factory=list)
 
 
 def covering(
-    events: Iterable[TraceEvent],
+    events: Collection[TraceEvent],
     report: Report,
     *,
     full_names: bool = False,
     token: str | None = None,
     chosen: Collection[tuple[str, int]] = (),
     complete: bool = True,
+    names: Collection[str] = (),
 ) -> Covering:
     """The edges and frontiers of one execution.
 
@@ -79,7 +84,8 @@ def covering(
     where these prove to be several, as clocks that begin again show. `token`
     names an attribute: consecutive holders of one value are related by `<>`. `chosen` are events, by
     process and position: those of them that are concurrent are related by `||`, where both have clocks by
-    these, else where the log is said to be `complete`, shows no holes, and no link leads out of it.
+    these, else where the log is said to be `complete`, shows no holes, and no link leads out of it. Other
+    executions have `names`.
 
     Cost: linear in the events times the processes, and for chosen events quadratic in these.
 
@@ -93,10 +99,12 @@ def covering(
     [('p', {'p': 2}), ('q', {'p': 1, 'q': 1})]
     """
     found = Covering()
-    runs = executions(events, report)
+    runs = executions(events, report, names)
+    stated = {event.trace for event in events}
     parts = [_Part(run, report, full_names or len(runs) > 1) for run in runs]
     for run, part in zip(runs, parts, strict=True):
         found.events += len(run.events)
+        found.apart += run.events if run.trace not in stated else ()
         found.edges += part.ordered()
         found.frontiers += part.frontiers()
         found.foreign += part.foreign()

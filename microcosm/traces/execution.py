@@ -13,11 +13,11 @@ Then every fall is a boundary: what is on one side of it says nothing of what is
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, zip_longest
+from itertools import count, pairwise, zip_longest
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import TraceEvent, in_trace
 from microcosm.traces.report import Report
 
 LINK = "link"
@@ -52,8 +52,9 @@ class Execution:
         return self.called.get((before, after), LINK)
 
 
-def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
-    """The executions of a trace, in order of appearance. Cost: that of sorting each process.
+def executions(events: Iterable[TraceEvent], report: Report, names: Collection[str] = ()) -> list[Execution]:
+    """The executions of a trace, in order of appearance; others have `names`. Cost: that of sorting each
+    process.
 
     Reports events that are there twice, positions that contradict clocks, and holes.
     """
@@ -61,9 +62,10 @@ def executions(events: Iterable[TraceEvent], report: Report) -> list[Execution]:
     for event in events:
         found.setdefault(event.trace, []).append(event)
     runs: list[list[TraceEvent]] = []
+    others = {*found, *names}
     for listed in found.values():
         numbered = any(event.numbered for event in listed)
-        runs += told_apart(listed, report) if numbered else [listed]
+        runs += told_apart(listed, report, others) if numbered else [listed]
     ids: set[str] = set()
     return [_execution(run, len(runs) > 1, ids, report) for run in runs]
 
@@ -105,11 +107,16 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
 def _links(
     events: list[TraceEvent],
 ) -> tuple[dict[int, list[int]], list[tuple[int, str, str]], dict[tuple[int, int], str]]:
-    """What `after` says: the links within an execution, the ids that are not in it, what links are called."""
+    """What `after` says: the links within an execution, the ids that are not in it, what links are called.
+
+    In a copy that names events in full, links within an execution may still leave the execution out.
+    """
     links: dict[int, list[int]] = {}
     foreign: list[tuple[int, str, str]] = []
     called: dict[tuple[int, int], str] = {}
-    number = {event.id: index for index, event in enumerate(events)}
+    own = (f"{event.process}:{event.seq}" for event in events)
+    number = {name: at for at, name in enumerate(own) if events[at].name == in_trace(events[at].trace, name)}
+    number |= {event.id: index for index, event in enumerate(events)}
     for index, event in enumerate(events):
         for name, link in zip_longest(event.after, event.links, fillvalue=LINK):
             if name in number:
@@ -201,8 +208,11 @@ UNNAMED = "1"
 """What an execution without a name is called where one is to be chosen; the next ones have numbers."""
 
 
-def told_apart(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
-    """The executions that the events of one name, in the order of the log, are of. Cost: linear."""
+def told_apart(
+    events: list[TraceEvent], report: Report, names: Container[str | None]
+) -> list[list[TraceEvent]]:
+    """The executions that the events of one name, in the order of the log, are of; other executions have
+    `names`. Cost: linear."""
     shown = {(event.process, event.own) for event in events}
     if len(shown) == len(events) or not any(event.numbered for event in events):
         return [events]  # no process has the same own clock value twice
@@ -211,7 +221,7 @@ def told_apart(events: list[TraceEvent], report: Report) -> list[list[TraceEvent
         lone = {id(run[0]) for run in runs if len(run) == 1}  # nobody knows of which execution these are
         taken = _positions(event for event in events if id(event) not in lone)
         runs = [run if len(run) == 1 else [*_skipping(run, taken)] for run in runs]
-    return named_apart(runs)
+    return named_apart(runs, names)
 
 
 def _skipping(run: list[TraceEvent], taken: dict[str, list[int]]) -> Iterator[TraceEvent]:
@@ -290,13 +300,13 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
     return [*runs, events[start:]]
 
 
-def named_apart(runs: list[list[TraceEvent]]) -> list[list[TraceEvent]]:
+def named_apart(runs: list[list[TraceEvent]], names: Container[str | None]) -> list[list[TraceEvent]]:
     """The runs, the events of each but the first with a name of its own for their execution."""
-    renamed = [runs[0]]
-    for number, run in enumerate(runs[1:], 2):
-        name = f"{run[0].trace or 'execution'} ({number})"
-        renamed.append([replace(event, trace=name) for event in run])
-    return renamed
+    first, *others = runs
+    wanted = (f"{first[0].trace or 'execution'} ({number})" for number in count(2))
+    own = (name for name in wanted if name not in names)
+    named = zip(own, others, strict=False)
+    return [first, *([replace(event, trace=name) for event in run] for name, run in named)]
 
 
 def _begins_again(events: Sequence[TraceEvent]) -> bool:

@@ -121,9 +121,11 @@ class Options:
     state: dict[str, object] = field(default_factory=dict)
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
-    """How often each name of an execution was given."""
+    """How often each name of an execution was given; also those that events state."""
     again: dict[str | None, str] = field(default_factory=dict)
-    """What executions are called from where on their processes began again."""
+    """What executions are called from where on their processes began again, or another had their name."""
+    made: set[str] = field(default_factory=set)
+    """The names in `again`, which no event states."""
 
     def restarts(self, trace: str | None, event: TraceEvent) -> bool:
         """Whether a process stands at its first position again with another event: it runs once more.
@@ -134,6 +136,8 @@ class Options:
         first = taken.stands
         if first is None or event.seq < taken.lowest:
             taken.lowest, taken.stands = event.seq, event
+            if trace is not None:
+                self.names.setdefault(trace, 1)
             return False
         if event.seq != taken.lowest or taken.top == event.seq:
             return False
@@ -145,11 +149,13 @@ class Options:
         `behind`: events of an execution stand before it, which may be the first and was not begun.
         """
         self.begun = max(self.begun, behind) + 1
-        wanted = name or str(self.begun)
-        count = self.names[wanted] = self.names.get(wanted, 0) + 1
-        unique = wanted if count == 1 else f"{wanted} ({count})"
-        if unique != wanted:
-            self.names.setdefault(unique, 1)
+        while not name and str(self.begun) in self.names:
+            self.begun += 1
+        unique = wanted = name or str(self.begun)
+        while unique in self.names:
+            self.names[wanted] += 1
+            unique = f"{wanted} ({self.names[wanted]})"
+        self.names[unique] = 1
         return unique
 
     def shared(self, name: str, begin: Callable[[], State]) -> State:
@@ -217,7 +223,7 @@ class LeftOut:
         Nothing orders the lines of two files: what a process does in a later one is a process of its own.
         Raises `BadLine` where other lines of the process have positions.
         """
-        if self._home.setdefault((trace, process), file) != file:
+        while self._home.setdefault((trace, process), file) != file:
             process = self._elsewhere(process, file, line)
         place = trace, process
         if place not in self.counts and self.options.positions[trace, process].top:
@@ -236,12 +242,12 @@ class LeftOut:
         Where its position is taken by another file it is another process, and so is what follows in its file.
         """
         self.check_stated(process, trace)
-        elsewhere = self._home.setdefault((trace, process), file) != file
-        if elsewhere and (file, process) in self._apart:
-            return self._elsewhere(process, file, line)
-        if elsewhere and self.options.positions[trace, process].has(position):
+        while self._home.setdefault((trace, process), file) != file:
+            apart = (file, process) in self._apart
+            if not apart and not self.options.positions[trace, process].has(position):
+                break
             self._apart.add((file, process))
-            return self._elsewhere(process, file, line)
+            process = self._elsewhere(process, file, line)
         return process
 
     def called(self, file: str) -> str:

@@ -245,7 +245,7 @@ def picked(
             kept.append(event)
     runs: dict[str | None, list[TraceEvent]] = {name: [] for name in found}
     for listed in found.values():
-        runs.update((run[0].trace, run) for run in told_apart(listed, report) if run)
+        runs.update((run[0].trace, run) for run in told_apart(listed, report, found) if run)
     names = names_of(runs)
     return (runs[names[trace]] if trace in names else []), names
 

@@ -24,12 +24,15 @@ from microcosm.spark.io.folders import SCHEMA
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.execution import executions
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import parquet
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.report import Report
 from tests.spark.conftest import table
+from tests.thorough import draws
 from tests.traces.runs import shiviz_text, simulated
+from tests.traces.test_restarts import NAMES
 
 pytestmark = pytest.mark.spark
 
@@ -99,6 +102,48 @@ def test_spark_is_the_engine_in_this_process_row_by_row(spark: Any, tmp_path: Pa
     ids = {row["id"]: row for row in table(out, "events")}
     assert ids.keys() == {event.full_id for event in events}
     assert all(ids[event.full_id]["line"] == event.line for event in read)
+
+
+@pytest.mark.parametrize("seed", range(draws(2, 40)))
+def test_no_two_events_of_a_log_have_one_name(spark: Any, tmp_path: Path, seed: int) -> None:
+    """Neither where those of one trace look like those of another, nor where executions begin again."""
+    random = Random(seed)
+    names = [(trace, "p") for trace in NAMES] + [(None, "a/b/c"), ("a", "b/c"), ("a/b", "c"), ("a", "q")]
+    lines = []
+    for number in range(60):
+        trace, process = random.choice(names)
+        for seq in sorted(random.sample(range(1, 5), 2)):
+            kind = random.choice(("internal", "send", "receive"))
+            message = "m" if kind != "internal" else None
+            event = TraceEvent(process, seq, kind, message, label=f"{trace}#{number}", trace=trace)
+            lines.append(line_of(event))
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    log.write_text("".join(lines), encoding="utf-8")
+    job.extract(spark, [str(log)], str(out))
+    rows = table(out, "events")
+    stated = {row["id"]: row["label"].partition("#")[0] for row in rows}
+    executions = {row["id"]: row["trace"] for row in rows}
+    assert len(stated) == len(rows)
+    edges = table(out, "edges")
+    assert edges
+    for edge in edges:
+        ends = edge["left"], edge["right"]
+        assert len({stated[end] for end in ends}) == 1
+        assert {executions[end] for end in ends} == {edge["trace"]}
+    again = formats.read(sorted((out / "events").glob("*.parquet")))
+    assert {event.full_id for event in again} == {*stated}
+
+
+def test_executions_that_only_clocks_tell_apart_are_so_in_all_tables(spark: Any, tmp_path: Path) -> None:
+    log, out = tmp_path / "run.log", tmp_path / "out"
+    lines = [f'p {{"p": {own}}}\na {at}\n' for at, own in enumerate((1, 2, 1, 2))]
+    log.write_text("".join(lines), encoding="utf-8")
+    job.extract(spark, [str(log)], str(out))
+    rows = table(out, "events")
+    ends = {edge[end] for edge in table(out, "edges") for end in ("left", "right")}
+    told = {event.full_id for run in executions(formats.read([log]), Report()) for event in run.events}
+    assert ends == {row["id"] for row in rows} == told
+    assert [row["trace"] for row in rows] == ["execution (2)", "execution (2)", None, None]
 
 
 def test_the_edges_order_what_the_microcosm_of_the_trace_orders(spark: Any, tmp_path: Path) -> None:

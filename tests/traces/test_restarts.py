@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from itertools import product
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,10 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.jsonl import line_of
+from microcosm.traces.options import Options
+from microcosm.traces.reading import picked
+from microcosm.traces.report import Report
+from tests.thorough import draws
 from tests.traces.damage import false_claims, joined, of_two, read_pieces
 from tests.traces.logs import read_text, told
 from tests.traces.samples import SAMPLES
@@ -171,6 +176,52 @@ def test_names_of_executions_are_unique_over_files(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f'=== run ===\nx\n{name} {{"{name}": {own}}}\n')
     events = list(formats.read([tmp_path / "a", tmp_path / "b"]))
     assert [event.trace for event in events] == ["run", "run (2)"]
+
+
+NAMES = (None, "2", "t", "t (2)", "t (2) (2)", "t (3)")
+
+
+def named_alike(random: Random) -> Iterator[TraceEvent]:
+    """Executions that begin again and have names as are made for such; labels say what each line states."""
+    for number in range(random.randrange(4, 14)):
+        trace, process = random.choice(NAMES), random.choice("pq")
+        for seq in sorted(random.sample(range(1, 5), 2)):
+            kind = random.choice(("internal", "send", "receive"))
+            message = "m" if kind != "internal" else None
+            yield TraceEvent(process, seq, kind, message, label=f"{trace}#{number}", trace=trace)
+
+
+@pytest.mark.parametrize("seed", range(draws(20, 500)))
+def test_no_name_that_is_made_for_an_execution_is_that_of_another(seed: int) -> None:
+    events = read_text("".join(map(line_of, named_alike(Random(seed)))))[0]
+    stated: dict[str, list[str]] = {}
+    for event in events:
+        stated.setdefault((event.label or "").partition("#")[0], []).append(event.full_id)
+    givens = extract(events).givens
+    assert len({name for names in stated.values() for name in names}) == len(events)
+    assert all(unknown(givens, stated[a], stated[b]) for a, b in combinations(stated, 2))
+
+
+def test_names_of_executions_as_they_are_made_may_be_stated() -> None:
+    options = Options()
+    assert [options.begin(name) for name in ("run", "run (2)", "run")] == ["run", "run (2)", "run (3)"]
+    lines = [f'p {{"p": {own}}}\na {at}\n' for at, own in enumerate((1, 2, 1, 2))]
+    events, _ = read_text(f"=== run ===\n{''.join(lines)}=== run (2) ===\n{''.join(lines[:2])}", "shiviz")
+    assert {*extract(events).givens.clocks} == {
+        *("run/p:1", "run/p:2", "run (3)/p:3", "run (3)/p:4", "run (2)/p:1", "run (2)/p:2")
+    }
+    assert [len(picked(events, name, Report())[0]) for name in ("run", "run (2)", "run (3)")] == [2, 2, 2]
+
+
+def test_links_of_an_execution_are_found_in_a_copy_that_names_events_in_full() -> None:
+    log = [
+        TraceEvent("p", 1, trace="A"),
+        TraceEvent("q", 1, trace="A", after=("p:1",), links=("parent",)),
+        TraceEvent("q", 1, trace="B"),
+    ]
+    copy = [replace(event, name=event.full_id) for event in log]
+    assert extract(copy).givens.external == extract(log).givens.external
+    assert len(extract(copy).givens.external) == 1
 
 
 def test_own_lines_whose_positions_begin_again() -> None:

@@ -214,10 +214,15 @@ class _Job:
 
     def _taken(self, read: Staged) -> pa.Table | None:
         """`at` and trace of the events whose names those of other traces have; None where there are none."""
-        if "name" not in self._output.filled("read", "events"):
+        if "name" not in self._output.filled("read", "events") and not _may_share_names(self._traces()):
             return None
         folder = self._output.stage("taken", lambda: taken(read["events"], read["sizes"]))
         return pq.read_table(folder, columns=["at", "trace"]) if staging.rows(folder) else None
+
+    def _traces(self) -> pa.Array:
+        """The traces of the log."""
+        sizes = self._output.staged("read") / "sizes"
+        return pc.unique(pq.read_table(sizes, columns=["trace"]).column("trace"))
 
     def _find(
         self,
@@ -230,11 +235,13 @@ class _Job:
         """What is found of the traces that are not done in slices, without what is `taken`."""
         token = self._options.token
         without = None if taken is None else taken.column("at").combine_chunks()
+        traces = self._traces()
+        numbered = traces.filter(pc.match_substring_regex(traces, r"^[0-9]+$| \([0-9]+\)$")).to_pylist()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
             if without is not None:
                 batches = (some.filter(pc.invert(pc.is_in(some.column("at"), without))) for some in batches)
-            return trace_kernel.found(batches, several, token, complete)
+            return trace_kernel.found(batches, several, token, complete, numbered)
 
         needed = {"trace", "process", "seq", "kind", "message", "file", "line", "at"}
         needed |= self._output.filled("read", "events")  # all of it tells whether an event stands there twice
@@ -286,6 +293,18 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     return events.select(trace, id_of(several).alias("id"), *columns)
 
 
+def _may_share_names(traces: pa.Array) -> bool:
+    """Whether events of two traces may be called alike that have no names: `a/b/c:1` is of `a`, or of `a/b`.
+
+    >>> [_may_share_names(pa.array(each)) for each in (["a", "a/b"], ["a/b", "a/c"], [None, "a"])]
+    [True, False, True]
+    """
+    slashed = traces.filter(pc.match_substring(traces, "/")).to_pylist()
+    begins = [name[:at] for name in slashed for at, letter in enumerate(name) if letter == "/"]
+    unnamed = traces.null_count > 0 and len(traces) > 1
+    return unnamed or bool(pc.any(pc.is_in(pa.array(begins, pa.string()), traces)).as_py())
+
+
 def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:
     """The events whose names those of an earlier trace have, as what is odd, with their `at`.
 
@@ -294,8 +313,8 @@ def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    every = events.select("at", "trace", "name", "file", "line", rows.id_of(True).alias("id"))
-    alike = every.where("name like '%:%'").select("id").distinct()
+    every = events.select("at", "trace", "name", "process", "file", "line", rows.id_of(True).alias("id"))
+    alike = every.where("coalesce(name like '%:%', process like '%/%')").select("id").distinct()
     unnamed = every.where("name is null").join(alike, "id", "left_semi").select(*every.columns)
     begins = sizes.groupBy(F.col("trace").alias("of")).agg(F.min("first").alias("begin"))
     named = every.where("name is not null").unionByName(unnamed)

@@ -8,7 +8,7 @@ No Spark here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -47,10 +47,17 @@ EVENTS = 1 << 17
 Rows = Iterator[tuple[str, "pa.RecordBatch"]]
 
 
-def found(batches: Iterator[pa.RecordBatch], several: bool, token: str | None, complete: bool) -> Rows:
+def found(
+    batches: Iterator[pa.RecordBatch],
+    several: bool,
+    token: str | None,
+    complete: bool,
+    names: Collection[str] = (),
+) -> Rows:
     """Rows of `TABLES` for the traces in batches. Columns of events that are absent are null.
 
-    `several` puts the trace before names; `complete` says that nothing of the log is missing.
+    `several` puts the trace before names; `complete` says that nothing of the log is missing. `names` are
+    those of traces that an execution which begins again must not be given.
     """
     for table in whole_traces(batches, EVENTS):
         others = [(int(begin), int(end)) for begin, end in pairwise(bounds(table))]
@@ -62,11 +69,11 @@ def found(batches: Iterator[pa.RecordBatch], several: bool, token: str | None, c
                     yield name, batch
         for begin, end in others:
             some = table.slice(begin, end - begin)
-            yield from batched(_found(some, several, token, complete), TABLES)
+            yield from batched(_found(some, several, token, complete, names), TABLES)
 
 
 def _found(
-    table: pa.Table, several: bool, token: str | None, complete: bool
+    table: pa.Table, several: bool, token: str | None, complete: bool, names: Collection[str]
 ) -> Iterator[tuple[str, rows.Row]]:
     """What is found of one trace; to the code for it an event's line is its row, which is told in the end."""
     table = pa.table({name: in_full(one_array(table.column(name))) for name in table.column_names})
@@ -81,20 +88,23 @@ def _found(
         some = table.filter(table.column("chosen"))
         chosen = [*zip(*(some.column(name).to_pylist() for name in ("process", "seq")), strict=True)]
     events: list[TraceEvent] = []
-    of: dict[str, str | None] = {}
-    for event, renamed in rows.once_each(rows.events_in(table), report):
+    apart: list[TraceEvent] = []
+    for event, renamed in rows.once_each(rows.events_in(table), report, names):
         events.append(event)
-        if renamed:
-            of[event.full_id] = event.trace
-            yield "renamed", {"at": places[event.line - 1], "now": event.trace}
+        apart += [event] if renamed else ()
     made = covering(
         events,
         report,
-        full_names=several or bool(of),
+        full_names=several or bool(apart),
         token=token,
         chosen=chosen,
         complete=complete,
+        names=names,
     )
+    apart += made.apart
+    of = {event.full_id: event.trace for event in apart}
+    for number, now in {event.line: event.trace for event in apart}.items():
+        yield "renamed", {"at": places[number - 1], "now": now}
     for left, relation, right, source in made.edges:
         owner = of.get(right, trace)
         yield "edges", {"trace": owner, "left": left, "relation": relation, "right": right, "source": source}

@@ -196,13 +196,15 @@ def _event(
     )
 
 
-def once_each(events: Iterable[TraceEvent], report: Report) -> Iterator[tuple[TraceEvent, bool]]:
+def once_each(
+    events: Iterable[TraceEvent], report: Report, names: Iterable[str] = ()
+) -> Iterator[tuple[TraceEvent, bool]]:
     """The events of a trace, in the order of the log, without those whose positions are taken.
 
     Where a process begins again another execution does, as for the reader of the own format: `True` says of
-    an event that it is in another one than it names.
+    an event that it is in another one than it names. Other executions have `names`.
     """
-    options = Options()
+    options = Options(names=dict.fromkeys(names, 1))
     for event in events:
         taken = options.positions[event.trace, event.process]
         found = event

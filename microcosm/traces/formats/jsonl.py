@@ -151,6 +151,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             taken = options.positions[event.trace, event.process]
         elif not taken.lowest:
             taken.lowest, taken.stands = event.seq, event
+            if event.trace is not None:
+                options.names.setdefault(event.trace, 1)
         if not taken.add(event.seq):
             message = f"{event.process} has an event {event.seq} already"
             report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
@@ -213,16 +215,19 @@ def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
 def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent:
     """The event, in an execution of its own from where on a process of its execution begins again.
 
-    So it is where a log of several runs does not name them. To be asked before positions are taken.
+    So it is where a log of several runs does not name them. An execution that has the name which was made for
+    another gets one of its own. To be asked before positions are taken.
     """
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
-    if options.restarts(trace, event):
+    named_so = trace == event.trace and trace in options.made
+    if named_so or options.restarts(trace, event):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
+        if named_so:
+            message = f"{trace} is what an execution is called that began again: another one begins"
         report.add("restart", message, file=event.file, line=event.line)
-        if event.trace is not None:
-            options.names.setdefault(event.trace, 1)
         again[event.trace] = trace = options.begin(event.trace, behind=True)
+        options.made.add(trace)
         options.restarts(trace, event)
     return event if trace == event.trace else replace(event, trace=trace)
 

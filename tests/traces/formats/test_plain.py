@@ -358,6 +358,24 @@ def test_nothing_orders_two_files(tmp_path: Path) -> None:
     assert report.counts == {"scattered-process": 1}
 
 
+@pytest.mark.parametrize("seq", ["", r"(?<seq>\d+) "])
+def test_a_name_that_is_made_for_what_a_process_does_elsewhere_is_no_other_process(
+    tmp_path: Path, seq: str
+) -> None:
+    lines = {"a.log": ["p (b.log)", "p"], "b.log": ["p"], "c.log": ["p (b.log)", "p (b.log)"]}
+    for name, processes in lines.items():
+        number = "1 " * bool(seq)
+        text = "".join(f"{number}{process}: {at}\n" for at, process in enumerate(processes))
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    pattern = f"{seq}(?<host>[^:]+): (?<event>.*)"
+    events = list(formats.read([tmp_path / name for name in lines], pattern=pattern))
+    files: dict[str, set[str]] = {}
+    for event in events:
+        files.setdefault(event.process, set()).add(event.file)
+    assert len(files) == 4
+    assert all(len(each) == 1 for each in files.values())
+
+
 def test_a_line_that_is_none_is_told(tmp_path: Path) -> None:
     text = LOGS["structlog"] + "Traceback\n  more\n" + '{"event": 1, "level": "info"}\n' + '{"event": "cut'
     events, report = read(tmp_path, text)
