@@ -12,29 +12,29 @@ MICROCOSM = (sys.executable, "-m", "microcosm", "replica")
 
 
 class Air:
-    """What lies between the devices: a door to each. What comes from or goes to one offline is lost."""
+    """What lies between the devices: a socket for each. What comes from or goes to one offline is lost."""
 
     def __init__(self) -> None:
-        self.doors = {name: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for name in NAMES}
+        self.sockets = {name: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for name in NAMES}
         self.devices: dict[str, tuple[str, int]] = {}
         self.offline: set[str] = set()
-        for name, door in self.doors.items():
-            door.bind(("127.0.0.1", 0))
-            threading.Thread(target=self.carry, args=(name, door), daemon=True).start()
+        for name, end in self.sockets.items():
+            end.bind(("127.0.0.1", 0))
+            threading.Thread(target=self.carry, args=(name, end), daemon=True).start()
 
-    def carry(self, to: str, door: socket.socket) -> None:
+    def carry(self, to: str, end: socket.socket) -> None:
         while True:
-            packet, source = door.recvfrom(65536)
+            packet, source = end.recvfrom(65536)
             lost = {self.devices.get(name) for name in self.offline}
             if to in self.devices and not lost & {source, self.devices[to]}:
-                door.sendto(packet, self.devices[to])
+                end.sendto(packet, self.devices[to])
 
 
 class Device:
     """`microcosm replica serve`, spoken to by lines of JSON."""
 
     def __init__(self, name: str, air: Air, folder: str) -> None:
-        others = [f"--member={o}=127.0.0.1:{d.getsockname()[1]}" for o, d in air.doors.items() if o != name]
+        others = [f"--member={o}=127.0.0.1:{d.getsockname()[1]}" for o, d in air.sockets.items() if o != name]
         keys = ("--keys", "album.keys", "--every", "0.1")
         command = (*MICROCOSM, "serve", f"{name}.journal", "--name", name, *keys, *others)
         pipe = subprocess.PIPE

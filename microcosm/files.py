@@ -1,4 +1,4 @@
-"""The one door to the file system for everything below the command line: read text, write whole.
+"""Access to files for everything below the command line: text is read, and files are written whole.
 
 Reading gives one clear `TextError` for whatever is wrong with a path. Writing goes beside the target
 and is renamed over it, so that an interrupt leaves either the old file or the new one; a device or a pipe is

@@ -71,9 +71,9 @@ OUTSIDE = {
 }
 """The only other distributions, and the parts that may import them."""
 
-DOORS = {"datetime", "glob", "io", "os", "pathlib", "random", "shutil", "subprocess", "tempfile", "time"}
+EFFECTS = {"datetime", "glob", "io", "os", "pathlib", "random", "shutil", "subprocess", "tempfile", "time"}
 TYPES = {"os.PathLike", "random.Random"}
-"""No clock, random source or file system in the core: `microcosm.files` is the door. As a type, yes."""
+"""Clocks, random sources, the file system: the core uses them as types alone, and `microcosm.files` reads."""
 
 
 @cache
@@ -96,7 +96,7 @@ def allowed(here: str, name: str) -> bool:
         there = rest[0] if rest and rest[0] in BELOW else "__init__"
         return there == here or there in BELOW[here]
     if top in sys.stdlib_module_names:
-        return here not in CORE or top not in DOORS or name in TYPES
+        return here not in CORE or top not in EFFECTS or name in TYPES
     return here in OUTSIDE.get(top, ())
 
 
@@ -155,7 +155,7 @@ def test_no_files_import_one_another_in_a_circle() -> None:
 def test_no_packages_import_one_another_in_a_circle() -> None:
     table: networkx.DiGraph[str] = networkx.DiGraph()
     table.add_edges_from((here, there) for here, below in BELOW.items() for there in below)
-    outside = {"__init__", "__main__"}  # the door: it hands on what others ask for by name
+    outside = {"__init__", "__main__"}  # it hands on what others ask for by name
     assert circles(table) <= outside
     parts: networkx.DiGraph[str] = networkx.DiGraph()
     parts.add_edges_from((a.split(".")[0], b.split(".")[0]) for a, b in graph().edges)

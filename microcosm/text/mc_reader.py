@@ -1,4 +1,4 @@
-"""Microcosm files: text to givens, and the doors to everything else about their text.
+"""Reads microcosm files, text or JSON, into givens.
 
 A document is JSON if its first character that is no blank is `{`, and else a list of statements, one
 a line. Plain lines take the short cut, neighbours of one kind together; the other readers are loaded only for

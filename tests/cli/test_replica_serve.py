@@ -73,12 +73,12 @@ async def opened(folder: Path, names: str, proxies: dict[tuple[str, str], Proxy]
     write_keys(folder / "keys", new_ring())
     replicas = {}
     for name in names:
-        doors = {
-            (set(pair) - {name}).pop(): proxy.door(pair.index(name))
+        ends = {
+            (set(pair) - {name}).pop(): proxy.address(pair.index(name))
             for pair, proxy in proxies.items()
             if name in pair
         }
-        where = {other: f"{host}:{port}" for other, (host, port) in doors.items()}
+        where = {other: f"{host}:{port}" for other, (host, port) in ends.items()}
         replicas[name] = Served(folder, name, where)
     await asyncio.gather(*(each.start() for each in replicas.values()))
     for (one, other), proxy in proxies.items():

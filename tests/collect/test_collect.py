@@ -294,8 +294,8 @@ def test_without_the_library_of_protobuf_json_is_taken(
     folder = Folder(str(tmp_path))
 
     async def ask() -> None:
-        door = httpx.ASGITransport(application(Intake(folder)))
-        async with httpx.AsyncClient(transport=door, base_url="http://here") as client:
+        transport = httpx.ASGITransport(application(Intake(folder)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             refused = await client.post("/v1/traces", content=b"", headers={"content-type": PROTOBUF})
             assert refused.status_code == 415
             assert b"pip install 'causal-microcosm[collect]'" in refused.content

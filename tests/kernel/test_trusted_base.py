@@ -90,7 +90,7 @@ def test_the_trusted_base_is_small() -> None:
 
 
 def test_nothing_else_is_loaded_to_check_a_derivation(tmp_path: Path) -> None:
-    """In a process of its own: no engine, and of the state nothing but the door by which files come in."""
+    """In a process of its own: no engine, and of the state nothing but the module by which files come in."""
     known = Microcosm.parse("a < b\nb < c\nc < d")
     proof = known.why("a", "d")
     assert proof is not None
@@ -105,8 +105,8 @@ def test_nothing_else_is_loaded_to_check_a_derivation(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT)
     said, modules = ran.stdout.splitlines()
     assert said == "valid: the kernel accepts every step"
-    door = {"microcosm.lazy", "microcosm.state", "microcosm.state.opening"}
-    packages = {name.split(".")[1] for name in {*modules.split()} - door}
+    loads = {"microcosm.lazy", "microcosm.state", "microcosm.state.opening"}
+    packages = {name.split(".")[1] for name in {*modules.split()} - loads}
     assert packages <= {"cli", "errors", "files", "tuning", "givens", "kernel", "logic", "text"}
 
 

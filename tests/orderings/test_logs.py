@@ -1,4 +1,4 @@
-"""A log through both doors: what `order` says of it, and what its microcosm says under that ordering.
+"""A log asked in two ways: what `order` says of it, and what its microcosm says under that ordering.
 
 Logs have messages with several receivers, copies that are lost or received again, and messages that a process
 receives from itself; receivers are recorded or not.
@@ -109,13 +109,13 @@ def compared(seed: int) -> int:
     assert order is not None
     before, decided = causal(events), 0
     extracted = Microcosm(extract(events).givens)
-    for doors in (extracted, stated(events)):
+    for extraction in (extracted, stated(events)):
         statements = ["complete"]
         for ordering, verdict in classify(computation, order).items():
             statements += [ordering.value] if verdict.execution else []
             statements += [f"{ordering.value} interior"] if verdict.interior else []
         for statement in statements:
-            givens = doors.givens.copy()
+            givens = extraction.givens.copy()
             if statement == "complete":
                 givens.complete = True
             else:

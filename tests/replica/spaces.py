@@ -72,13 +72,13 @@ async def scene(folder: Path, spaces: dict[str, Space]) -> dict[str, Any]:
     }
     replicas = {}
     for name, space in spaces.items():
-        doors = {}
+        ends = {}
         for pair, proxy in proxies.items():
             proxy.ends = [(spaces[each].host, 9) for each in pair]
             if name in pair:
-                host, port = proxy.door(pair.index(name))
-                doors[(set(pair) - {name}).pop()] = f"{host}:{port}"
-        replicas[name] = Served(folder, name, doors, space.host, space.inside)
+                host, port = proxy.address(pair.index(name))
+                ends[(set(pair) - {name}).pop()] = f"{host}:{port}"
+        replicas[name] = Served(folder, name, ends, space.host, space.inside)
     await asyncio.gather(*(each.start() for each in replicas.values()))
     for (one, other), proxy in proxies.items():
         proxy.ends = [replicas[one].address, replicas[other].address]

@@ -190,8 +190,8 @@ def test_large_evolutions_go_in_pieces_through_loss() -> None:
         proxy = Proxy(3, loss=0.2, doubled=0.2)
         async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
             proxy.ends = [a.address, b.address]
-            a.add_member("b", proxy.door(0))
-            b.add_member("a", proxy.door(1))
+            a.add_member("b", proxy.address(0))
+            b.add_member("a", proxy.address(1))
             a.replica.local("large" * 1500)
             for n in range(300):
                 (a, b)[n % 2].replica.local(f"e{n}")

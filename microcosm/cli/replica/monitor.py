@@ -58,8 +58,8 @@ Look = Callable[[], tuple[Replica, dict[str, Any]]]
 """The replica, or what can be read of it, and `ReplicaNode.metrics`: `health` and `fault` at least."""
 
 
-class Doors(NamedTuple):
-    """Where else it is spoken to, and tells how it is: none of these unless asked for."""
+class Interfaces(NamedTuple):
+    """What a served replica has besides standard input and output; each is None unless asked for."""
 
     socket: str | None = None
     http: tuple[str, int] | None = None
@@ -191,7 +191,7 @@ class Log:
 
 
 class Warnings:
-    """What was said already; `send` writes a line of JSON."""
+    """Warnings about a node, each given once; `send` writes one as a line of JSON."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], log: Log) -> None:
         self._send, self._log = send, log

@@ -262,7 +262,7 @@ def serve(
     """
     import asyncio
 
-    from microcosm.cli.replica.monitor import Doors, Log
+    from microcosm.cli.replica.monitor import Interfaces, Log
     from microcosm.cli.replica.serving import Serving
 
     members = {}
@@ -277,8 +277,8 @@ def serve(
         raise exits.UsageError("--rules: a replica that is served goes by the shipped rules")
     if metrics == STDIN or (metrics and Path(metrics).exists() and not Path(metrics).is_file()):
         raise exits.UsageError(f"--metrics {metrics}: it names a file, which is replaced each time")
-    doors = Doors(socket, None if http is None else endpoint_of(http, listens=True), metrics, log)
-    serving = Serving(path, keys, stay, doors)
+    interfaces = Interfaces(socket, None if http is None else endpoint_of(http, listens=True), metrics, log)
+    serving = Serving(path, keys, stay, interfaces)
     forgetting = Forgetting(window=window, size=size)
     bounds = _quota(quota or ())
     try:

@@ -29,7 +29,7 @@ from microcosm.cli.replica.lines import (
     text_of,
     verdict_of,
 )  # fmt: skip
-from microcosm.cli.replica.monitor import Doors, Log, Monitor, Warnings, passes
+from microcosm.cli.replica.monitor import Interfaces, Log, Monitor, Warnings, passes
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
@@ -54,9 +54,9 @@ class Serving:
     change with an error, and opens the journal again as soon as that is possible.
     """
 
-    def __init__(self, path: str, keys: str, stay: bool, doors: Doors) -> None:
-        self._path, self._keys, self._stay, self._doors = path, keys, stay, doors
-        self._log = Log(doors.log == "json")
+    def __init__(self, path: str, keys: str, stay: bool, interfaces: Interfaces) -> None:
+        self._path, self._keys, self._stay, self._interfaces = path, keys, stay, interfaces
+        self._log = Log(interfaces.log == "json")
         self._node: ReplicaNode | None = None
         self._replica: Replica
         """That of the node, or while there is none what can be read of it."""
@@ -66,7 +66,7 @@ class Serving:
         """What keeps it from writing, if something does."""
         self._fault: BaseException | None = None
         self._warnings = Warnings(self._print, self._log)
-        self._monitor = Monitor(path, doors.metrics, lambda: (self._replica, self._standing()))
+        self._monitor = Monitor(path, interfaces.metrics, lambda: (self._replica, self._standing()))
         self._control: ControlSocket | None = None
         self._whens: dict[tuple[str, str], None] = {}
         """Pairs that somebody waits for."""
@@ -123,7 +123,7 @@ class Serving:
         known = len(node.replica.divergences)
         self._outlet = Outlet(loop, self._stop.set)
         try:
-            await self._open_doors()
+            await self._open_interfaces()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
@@ -151,12 +151,12 @@ class Serving:
                 self._control.close()
             node.close()
 
-    async def _open_doors(self) -> None:
+    async def _open_interfaces(self) -> None:
         """The socket and HTTP, where they are asked for."""
-        if self._doors.http is not None:
-            self._http = "{}:{}".format(*await self._monitor.open(self._doors.http))
-        if self._doors.socket is not None:
-            self._control = ControlSocket(self._doors.socket, self._do)
+        if self._interfaces.http is not None:
+            self._http = "{}:{}".format(*await self._monitor.open(self._interfaces.http))
+        if self._interfaces.socket is not None:
+            self._control = ControlSocket(self._interfaces.socket, self._do)
             await self._control.open()
 
     def _use(self, node: ReplicaNode) -> None:

@@ -9,7 +9,7 @@ from random import Random
 
 
 class Proxy:
-    """Two doors, one for each side: what comes in at one goes out to the other side's endpoint from the
+    """Two sockets, one for each side: what comes in at one goes out to the other side's endpoint from the
     other.
     """
 
@@ -22,7 +22,7 @@ class Proxy:
         held: int = 2,
     ) -> None:
         self.random, self.loss, self.doubled = Random(seed), loss, doubled
-        self.doors = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
         self.ends: list[tuple[str, int]] = []
         self.held = held
         """So many packets are held back at most, to be sent in another order."""
@@ -31,19 +31,19 @@ class Proxy:
         """Every packet that came in, with the side that it came from."""
         self._held: list[tuple[int, bytes]] = []
         loop = asyncio.get_running_loop()
-        for side, door in enumerate(self.doors):
-            door.setblocking(False)
-            door.bind((hosts[side], 0))
-            loop.add_reader(door.fileno(), self._pass, side)
+        for side, end in enumerate(self.sockets):
+            end.setblocking(False)
+            end.bind((hosts[side], 0))
+            loop.add_reader(end.fileno(), self._pass, side)
 
-    def door(self, side: int) -> tuple[str, int]:
+    def address(self, side: int) -> tuple[str, int]:
         """Where the endpoint on a side sends to."""
-        host, port = self.doors[side].getsockname()
+        host, port = self.sockets[side].getsockname()
         return host, port
 
     def _pass(self, side: int) -> None:
         try:
-            packet = self.doors[side].recv(65536)
+            packet = self.sockets[side].recv(65536)
         except OSError:
             return
         self.recorded.append((side, packet))
@@ -58,11 +58,11 @@ class Proxy:
         while len(self._held) > self.random.randint(0, self.held):
             to, one = self._held.pop()
             try:
-                self.doors[to].sendto(one, self.ends[to])
+                self.sockets[to].sendto(one, self.ends[to])
             except OSError:  # the network is unreachable at the moment
                 self.lost += 1
 
     def close(self) -> None:
-        for door in self.doors:
-            asyncio.get_running_loop().remove_reader(door.fileno())
-            door.close()
+        for end in self.sockets:
+            asyncio.get_running_loop().remove_reader(end.fileno())
+            end.close()

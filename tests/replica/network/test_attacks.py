@@ -50,8 +50,8 @@ class Scene:
         ]
         proxy = Proxy(1, loss=0.0, doubled=0.0, held=0)
         proxy.ends = [a.address, b.address]
-        a.add_member("b", proxy.door(0))
-        b.add_member("a", proxy.door(1))
+        a.add_member("b", proxy.address(0))
+        b.add_member("a", proxy.address(1))
         meet(a, c)
         meet(b, c)
         self = cls((a, b, c), got, proxy)
@@ -85,7 +85,7 @@ class Scene:
             soon = any(node.blocked() or node._carrier.gossip.pushes for node in self.nodes)
             turns = 0 if under_way or waits or soon else turns + 1
 
-    async def refused(self, node: ReplicaNode, packets: list[bytes], door: socket.socket) -> set[str]:
+    async def refused(self, node: ReplicaNode, packets: list[bytes], end: socket.socket) -> set[str]:
         """That a node takes no notice of packets from a socket; the reasons that it counts."""
         await self.calm()
         drops, out, digest = node.metrics()["drops"], self.count("packets out"), node.replica.digest()
@@ -95,7 +95,7 @@ class Scene:
             some = packets[at : at + AT_A_TIME]
             self._thrown += len(some)
             for packet in some:
-                door.sendto(packet, node.address)
+                end.sendto(packet, node.address)
             await self.calm()
         assert (self.got, self.count("packets out")) == (got, out)
         assert (node.replica.digest(), node.replica.seen().count) == (digest, seen)
@@ -126,8 +126,8 @@ def test_all_that_was_said_is_said_again() -> None:
             here = await Scene.begun(stack)
             said = here.caught(0)
             assert len(said) > 30
-            for door in (here.proxy.doors[1], here.stranger):
-                assert await here.refused(here.b, said, door) <= {reasons.REPLAYED, reasons.NOT_GENUINE}
+            for end in (here.proxy.sockets[1], here.stranger):
+                assert await here.refused(here.b, said, end) <= {reasons.REPLAYED, reasons.NOT_GENUINE}
             await here.goes_on()
 
     ran(scene())
@@ -141,8 +141,8 @@ def test_all_that_was_said_is_said_to_somebody_else() -> None:
             here = await Scene.begun(stack)
             said = here.caught(0)
             assert await here.refused(here.c, said, here.stranger) == {reasons.NOT_GENUINE}
-            assert await here.refused(here.a, said, here.proxy.doors[0]) == {reasons.UNKNOWN_SENDER}
-            assert await here.refused(here.c, here.caught(1), here.proxy.doors[0]) == {reasons.NOT_GENUINE}
+            assert await here.refused(here.a, said, here.proxy.sockets[0]) == {reasons.UNKNOWN_SENDER}
+            assert await here.refused(here.c, here.caught(1), here.proxy.sockets[0]) == {reasons.NOT_GENUINE}
             await here.goes_on()
 
     ran(scene())

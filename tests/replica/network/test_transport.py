@@ -77,8 +77,8 @@ def test_two_endpoints_on_a_bad_network() -> None:
         proxy = Proxy(5, loss=0.3, doubled=0.2)
         with await left.open() as a, await right.open() as b:
             proxy.ends = [a.address, b.address]
-            a.add_member("right", proxy.door(0))
-            b.add_member("left", proxy.door(1))
+            a.add_member("right", proxy.address(0))
+            b.add_member("left", proxy.address(1))
             asked = [b"ask %d" % k + bytes(k % 7 * 400) for k in range(150)]
             for ask in asked:
                 await when_possible(a, ["right"], ask)

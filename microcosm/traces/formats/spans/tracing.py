@@ -2,8 +2,8 @@
 
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
 text, and the hexadecimal digits of ids in either case. Older documents have `instrumentationLibrarySpans`
-where newer ones have `scopeSpans`. Tempo answers with `{"batches": […]}` or `{"trace": {"resourceSpans": […]}}`,
-and ids in base64; Jaeger with `{"result": {"resourceSpans": […]}}`.
+where newer ones have `scopeSpans`. Tempo answers with `{"batches": […]}` or
+`{"trace": {"resourceSpans": […]}}`, and ids in base64; Jaeger with `{"result": {"resourceSpans": […]}}`.
 
 Lines of the Collector that hold log records or metrics are told of and left out.
 
@@ -12,8 +12,8 @@ Lines of the Collector that hold log records or metrics are told of and left out
 `jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
 first reference CHILD_OF of a span within its trace names its parent; all others are links.
 
-`zipkin`: its JSON, version 2: arrays of spans, arrays of such, or a span a line. The two sides of a call may share the id of
-a span: the server's half is marked `shared` and comes after the client's.
+`zipkin`: its JSON, version 2: arrays of spans, arrays of such, or a span a line. The two sides of a call may
+share the id of a span: the server's half is marked `shared` and comes after the client's.
 
 `nezha`: comma-separated values below a line with the names of the columns,
 `TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration`. The parent of a
