@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.measure import Line
 from microcosm import Microcosm
-from microcosm.cli.session.page_session import Following, SessionBehind, reread
+from microcosm.cli.session.page_session import Following, SessionBackend, reread
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import Turns
@@ -104,10 +104,10 @@ def viewed(log: Path, case: str, asked: int) -> Iterator[Line]:
     except ImportError:
         return
     how = How(read_rules())
-    behind, turns = SessionBehind(reread([str(log)], how), how), Turns()
-    names, random = sorted(behind.session.known.events), Random(2)
+    backend, turns = SessionBackend(reread([str(log)], how), how), Turns()
+    names, random = sorted(backend.session.known.events), Random(2)
     pairs = [random.sample(names, 2) for _ in range(asked)]
-    behind.answer(f"{names[0]} ? {names[-1]}")  # the first answer orders the log
+    backend.answer(f"{names[0]} ? {names[-1]}")  # the first answer orders the log
     with served(behind, turns) as address, ThreadPoolExecutor(1) as page:
         done = page.submit(_answered, address, pairs)
         done.add_done_callback(lambda _: turns.close())
@@ -129,16 +129,16 @@ def followed(log: Path, case: str, rounds: int = 5) -> Iterator[Line]:
     text = log.read_text(encoding="utf-8").splitlines(keepends=True)
     how, first = How(read_rules()), len(text) - 100 * (rounds + 2)
     log.write_text("".join(text[:first]), encoding="utf-8")
-    behind, following = SessionBehind(reread([str(log)], how), how), Following([str(log)], how)
+    backend, following = SessionBackend(reread([str(log)], how), how), Following([str(log)], how)
     spent, whole = list[float](), list[float]()
     for at in range(rounds + 2):
-        version = str(behind.version)
+        version = str(backend.version)
         log.write_text("".join(text[: first + 100 * (at + 1)]), encoding="utf-8")
         began = process_time()
         following.look(behind, lambda work: work())
-        behind.contents(version)
+        backend.contents(version)
         between = process_time()
-        SessionBehind(reread([str(log)], how), how).contents()
+        SessionBackend(reread([str(log)], how), how).contents()
         spent.append(between - began)
         whole.append(process_time() - between)
     one, other = sorted(spent[2:])[rounds // 2], sorted(whole[2:])[rounds // 2]

@@ -57,8 +57,8 @@ CONNECTIONS = 64
 """At most so many are held open; more are answered 503 by the server itself."""
 
 
-class Behind(Protocol):
-    """What stands behind the page: a session, handed in by whoever has one."""
+class Backend(Protocol):
+    """What answers a served page: a session, handed in by whoever has one."""
 
     @property
     def version(self) -> int:
@@ -81,7 +81,7 @@ class Behind(Protocol):
         """
 
 
-def application(behind: Behind, turns: Turns, token: str) -> Starlette:
+def application(backend: Backend, turns: Turns, token: str) -> Starlette:
     """The four paths. What is asked is done in its turn by whoever runs `turns`.
 
     Cost: nothing but what is asked for.
@@ -93,7 +93,7 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
-    paths = _Endpoints(behind, turns, page)
+    paths = _Endpoints(backend, turns, page)
     routes = [
         Route("/", paths.root),
         Route("/line", paths.line, methods=["POST"]),
@@ -106,8 +106,8 @@ def application(behind: Behind, turns: Turns, token: str) -> Starlette:
 class _Endpoints:
     """What is answered under each path."""
 
-    def __init__(self, behind: Behind, turns: Turns, page: str) -> None:
-        self._behind, self._turns, self._page = behind, turns, page
+    def __init__(self, backend: Backend, turns: Turns, page: str) -> None:
+        self._backend, self._turns, self._page = backend, turns, page
         self._changes = 0
         """How many lines have changed what the page shows; a line that undoes one brings its version back."""
 
@@ -123,18 +123,18 @@ class _Endpoints:
         sentence = body.get("line") if isinstance(body, dict) else None
         if not isinstance(sentence, str) or "\n" in sentence or "\r" in sentence:
             return _refused(400, 'the body is {"line": "..."}: one line of a session')
-        behind = self._behind
+        backend = self._backend
 
         def answered() -> dict[str, Any]:
-            before = behind.version
+            before = backend.version
             try:
-                answer = behind.answer(sentence)
+                answer = backend.answer(sentence)
             finally:
-                self._changes += behind.version != before
-            return {**answer, "version": behind.version} if behind.version != before else answer
+                self._changes += backend.version != before
+            return {**answer, "version": backend.version} if backend.version != before else answer
 
         try:
-            return _json(await self._heard(request, self._turns.put(answered, behind.recover)))
+            return _json(await self._heard(request, self._turns.put(answered, backend.recover)))
         except TookTooLong as late:
             return _json({"schema": "microcosm/1", "line": sentence, "error": str(late)})
         except ClientDisconnect:
@@ -143,11 +143,11 @@ class _Endpoints:
     async def columns(self, request: Request) -> Response:
         """What the page shows, or what of it is new since a version."""
         since = request.query_params.get("since", "")
-        if since == str(self._behind.version):
+        if since == str(self._backend.version):
             return Response(status_code=204)
 
         def packed() -> bytes:
-            shown = {"version": self._behind.version, **self._behind.contents(since)}
+            shown = {"version": self._backend.version, **self._backend.contents(since)}
             return json.dumps(shown, ensure_ascii=True).encode()
 
         try:
@@ -165,7 +165,7 @@ class _Endpoints:
     async def _versions(self) -> AsyncIterator[str]:
         last, still = (0, ""), 0
         while not self._turns.over:
-            now = self._changes, json.dumps({"version": self._behind.version, "note": self._behind.note})
+            now = self._changes, json.dumps({"version": self._backend.version, "note": self._backend.note})
             if now != last:
                 last, still = now, 0
                 yield f"data: {now[1]}\n\n"
@@ -268,7 +268,7 @@ def listening(port: int) -> socket.socket:
 
 
 @contextmanager
-def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
+def served(backend: Backend, turns: Turns, port: int = 0) -> Iterator[str]:
     """Serve in a thread of its own while inside; the address, with a new token. A port of 0 is any free one.
 
     Whoever is inside runs `turns`. Raises `MicrocosmError` where the port cannot be had.
@@ -278,7 +278,7 @@ def served(behind: Behind, turns: Turns, port: int = 0) -> Iterator[str]:
     listener = listening(port)
     server = uvicorn.Server(
         uvicorn.Config(
-            application(behind, turns, token),
+            application(backend, turns, token),
             log_config=None,
             access_log=False,
             lifespan="off",

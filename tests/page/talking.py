@@ -10,22 +10,22 @@ from typing import ClassVar, TypeVar
 
 import httpx
 
-from microcosm.cli.session.page_session import SessionBehind
+from microcosm.cli.session.page_session import SessionBackend
 from microcosm.cli.session.session import How, opened
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.server import Behind, Turns, served
+from microcosm.page.server import Backend, Turns, served
 
 Result = TypeVar("Result")
 
 
-def behind(*paths: str | Path, edit: bool = False, read_only: bool = False) -> SessionBehind:
+def behind(*paths: str | Path, edit: bool = False, read_only: bool = False) -> SessionBackend:
     """A session with what some files give."""
     how = How(read_rules(), edit=edit)
-    return SessionBehind(opened([*map(str, paths)], how), how, read_only=read_only)
+    return SessionBackend(opened([*map(str, paths)], how), how, read_only=read_only)
 
 
 def talked(
-    who: Behind, talk: Callable[[str], Result], limit: float = 10.0, turns: Turns | None = None
+    who: Backend, talk: Callable[[str], Result], limit: float = 10.0, turns: Turns | None = None
 ) -> Result:
     """What somebody has who is told the address, and talks in a thread of their own."""
     turns = Turns(limit) if turns is None else turns

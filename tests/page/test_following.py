@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.cli.session import page_session
-from microcosm.cli.session.page_session import Following, SessionBehind, content, reread, signature
+from microcosm.cli.session.page_session import Following, SessionBackend, content, reread, signature
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import EVERY, Turns
@@ -108,7 +108,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     assert who.answer("look ? upload")["verdict"] == "<"
 
 
-def followed(log: Path, text: str, *said: str, edit: bool = False) -> SessionBehind:
+def followed(log: Path, text: str, *said: str, edit: bool = False) -> SessionBackend:
     """A session in which some lines were said before the log said this."""
     who = behind(log, edit=edit)
     following = Following([str(log)], who.session.how)

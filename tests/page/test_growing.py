@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session.page_session import VERSIONS, Following, SessionBehind, reread
+from microcosm.cli.session.page_session import VERSIONS, Following, SessionBackend, reread
 from microcosm.cli.session.session import How
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import read_rules
@@ -44,7 +44,7 @@ def _few_are_many() -> Any:
         yield
 
 
-def shown(who: SessionBehind) -> tuple[dict[str, Any], dict[str, bytes]]:
+def shown(who: SessionBackend) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The head and the bytes of the columns, as somebody has them who opens the page."""
     told = who.contents()
     columns = {name: gzip.decompress(base64.b64decode(text)) for name, text in told["columns"].items()}
@@ -85,7 +85,7 @@ def followed(log: Path, lines: list[str], cuts: list[int]) -> int:
         log.write_text("".join(lines[:cut]), encoding="utf-8")
         following.look(who, at_once)
         found = reread([str(log)], HOW)
-        whole = SessionBehind(found, HOW)
+        whole = SessionBackend(found, HOW)
         head, columns = shown(whole)
         assert (head, columns) == shown(who)
         for version, before in seen.items():
@@ -139,7 +139,7 @@ def test_what_is_supposed_stays_and_the_log_is_followed_again_when_it_is_taken_b
     assert who.session.known.online(*pair).value == "<"
     assert who.contents()["head"]["counts"]["events"] == 260
     who.answer("undo")
-    assert who.session.known.givens == SessionBehind(reread([str(log)], HOW), HOW).session.known.givens
+    assert who.session.known.givens == SessionBackend(reread([str(log)], HOW), HOW).session.known.givens
     assert "pieces" not in grown(280)
     assert "pieces" in grown(300)
 
@@ -155,7 +155,7 @@ def test_a_log_that_grows_does_not_grow_into_another_file_that_was_loaded(tmp_pa
         loaded = who.session.known
         log.write_text("".join(lines[:end]), encoding="utf-8")
         following.look(who, at_once)
-        assert who.session.known.givens == SessionBehind(reread([str(log)], HOW), HOW).session.known.givens
+        assert who.session.known.givens == SessionBackend(reread([str(log)], HOW), HOW).session.known.givens
         assert who.session.logs == (str(log),)
         assert end != 260 or [*loaded.events] == ["m", "n"]
     assert who.note is None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from microcosm.cli.app import main
-from microcosm.cli.session.page_session import Following, SessionBehind, reread
+from microcosm.cli.session.page_session import Following, SessionBackend, reread
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
 from microcosm.page.server import Turns, served
@@ -33,7 +33,7 @@ LINES = ALBUM.read_text(encoding="utf-8").splitlines(keepends=True)
 
 
 @pytest.fixture
-def tabs(chromium: Any) -> Iterator[Callable[[SessionBehind, int], list[Any]]]:
+def tabs(chromium: Any) -> Iterator[Callable[[SessionBackend, int], list[Any]]]:
     """Tabs with the page of one session, ready; faults of theirs fail the test.
 
     The browser is driven from this thread, so that the session is answered from another one, without a limit.
@@ -41,7 +41,7 @@ def tabs(chromium: Any) -> Iterator[Callable[[SessionBehind, int], list[Any]]]:
     closing: list[Callable[[], object]] = []
     faults: list[str] = []
 
-    def opening(who: SessionBehind, many: int) -> list[Any]:
+    def opening(who: SessionBackend, many: int) -> list[Any]:
         turns = Turns(0)
         server = served(who, turns)
         address = server.__enter__()

@@ -17,7 +17,7 @@ from microcosm.cli.reading import rulebook
 from microcosm.files import STDIN, write_text
 
 if TYPE_CHECKING:
-    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.page_session import SessionBackend
     from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import RuleBook
     from microcosm.page.server import Turns
@@ -173,7 +173,7 @@ def view(
       microcosm view run.log --follow
       microcosm view phone.mc laptop.mc
     """
-    from microcosm.cli.session.page_session import Following, SessionBehind
+    from microcosm.cli.session.page_session import Following, SessionBackend
     from microcosm.cli.session.session import How, opened
     from microcosm.page.server import Turns
     from microcosm.traces.text.lines import only_whole_lines
@@ -187,21 +187,21 @@ def view(
         raise exits.UsageError("--follow reads one log on, and these are two")
     following = Following(file, how) if follow else None
     if two is not None:
-        behind = _beside(one, two, how, read_only, questions)
+        backend = _beside(one, two, how, read_only, questions)
     else:
         with only_whole_lines() if follow else nullcontext():
             first = opened(file, how)
-        behind = SessionBehind(first, how, read_only=read_only, questions=questions)
+        backend = SessionBackend(first, how, read_only=read_only, questions=questions)
     output.tell_warnings()
     with output.progress("drawing the page"):
-        behind.contents()
+        backend.contents()
     gc.freeze()
     turns, ending = Turns(limit), Event()
     beside = []
     if following is not None:
-        beside.append(Thread(target=following.run, args=(behind, turns, ending), daemon=True))
+        beside.append(Thread(target=following.run, args=(backend, turns, ending), daemon=True))
     try:
-        serve(behind, turns, port, browser=not browser, beside=beside)
+        serve(backend, turns, port, browser=not browser, beside=beside)
     finally:
         ending.set()
     return exits.HOLDS
@@ -209,9 +209,9 @@ def view(
 
 def _beside(
     one: Source, two: Source, how: How, read_only: bool, questions: Sequence[Questions]
-) -> SessionBehind:
+) -> SessionBackend:
     """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
-    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.page_session import SessionBackend
     from microcosm.cli.session.session import Opened
     from microcosm.page.knowledge import replicas
 
@@ -219,22 +219,22 @@ def _beside(
     both = replicas(known, other)
     names = [one.name, two.name]
     joined = Opened(both.given, None, None, " and ".join(names), (), report)
-    return SessionBehind(joined, how, read_only=read_only, both=both, names=names, questions=questions)
+    return SessionBackend(joined, how, read_only=read_only, both=both, names=names, questions=questions)
 
 
 def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
     """Serve the page of a copy of a microcosm until Ctrl-C; see `Microcosm.view`."""
-    from microcosm.cli.session.page_session import SessionBehind
+    from microcosm.cli.session.page_session import SessionBackend
     from microcosm.cli.session.session import How, Opened
     from microcosm.page.server import Turns
 
     how = How(known.rules, known.strict, edit=True)
     opened = Opened(known.copy(), None, None, "a microcosm")
-    serve(SessionBehind(opened, how, read_only=read_only), Turns(), port, browser=browser)
+    serve(SessionBackend(opened, how, read_only=read_only), Turns(), port, browser=browser)
 
 
 def serve(
-    behind: SessionBehind, turns: Turns, port: int, *, browser: bool, beside: Sequence[Thread] = ()
+    backend: SessionBackend, turns: Turns, port: int, *, browser: bool, beside: Sequence[Thread] = ()
 ) -> None:
     """Serve until Ctrl-C, in this thread, the main one. Raises `MicrocosmError` for a port that is in use."""
     import webbrowser
@@ -242,7 +242,7 @@ def serve(
     from microcosm.page.server import served
 
     with ExitStack() as stack:
-        address = stack.enter_context(served(behind, turns, port))
+        address = stack.enter_context(served(backend, turns, port))
         output.answer({"address": address}, address)
         output.finish()
         if browser:
@@ -252,7 +252,7 @@ def serve(
         try:
             turns.run()
         except KeyboardInterrupt:
-            if not behind.session.is_saved:
+            if not backend.session.is_saved:
                 output.note("the session ends with changes that are not saved")
 
 

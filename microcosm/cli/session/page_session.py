@@ -1,4 +1,4 @@
-"""A session as what stands behind a page, also of a log that is read on while the page is shown.
+"""A session that answers a served page, also of a log that is read on while the page is shown.
 
 It answers as JSON, and says what the page shows of it; of a plain log what is new is read, any other whole.
 """
@@ -39,8 +39,8 @@ VERSIONS = 8
 """Of so many versions of a page that grows it is known how the last one differs from them."""
 
 
-class SessionBehind:
-    """A session of which a page asks; see `microcosm.page.server.Behind`.
+class SessionBackend:
+    """A session of which a page asks; see `microcosm.page.server.Backend`.
 
     With `both` it is about what two microcosms know together, and the page shows who knows what of them,
     which are called `names`. `questions` are answered in the page.
@@ -274,7 +274,7 @@ class Following:
         self._log: GrowingLog | None = None
         """The log, if it can be read on."""
 
-    def run(self, behind: SessionBehind, turns: Turns, ending: Event) -> None:
+    def run(self, backend: SessionBackend, turns: Turns, ending: Event) -> None:
         """Read on wherever the log says something else, and hand over what it says now, until `ending`.
 
         Neither a file that was only touched nor a line that its writer has not ended says anything new.
@@ -285,14 +285,14 @@ class Following:
                 continue
             self._seen, begun = now, monotonic()
             try:
-                self.look(behind, lambda work: turns.put(work).result())
+                self.look(backend, lambda work: turns.put(work).result())
             except (MicrocosmError, OSError) as error:
-                behind.note = f"the log cannot be read on: {error}"
+                backend.note = f"the log cannot be read on: {error}"
             except Exception as error:
-                behind.note = exits.fault_line(error)
+                backend.note = exits.fault_line(error)
             ending.wait(SHARE * (monotonic() - begun))
 
-    def look(self, behind: SessionBehind, in_turn: Callable[[Callable[[], object]], object]) -> None:
+    def look(self, backend: SessionBackend, in_turn: Callable[[Callable[[], object]], object]) -> None:
         """Read what there is, and hand it over in its turn. Raises as `opened` does, and `OSError`."""
         log, self._log = self._log, None
         growth = log.read_on() if log is not None else None
@@ -301,24 +301,24 @@ class Following:
             if not growth.links and growth.found.events == growth.first:
                 self._log = log
                 return
-            if in_turn(partial(behind.grow, growth)):
+            if in_turn(partial(backend.grow, growth)):
                 self._log = log
                 return
         else:
-            says = content(self._paths, whole_lines=bool(behind.session.logs))
+            says = content(self._paths, whole_lines=bool(backend.session.logs))
             if says and says == self._was:
                 return
             self._was = says
-            begun = GrowingLog.begun(self._paths[0]) if self._may_grow(behind) else None
+            begun = GrowingLog.begun(self._paths[0]) if self._may_grow(backend) else None
             log, growth = begun if begun is not None else (None, None)
         found = reread(self._paths, self._how) if growth is None else self._opened(growth)
-        shown, page = behind.pack(found.known, found, grows=growth is not None)
-        in_turn(partial(behind.renew, found, shown, page))
+        shown, page = backend.pack(found.known, found, grows=growth is not None)
+        in_turn(partial(backend.renew, found, shown, page))
         self._log = log
 
-    def _may_grow(self, behind: SessionBehind) -> bool:
+    def _may_grow(self, backend: SessionBackend) -> bool:
         """Whether it is one file of a log, of which nothing is asked but what it says."""
-        logs = behind.session.logs
+        logs = backend.session.logs
         alone = len(self._paths) == 1 and logs == (self._paths[0],) and os.path.isfile(logs[0])
         return alone and not self._how.strict and not options.of_logs()
 
