@@ -108,7 +108,7 @@ def viewed(log: Path, case: str, asked: int) -> Iterator[Line]:
     names, random = sorted(backend.session.known.events), Random(2)
     pairs = [random.sample(names, 2) for _ in range(asked)]
     backend.answer(f"{names[0]} ? {names[-1]}")  # the first answer orders the log
-    with served(behind, turns) as address, ThreadPoolExecutor(1) as page:
+    with served(backend, turns) as address, ThreadPoolExecutor(1) as page:
         done = page.submit(_answered, address, pairs)
         done.add_done_callback(lambda _: turns.close())
         turns.run()
@@ -135,7 +135,7 @@ def followed(log: Path, case: str, rounds: int = 5) -> Iterator[Line]:
         version = str(backend.version)
         log.write_text("".join(text[: first + 100 * (at + 1)]), encoding="utf-8")
         began = process_time()
-        following.look(behind, lambda work: work())
+        following.look(backend, lambda work: work())
         backend.contents(version)
         between = process_time()
         SessionBackend(reread([str(log)], how), how).contents()
