@@ -234,7 +234,9 @@ def standard_input_once(names: Sequence[str]) -> None:
 
 
 def distinct(left: str, right: str) -> None:
-    """Refuse a question about an event and itself."""
+    """Refuse a question about an event and itself, or about one without a name."""
+    if not (left and right):
+        raise UsageError("an event has a name, and '' is none; name two")
     if left == right:
         raise UsageError(f"both events are {quote(left)}: no event stands in a relation to itself; name two")
 

@@ -156,7 +156,7 @@ def pair_questions(a: str, b: str) -> str:
 
 def quoted(text: str) -> str:
     """A text in quotes, as questions read it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\\n")
     return f'"{escaped}"'
 
 

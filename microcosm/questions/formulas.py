@@ -124,7 +124,7 @@ def numeric(token: str) -> float:
 
 def unquoted(token: str) -> str:
     quote = token[0]
-    return token[1:-1].replace(f"\\{quote}", quote).replace("\\\\", "\\")
+    return token[1:-1].replace(f"\\{quote}", quote).replace("\\\n", "\n").replace("\\\\", "\\")
 
 
 class FormulaReader:

@@ -22,8 +22,9 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
 
     Whose an event is and where it stands there is what its `event` line says. Without one it belongs to the
     process of its message, where the given order places it among that process's events; else to nobody, and
-    is a process by itself. A `<` that neither process nor message tells is a link. What a log cannot say
-    (`||`, `<>`, refutations, tokens, orderings) is reported as `left-out`.
+    is a process by itself, named as it is, with `'` behind where something else speaks of a process so named.
+    A `<` that neither process nor message tells is a link. What a log cannot say (`||`, `<>`, refutations,
+    tokens, orderings) is reported as `left-out`.
 
     Raises `TextError` where the given order does not place a message's event in its process, where an event
     has several messages, and for a cycle. Cost: linear, and for the order of processes that of the order.
@@ -94,6 +95,9 @@ def _placed(
     owner = {event: process for process, events in givens.processes.items() for event in events}
     owner |= {event: clock.process for event, clock in givens.clocks.items()}
     owner |= {event: message.process for event, message in messages.items()}
+    taken = {*owner.values(), *(() if givens.events is None else givens.events.processes)}
+    taken.update(*(message.receivers for message in messages.values()))
+    taken.update(*(clock.entries for clock in givens.clocks.values()))
     rank = dict(zip(ordered, range(len(ordered)), strict=True))
     rows: dict[str, EventRow] = {}
     loose: dict[str, list[str]] = {}
@@ -105,7 +109,12 @@ def _placed(
             ordered_chains.add(process)
         elif process:
             loose.setdefault(process, []).append(name)
-        rows[name] = row if row.process and row.seq else row._replace(process=process or name, seq=1)
+        else:
+            process = name
+            while process in taken:
+                process += "'"
+            taken.add(process)
+        rows[name] = row if row.process and row.seq else row._replace(process=process, seq=1)
     order = None
     for process, events in loose.items():
         events.sort(key=lambda name: rank[position[name]])

@@ -90,6 +90,23 @@ def test_without_event_lines_the_given_order_places_messages_in_their_processes(
     assert "nothing says where in process p s and t stand" in ran.err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "event e process p seq 2\nevent p\np || e\n",
+        'send e = m p -> q\nreceive f = m q\ne < f\np || f\nq || e\n"p\'" || p\n',
+        "clock e = p {p: 2, q: 1}\nreceive f = m r\ne < f\nq || p\n",
+    ],
+)
+def test_an_event_that_bears_the_name_of_a_process_is_none_of_its_events(run: Run, text: str) -> None:
+    Path("x.mc").write_text(text, encoding="utf-8")
+    assert run("trace", "x.mc", "--to", "x.jsonl", "-q").code == 0
+    given, told = (run("table", file, "--json").json for file in ("x.mc", "x.jsonl"))
+    known = {(a, b): sign for a, b, sign in given["pairs"]}
+    assert "duplicate-event" not in run("table", "x.jsonl").err
+    assert all(known[a, b] == sign for a, b, sign in told["pairs"] if sign in ("<", ">"))
+
+
 def test_extract_writes_a_microcosm_in_its_other_form(run: Run) -> None:
     Path("x.mc").write_text("a < b || c\n", encoding="utf-8")
     assert run("extract", "x.mc", "-o", "x.json").code == 0

@@ -7,6 +7,8 @@ import gzip
 import json
 import lzma
 import os
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +19,8 @@ from microcosm.cli import output
 from microcosm.cli.session import repl
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import How, Session, opened
-from microcosm.givens.relation import Relation
+from microcosm.errors import Undefined
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
 from microcosm.text.mc_reader import read_givens
@@ -391,6 +394,22 @@ def test_where_no_world_fits_every_supposition_says_so(run: Run, asked: str) -> 
     assert kernel.check(read_givens(text), read_rules(), answer["derivation"]) is None
 
 
+def test_what_could_be_supposed_of_a_complete_log_may_be_added_to_it(session: Session) -> None:
+    Path("whole.mc").write_text("z < a < b\nc <> d\ncomplete\n", encoding="utf-8")
+    session.answer("load whole.mc")
+    for sign, right in product(("<", ">", "||", "<>"), "bcdz?"):
+        told = session.answer(f'what if a {sign} "{right}"')
+        assert told is not None
+        supposed, fields = session.known.copy(), told.fields()
+        if fields["possible"] or fields["derivation"]["rule"] == "Clash":
+            assert list(told.lines)
+            with suppress(Undefined):
+                supposed.add(Correspondence("a", Relation(sign), right))
+            assert (supposed.contradiction() is None) is fields["possible"]
+        if not fields["possible"]:
+            assert kernel.check(supposed.givens, read_rules(), fields["derivation"]) is None
+
+
 CROSSED = """\
 send a = m p -> q
 send b = n p -> q
@@ -452,3 +471,10 @@ def test_what_would_settle_is_asked_of_events_as_all_else_is(session: Session) -
     assert say(session, "settle deb d") == plain
     assert say(session, 'settle "log in" a')[0].startswith('open: never [name = "log in"] || [name = "a"]')
     assert say(session, "settle event any; never any < any")[0].startswith("violated")
+
+
+@pytest.mark.parametrize("odd", ["a\nb", "\n", "\\\n", '\\"\n"', "'", "\r\n", "\\", "a \\n", "\u2028#"])
+def test_what_would_settle_is_asked_of_any_name(session: Session, odd: str) -> None:
+    quoted = json.dumps(odd)
+    say(session, f"{quoted} <> other")
+    assert say(session, f"settle {quoted} other")[0].endswith("[1 open]")

@@ -81,3 +81,12 @@ def test_names_of_the_log_that_nothing_relates_are_offered(run: Run, tmp_path: P
     told = ran.err
     assert "a:1 is not in this microcosm; did you mean one/a:1 or two/a:1?" in told
     assert "did you mean one/b:1" in told
+
+
+@pytest.mark.parametrize(
+    "command", ["online", "offline", "why", "why-not", "possible", "settle", "page --pair"]
+)
+def test_an_event_without_a_name_is_no_event(run: Run, command: str) -> None:
+    Path("ab.mc").write_text("a < b\n", encoding="utf-8")
+    name, *option = command.split()
+    assert run(name, "ab.mc", *option, "a", "", *(["-o", "x.html"] if option else []), "--json").refused(2)

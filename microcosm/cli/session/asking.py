@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -75,11 +75,16 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
-    fact = Correspondence(left, relation, right)
+    proof = found.derivations.get(str(REFUTED[relation]))
     if relation not in found.refuted:
-        answer = Answer(_consequences(session, fact), lambda: _followed(session, fact))
-        return with_unknown(answer, known, left, right)
-    proof = found.derivations[str(REFUTED[relation])]
+        fact = Correspondence(left, relation, right)
+        try:
+            narrowed = [*_narrowed(session, fact)]
+        except Inconsistent as problem:  # `complete` speaks of an event that only the assumption names
+            proof = problem.derivation
+        else:
+            answer = Answer(_consequences(session, fact, narrowed), lambda: _followed(fact, narrowed))
+            return with_unknown(answer, known, left, right)
 
     text = f"{statement(left, str(relation), right, words_of(known))} cannot be"
 
@@ -117,7 +122,10 @@ def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
     return left, right
 
 
-def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str, tuple[Relation, ...]]]:
+_Left = tuple[str, str, tuple[Relation, ...]]
+
+
+def _narrowed(session: Session, fact: Correspondence) -> Iterator[_Left]:
     """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
     known = session.known
     supposed = Microcosm(known.givens, rules=known.rules)
@@ -129,20 +137,19 @@ def _narrowed(session: Session, fact: Correspondence) -> Iterator[tuple[str, str
 _ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 
-def _consequences(session: Session, fact: Correspondence) -> Iterator[str]:
-    count, words = 0, words_of(session.known)
-    for a, b, left in _narrowed(session, fact):
-        count += 1
+def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[_Left]) -> Iterator[str]:
+    words = words_of(session.known)
+    for a, b, left in narrowed:
         session.work.did(1)
         turned = Relation.AFTER in left and Relation.BEFORE not in left
         sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
-    pairs = output.counted(count, "pair")
+    pairs = output.counted(len(narrowed), "pair")
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 
-def _followed(session: Session, fact: Correspondence) -> Fields:
-    follows = [[a, b, [relation.value for relation in left]] for a, b, left in _narrowed(session, fact)]
+def _followed(fact: Correspondence, narrowed: Sequence[_Left]) -> Fields:
+    follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
     return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
 
 
