@@ -114,6 +114,13 @@ def add(points: dict[Strand, Point], point: Point) -> None:
         points[strand] = point
 
 
+class _Alien:
+    """A thread that `threading` did not start."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class Strands:
     """The chains of the threads and tasks of a process. Not for several threads at a time.
 
@@ -132,15 +139,25 @@ class Strands:
         self._called: dict[str, int] = {}
         self._points: ContextVar[dict[Strand, Point]] = ContextVar("microcosm.record", default=NOBODY)
         """The last event of who made the context, and those that it has waited for since, by their chains."""
+        self._alien = threading.local()
+
+    def _thread(self) -> Any:
+        """The thread that runs. One that `threading` did not start is told by what only it has: until Python
+        3.12 the next one of its number is the same for `threading`.
+        """
+        thread = threading.current_thread()
+        if not isinstance(thread, threading._DummyThread):
+            return thread
+        return vars(self._alien).setdefault("thread", _Alien(thread.name))
 
     def current(self) -> Strand:
         """The chain of who calls, which comes after all that is known to be over for it."""
         task, looping = _current_task()
-        strand = self.of(task or threading.current_thread())
+        strand = self.of(task or self._thread())
         for point in self._context(task).values():
             strand.come_after(point, "start")
         if not looping and self._ran:
-            for ran in self._ran.pop(threading.current_thread(), ()):
+            for ran in self._ran.pop(self._thread(), ()):
                 if ran.seq:
                     strand.come_after(ran.point(), "join")
         return strand
@@ -151,7 +168,7 @@ class Strands:
         if strand is None:
             name = self._name(owner)
             strand = self._of[owner] = Strand(name, self._life, {} if self._clocks else None)
-            its = threading.current_thread() if _is_task(owner) else owner
+            its = self._thread() if _is_task(owner) else owner
             known = owner if owner in self._started or self._points.get() else its
             for started in self._started.get(known, ()):
                 strand.come_after(started, "start")
@@ -173,7 +190,7 @@ class Strands:
     def starting(self, owner: Any) -> None:
         """The current chain starts a thread or task."""
         task, looping = _current_task()
-        here = task or threading.current_thread()
+        here = task or self._thread()
         callback = looping and task is None
         self._started[owner] = (*self._context(task).values(), *(() if callback else self.ended(here)))
 
@@ -191,7 +208,7 @@ class Strands:
 
     def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
         """Who calls, or the task `by` of a context, has waited for an event; whom it starts then knows it."""
-        here = _current_task()[0] or threading.current_thread()
+        here = _current_task()[0] or self._thread()
         self.of(by or here).come_after(point, "join")
         if by is None or by is here:
             self._note(point)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
@@ -377,6 +379,19 @@ def test_a_thread_that_gets_the_number_of_another_was_not_waited_for(tmp_path: P
         "begin b": "<",
         "a b": None,
     }
+
+
+def test_threads_that_threading_did_not_start_are_not_one(tmp_path: Path) -> None:
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as own:
+        own.event("begin")
+        for label in "ab":
+            done = _thread.allocate_lock()
+            done.acquire()
+            _thread.start_new_thread(lambda label=label, done=done: (own.event(label), done.release()), ())
+            done.acquire()
+            time.sleep(0.01)  # its number is free then
+    at = named(tmp_path / "log.jsonl")
+    assert at["a"].rpartition(":")[0] != at["b"].rpartition(":")[0]
 
 
 def test_one_task_or_thread_after_another_is_a_link_each(tmp_path: Path) -> None:
