@@ -116,6 +116,23 @@ def test_whatever_the_id_of_a_line_is_its_answer_is_json(tmp_path: Path) -> None
     assert ["error" in answer for answer in answers] == [True, True, True, False, False]
 
 
+def test_a_line_with_bytes_that_are_no_text_is_not_done(tmp_path: Path) -> None:
+    """Two names that differ in such bytes alone would else be one."""
+    write_keys(tmp_path / "keys", new_ring())
+    given = b'"b\xff" < x'.replace(b'"', b'\\"')
+    asked = b'"local", "event": "a\xff"', b'"local", "event": "a\xfe"', b'"learn", "given": "' + given + b'"'
+    said = subprocess.run(
+        [*(sys.executable, "-m", "microcosm", "replica", "serve", "a"), "--keys", "keys", "--name", "a"],
+        cwd=tmp_path,
+        input=b"".join(b'{"id": 1, "do": %s}\n' % each for each in (*asked, b'"events"')),
+        capture_output=True,
+        check=True,
+    )
+    _, *answers, last = map(json.loads, said.stdout.splitlines())
+    assert [(answer["re"], "no UTF-8" in answer["error"]) for answer in answers] == [(1, True)] * 3
+    assert last["events"] == []
+
+
 def test_a_host_name_in_a_line_holds_up_nobody(tmp_path: Path) -> None:
     async def scene() -> None:
         a = await served(tmp_path)

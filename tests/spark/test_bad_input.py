@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from microcosm.compare.digest import analogy_digest_of
+from microcosm.errors import TextError
 from microcosm.spark.bisim import microcosms
+from microcosm.spark.bisim.job import read_pairs
 from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import reading
 from microcosm.spark.io.events import events_in, once_each
@@ -168,6 +171,35 @@ def test_a_row_of_parquet_that_is_no_utf8_costs_no_other_row(tmp_path: Path) -> 
     assert ([event.seq for event in events], counts) == ([1, 3], {"bad-line": 1})
     assert places == ["log.parquet:2"]
     assert [event.line for event in events] == [1, 3]
+
+
+@pytest.mark.parametrize("wanted", [None, frozenset[str]()])
+def test_a_microcosm_of_parquet_that_is_no_utf8_costs_no_other_row(
+    tmp_path: Path, wanted: frozenset[str] | None
+) -> None:
+    file = tmp_path / "table.parquet"
+    ids = pa.array([b"x", b"\xff", b"y", b"z"]).view(pa.string())
+    chains = [pa.array([b"a", name]).view(pa.string()) for name in (b"b", b"b", b"\xfe", b"b")]
+    internal = pa.ListArray.from_arrays([0, 2, 4, 6, 8], pa.concat_arrays(chains))
+    pq.write_table(pa.table({"id": ids, "internal": internal}), file)
+    tables = [*microcosms.judgements(Piece(str(file)), wanted, None)]
+    judged = [row["id"] for name, batch in tables if name == "judged" for row in batch.to_pylist()]
+    odd = [row["line"] for name, batch in tables if name == "odd" for row in batch.to_pylist()]
+    assert (judged, odd) == (["x", "z"], [2, 3])
+    pq.write_table(pa.table({"left_id": ids, "right_id": ids}), file)
+    with pytest.raises(TextError, match="has no columns left_id and right_id"):
+        read_pairs(str(file))
+
+
+def test_a_name_of_a_file_that_is_no_utf8_is_told(tmp_path: Path) -> None:
+    """Tables could not name it, nor call a trace or a microcosm by it."""
+    file = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
+    file.write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    for name in (str(file), str(tmp_path), f"file://{tmp_path}/caf%E9.jsonl"):
+        with pytest.raises(TextError, match=r"caf\\udce9\.jsonl: has a name that is no UTF-8"):
+            pieces.expand([name])
+    with pytest.raises(TextError, match="has a name that is no UTF-8"):
+        pieces.local_path(os.fsdecode(b"out\xff"))
 
 
 def test_a_microcosm_of_many_events_is_a_row_like_others(tmp_path: Path) -> None:

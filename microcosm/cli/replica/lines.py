@@ -91,6 +91,8 @@ def read_aside(
 class Splitter:
     """Makes lines of what comes in pieces: each without its end, None for one of more than `LONGEST` bytes.
 
+    Bytes that are no UTF-8 are halves of surrogate pairs in them, which no text may have.
+
     >>> splitter = Splitter()
     >>> [*splitter.feed(b"one"), *splitter.feed(b" two!"), *splitter.feed(bytes([10]) + b"three")]
     ['one two!']
@@ -114,7 +116,7 @@ class Splitter:
         """The line that was begun."""
         parts, size = self._parts, self._size
         self._parts, self._size = [], 0
-        return b"".join(parts).decode("utf-8", "replace") if size <= LONGEST else None
+        return b"".join(parts).decode(errors="surrogateescape") if size <= LONGEST else None
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)

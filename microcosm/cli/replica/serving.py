@@ -281,6 +281,7 @@ class Serving:
         request: Any = None
         try:
             request = json.loads(line, parse_constant=finite, parse_float=finite)
+            line.encode()
             do = request.get("do") if isinstance(request, dict) else None
             if not isinstance(do, str) or do not in {**self._reading, **self._changing}:
                 raise ReplicaError(f"`do` is one of {', '.join({**self._reading, **self._changing})}")
@@ -294,6 +295,8 @@ class Serving:
         except json.JSONDecodeError as error:
             expected = 'a line is an object such as {"do": "local", "event": "upload"}'
             answer = {"error": f"not JSON: {error.msg} at column {error.colno}; {expected}"}
+        except UnicodeEncodeError:
+            answer = {"error": "not understood: bytes that are no UTF-8, or half of a surrogate pair"}
         except (MicrocosmError, exits.UsageError) as error:
             answer = {"error": str(error)}
         except KeyError as error:

@@ -290,7 +290,7 @@ def _parquet(path: str) -> list[tuple[str, str]]:
         left, right = (table.column(name).cast(pa.string()).to_pylist() for name in COLUMNS)
     except FileNotFoundError:
         raise TextError("no such file", file=path) from None
-    except (pa.ArrowException, KeyError, OSError) as error:
+    except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
         raise TextError(f"has no columns {' and '.join(COLUMNS)}: {error}", file=path) from None
     return list(zip(left, right, strict=True))
 

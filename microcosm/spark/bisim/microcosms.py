@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,7 @@ from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
+from microcosm.traces.formats.parquet import NO_TEXT, records
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS
 
@@ -213,10 +215,13 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                 number += batch.num_rows
                 left = dict(zip(numbers, range(batch.num_rows), strict=True))
                 if wanted is not None:
-                    yield from _known(batch, numbers, wanted, left)
-                others = batch.take(pa.array(left.values(), pa.int64())).to_pylist()
+                    with suppress(UnicodeDecodeError):
+                        yield from _known(batch, numbers, wanted, left)
+                others = records(batch.take(pa.array(left.values(), pa.int64())))
                 for at, record in zip(left, others, strict=True):
                     try:
+                        if record is None:
+                            raise TextError(NO_TEXT)
                         yield _row(at, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(at, piece.path, fault=_error_text(error))

@@ -218,23 +218,33 @@ class Piece:
 
 
 def local_path(name: str) -> Path:
-    """The path of a file or folder, which may be written as a URI. Raises `TextError` for others, and "".
+    """The path of a file or folder, which may be written as a URI. Raises `TextError` for others, and "", and
+    for a name that is no UTF-8.
 
     >>> local_path("file:///data/a%20b"), local_path("logs/")
     (PosixPath('/data/a b'), PosixPath('logs'))
     """
     if name.startswith("file:/"):
-        return Path(unquote(urlsplit(name).path))
+        return _told(Path(unquote(urlsplit(name).path, errors="surrogateescape")))
     if "://" in name or not name:
         raise TextError("is no path", file=name or "''", hint="Name a folder that this and all workers see.")
-    return Path(name)
+    return _told(Path(name))
+
+
+def _told(path: Path) -> Path:
+    """The path. Raises `TextError` for one that tables cannot tell."""
+    name = str(path)
+    if (shown := name.encode(errors="backslashreplace").decode()) != name:
+        raise TextError("has a name that is no UTF-8, as those in tables are", file=shown, hint="Rename it.")
+    return path
 
 
 def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
     """The files of some inputs: files as they are, those below a folder that have the endings (none: all).
 
     A name that no file has may be a pattern. What is hidden, or marked by Spark with `_`, is no input; of the
-    folder of a job's tables `events` is, and within other folders nothing of it. Raises `TextError`.
+    folder of a job's tables `events` is, and within other folders nothing of it. Raises `TextError`, for a
+    name that is no UTF-8 too.
     """
     found: dict[Path, None] = {}
     for name in inputs:
@@ -245,7 +255,7 @@ def expand(inputs: Iterable[str], endings: Sequence[str] = ()) -> list[Path]:
         for each in paths:
             own = each / "events"
             here = own if own.is_dir() and _has_tables(each) else each
-            found.update(dict.fromkeys(_within(here, endings) if each.is_dir() else [each]))
+            found.update(dict.fromkeys(map(_told, _within(here, endings) if each.is_dir() else [each])))
     return list(found)
 
 

@@ -134,7 +134,7 @@ def _own_head(path: Path, reading: Reading) -> str | None:
 
 def _copy_in(path: Path) -> str | None:
     """The copy that a Parquet file is of, or in, if its first rows say that names of events were counted."""
-    with suppress(pa.ArrowException, OSError), pq.ParquetFile(path) as table:
+    with suppress(pa.ArrowException, OSError, UnicodeDecodeError), pq.ParquetFile(path) as table:
         if "counted" in table.schema_arrow.names:
             head = next(table.iter_batches(16, columns=["counted"]), None)
             if head is not None and any("id" in (names or ()) for names in head.column(0).to_pylist()):
