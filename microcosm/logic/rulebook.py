@@ -19,6 +19,9 @@ from microcosm import files
 from microcosm.errors import RuleError, TextError
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
+    ABSENT,
+    ASSUME,
+    CLASH,
     Assume,
     BasePredicate,
     Given,
@@ -53,7 +56,10 @@ def refused(rule: Rule, message: str, hint: str) -> RuleError:
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Rules in the order of their files. Raises `RuleError` where two of them share a name."""
+    """Rules in the order of their files.
+
+    Raises `RuleError` where two of them share a name, or one has a name that proofs need.
+    """
 
     rules: tuple[Rule, ...]
     profile: str | None = FULL
@@ -66,6 +72,8 @@ class RuleBook:
             if other is not rule:
                 hint = "Remove one of the two, or give it another name."
                 raise refused(rule, f"rule {rule.name} stands already in {_place(other)}", hint)
+            if rule.name in (ABSENT, ASSUME, CLASH):
+                raise refused(rule, f"no rule is called {rule.name}", "Proofs call another step so.")
 
     def __hash__(self) -> int:
         return self._hash

@@ -13,7 +13,7 @@ from microcosm.givens.relation import Relation
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.order import given_edges, happens_before
 from microcosm.text.names import quote
-from microcosm.traces.event import TraceEvent, in_trace
+from microcosm.traces.event import LARGEST, TraceEvent, in_trace
 from microcosm.traces.report import Extraction, Report
 
 
@@ -27,7 +27,8 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
     tokens, orderings) is reported as `left-out`.
 
     Raises `TextError` where the given order does not place a message's event in its process, where an event
-    has several messages, and for a cycle. Cost: linear, and for the order of processes that of the order.
+    has several messages or a number that no log holds, and for a cycle. Cost: linear, and for the order of
+    processes that of the order.
     """
     position = givens.numbers()
     for name in () if givens.events is None else givens.events.names:
@@ -144,7 +145,12 @@ def _event(
     def bare(name: str) -> str:
         return name if trace is None else name.removeprefix(f"{trace}/")
 
-    clock, process = givens.clocks.get(row.name), bare(row.process)
+    clock, process, stamp = givens.clocks.get(row.name), bare(row.process), givens.stamps.get(row.name)
+    numbers = [row.seq or 0, *(clock.entries.values() if clock else ())]
+    numbers += stamp if type(stamp) is tuple else [stamp or 0]
+    if max(map(abs, numbers)) > LARGEST:
+        fault = f"{quote(row.name)} has a number that no log holds: they go to {LARGEST:,}"
+        raise TextError(fault, file=file)
     kind = row.kind or ("internal" if message is None else message.kind)
     own = in_trace(trace, f"{process}:{row.seq}") == row.name
     return TraceEvent(
@@ -154,7 +160,7 @@ def _event(
         row.message if row.message is not None else message and message.message,
         tuple(map(bare, message.receivers)) if message else (),
         {bare(name): count for name, count in clock.entries.items()} if clock else None,
-        givens.stamps.get(row.name),
+        stamp,
         row.label,
         row.attributes,
         trace,

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
+from microcosm.state.evolve import facts_of
 from microcosm.state.merge import either_complete, union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_statement, read_givens
@@ -29,11 +30,12 @@ _Facts = tuple[Correspondence, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """A change and the step before it: the facts that it added, or else all that was given after it."""
+    """A change and the step before it: the facts that it took away and added, or else all given after it."""
 
     number: int
     description: str
     before: _Step | None
+    gone: _Facts = ()
     facts: _Facts = ()
     after: Givens | None = None
 
@@ -49,9 +51,9 @@ class _Present:
 class Timeline:
     """A microcosm with its past: `add`, `update`, `remove`, `forget`, `append`, and `undo`, `redo`, `diff`.
 
-    An addition costs what it does in a `Microcosm` and remembers what it added; any other change keeps a copy
-    of the givens as well, as undoing and redoing it makes a microcosm anew. What goes wrong raises as in
-    `Microcosm`, and changes nothing.
+    A change costs what it does in a `Microcosm`, and undoing or redoing any but an addition makes a microcosm
+    anew. What an addition, an update or a removal changed is remembered; of any other change a copy of the
+    givens is kept. What goes wrong raises as in `Microcosm`, and changes nothing.
 
     >>> story = Timeline(Microcosm.parse("a < b"))
     >>> story.add("b < c"), story.undo(), story.known.to_text()
@@ -147,18 +149,24 @@ class Timeline:
                 self._add(facts)
             else:  # strictly, adding what is given is refused
                 self.known.add(text)
-            self._did(description, *facts)
+            self._did(description, facts)
         return True
 
     def update(self, text: str) -> None:
         """Put `a < b` in the place of a given `a <> b`. Raises `TextError`, `Undefined`, `Contradiction`."""
         expect_text(text)
-        self._evolve(f"update {text.strip()}", lambda known: known.update(text))
+        facts = facts_of(text)
+        with self._whole():
+            self.known.update(text)
+            gone = (Correspondence(fact.left, Relation.RELATED, fact.right) for fact in facts)
+            self._did(f"update {text.strip()}", facts, gone)
 
     def remove(self, text: str) -> None:
         """Take back what is given. Raises `TextError`, `Undefined`."""
         expect_text(text)
-        self._evolve(f"remove {text.strip()}", lambda known: known.remove(text))
+        with self._whole():
+            self.known.remove(text)
+            self._did(f"remove {text.strip()}", gone=facts_of(text))
 
     def forget(self, event: str) -> None:
         """Drop all that names an event, keeping what follows of the others. Raises `Undefined`."""
@@ -183,7 +191,7 @@ class Timeline:
         if step.before is None:
             return None
         with self._whole():
-            if step.after is None and not self._strict:
+            if step.after is None and not step.gone and not self._strict:
                 for fact in step.facts:
                     self.known.remove(fact)
             else:  # strictly, removing asks for more than that it was added
@@ -198,7 +206,7 @@ class Timeline:
             return None
         step = undone.step
         with self._whole():
-            if step.after is None:
+            if step.after is None and not step.gone:
                 self._add(step.facts)
             else:
                 self._known = None
@@ -212,9 +220,16 @@ class Timeline:
             for fact in facts:
                 self.known.add(fact)
 
-    def _did(self, description: str, *facts: Correspondence, after: Givens | None = None) -> None:
+    def _did(
+        self,
+        description: str,
+        facts: Iterable[Correspondence] = (),
+        gone: Iterable[Correspondence] = (),
+        after: Givens | None = None,
+    ) -> None:
         self._numbers += 1
-        self._now = _Present(_Step(self._numbers, description, self._now.step, facts, after))
+        step = _Step(self._numbers, description, self._now.step, tuple(gone), tuple(facts), after)
+        self._now = _Present(step)
 
     def _evolve(self, description: str, change: Callable[[Microcosm], None]) -> None:
         with self._whole():
@@ -258,14 +273,16 @@ class Timeline:
 
 
 def _given(step: _Step) -> Givens:
-    """What is given after a step: what was when last all of it was kept, and what was added since."""
-    added: list[_Facts] = []
+    """What is given after a step: what was when last all of it was kept, as it was changed since."""
+    since: list[_Step] = []
     while step.after is None and step.before is not None:
-        added.append(step.facts)
+        since.append(step)
         step = step.before
     givens = Givens() if step.after is None else step.after.copy()
-    for facts in reversed(added):
-        for fact in facts:
+    for step in reversed(since):
+        for fact in step.gone:
+            (givens.refuted if fact.relation is Relation.NOT_BEFORE else givens.external).pop(fact.key())
+        for fact in step.facts:
             givens.add(fact)
     return givens
 

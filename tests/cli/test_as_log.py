@@ -107,6 +107,28 @@ def test_an_event_that_bears_the_name_of_a_process_is_none_of_its_events(run: Ru
     assert all(known[a, b] == sign for a, b, sign in told["pairs"] if sign in ("<", ">"))
 
 
+@pytest.mark.parametrize("form", ["x.jsonl", "x.parquet"])
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**400])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stamp a = {}\na < b\n",
+        "stamp a = [1, {}]\na < b\n",
+        "clock a = p {{p: {}}}\na < b\n",
+        "event a process p seq {}\na < b\n",
+    ],
+)
+def test_a_log_holds_the_number_or_is_not_written(run: Run, text: str, number: int, form: str) -> None:
+    Path("x.mc").write_text(text.format(number), encoding="utf-8")
+    ran = run("trace", "x.mc", "--to", form, "-q")
+    assert ran.code == (0 if number < 2**63 else 4)
+    if ran.code == 0:
+        assert str(number) in run("extract", form, "-q").out or "event" in text
+        assert run("events", form, "--json", "-q").json_lines[0]["name"] == "a"
+    else:
+        assert not Path(form).exists()
+
+
 def test_extract_writes_a_microcosm_in_its_other_form(run: Run) -> None:
     Path("x.mc").write_text("a < b || c\n", encoding="utf-8")
     assert run("extract", "x.mc", "-o", "x.json").code == 0

@@ -36,6 +36,11 @@ Premises stand above a line of at least three dashes, conclusions under it."""
     )
 
 
+@pytest.mark.parametrize("name", ["absent", "assume", "Clash"])
+def test_a_name_that_proofs_need(name: str) -> None:
+    assert fault(rule_named(name)).startswith(f"x.rules:1:1: no rule is called {name}")
+
+
 def test_too_few_dashes() -> None:
     assert (
         fault("rule X:\n  a in M\n  --\n  |- a ? a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -123,6 +124,23 @@ def test_a_change_that_contradicts_leaves_everything_as_it_was() -> None:
     assert story.known.to_text() == "a < b\nb < c\n"
     assert story.is_saved
     assert story.undo() is None
+
+
+def test_updates_and_removals_keep_no_copy_of_all_that_is_given() -> None:
+    story = Timeline(Microcosm.parse("\n".join(f"a{at} <> b{at}\nb{at} !< c{at}" for at in range(30))))
+    texts = [story.known.to_text()]
+    for at in range(30):
+        story.remove(f"b{at} !< c{at}")
+        story.update(f"a{at} < b{at}")
+        texts.append(story.known.to_text())
+    gc.collect()
+    assert sum(type(one) is Givens and "a29" in set(one.named()) for one in gc.get_objects()) < 9
+    for text in reversed(texts[:-1]):
+        story.undo(), story.undo()
+        assert story.known.to_text() == text
+    for text in texts[1:]:
+        story.redo(), story.redo()
+        assert story.known.to_text() == text
 
 
 def test_what_is_given_already_is_no_change() -> None:
