@@ -43,7 +43,7 @@ from microcosm.spark.io.inputs import (
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
-from microcosm.traces.formats.parquet import NO_TEXT, copy_in, record_of, records
+from microcosm.traces.formats.parquet import copy_in, record_of, records
 from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
@@ -405,8 +405,8 @@ def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Ite
     """The events that rows state; the others are reported."""
     for number, record in enumerate(records(batch), before + 1):
         try:
-            if record is None:
-                raise TextError(NO_TEXT)
+            if isinstance(record, str):
+                raise TextError(record)
             yield event_stated(record_of(record), file, number)
         except (TextError, ValueError, TypeError) as error:
             message = getattr(error, "message", str(error))
