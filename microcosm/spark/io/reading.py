@@ -70,8 +70,9 @@ EVENTS = f"at long, {EVENT}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
-COUNTED = (*ORDERING, "message", "counted")
-"""Columns of which it is known how many events of a trace have them."""
+COUNTED = (*ORDERING, "message", "counted", "slashed")
+"""Columns of which it is known how many events of a trace have them; `slashed` are those whose process has a
+slash in its name."""
 
 SIZES = (
     "trace string, events long, " + ", ".join(f"{name} long" for name in COUNTED) + ", first long, last long"
@@ -214,7 +215,9 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
-    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
+    slashed = pc.if_else(pc.match_substring(batch.column("process"), "/"), True, None)
+    table = pa.Table.from_batches([batch.append_column("slashed", slashed)])
+    table = table.select(["at", "trace", "process", *COUNTED])
     aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(aggregates)
     for row in counted.to_pylist():
