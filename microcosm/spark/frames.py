@@ -247,8 +247,8 @@ def _stated(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.
         made += report_rows(report, bad)
         for row in made:
             at = row["line"]
-            place = (places[at - 1 - before] if places is not None and at is not None else None) or {}
-            row["file"], row["line"] = place.get("file"), place.get("line")
+            place = places[at - 1 - before] if places is not None and at is not None else {}
+            row.update(dict.fromkeys(_PLACE) | (place if isinstance(place, dict) else {}))
         before += batch.num_rows
         yield pa.RecordBatch.from_pylist(made, schema=schema)
 

@@ -20,6 +20,7 @@ from microcosm.spark.io import inputs as pieces
 from microcosm.spark.io import reading
 from microcosm.spark.io.events import events_in, once_each
 from microcosm.spark.io.inputs import Piece, by_lines, by_row_groups
+from microcosm.traces import reading as formats
 from microcosm.traces.covering import WIDEST, covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.jsonl import line_of
@@ -171,6 +172,33 @@ def test_a_row_of_parquet_that_is_no_utf8_costs_no_other_row(tmp_path: Path) -> 
     assert ([event.seq for event in events], counts) == ([1, 3], {"bad-line": 1})
     assert places == ["log.parquet:2"]
     assert [event.line for event in events] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2_932_897, 1], pa.date32()),
+        pa.array([-(2**62), 1], pa.timestamp("us")),
+        pa.array([2**61, 1], pa.duration("s")),
+        pa.array([[{"day": 2_932_897}], []], pa.list_(pa.struct([("day", pa.date32())]))),
+    ],
+)
+def test_a_row_of_parquet_with_a_value_that_python_has_not_costs_no_other_row(
+    tmp_path: Path, values: pa.Array
+) -> None:
+    file = tmp_path / "log.parquet"
+    pq.write_table(
+        pa.table({"process": ["p"] * 2, "seq": [1, 2], "kind": ["internal"] * 2, "x": values}), file
+    )
+    events, counts, places = read([Piece(str(file))])
+    assert ([event.seq for event in events], counts, places) == ([2], {"bad-line": 1}, ["log.parquet:1"])
+    report = Report()
+    assert [event.seq for event in formats.read([file], report=report)] == [2]
+    assert "cannot be read" in report.findings[0].message
+    pq.write_table(pa.table({"id": ["a", "b"], "internal": [["x"]] * 2, "stamps": values}), file)
+    first = next(iter(microcosms.rows(Piece(str(file)))))
+    assert isinstance(first, microcosms.Row)
+    assert (first.at, "cannot be read" in (first.fault or "")) == (1, True)
 
 
 @pytest.mark.parametrize("wanted", [None, frozenset[str]()])

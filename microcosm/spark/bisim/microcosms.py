@@ -29,7 +29,7 @@ from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
-from microcosm.traces.formats.parquet import NO_TEXT, records
+from microcosm.traces.formats.parquet import records
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS
 
@@ -220,8 +220,8 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                 others = records(batch.take(pa.array(left.values(), pa.int64())))
                 for at, record in zip(left, others, strict=True):
                     try:
-                        if record is None:
-                            raise TextError(NO_TEXT)
+                        if isinstance(record, str):
+                            raise TextError(record)
                         yield _row(at, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(at, piece.path, fault=_error_text(error))

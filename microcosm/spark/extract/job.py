@@ -214,15 +214,16 @@ class _Job:
 
     def _taken(self, read: Staged) -> pa.Table | None:
         """`at` and trace of the events whose names those of other traces have; None where there are none."""
-        if "name" not in self._output.filled("read", "events") and not _may_share_names(self._traces()):
+        if "name" not in self._output.filled("read", "events") and not _may_share_names(*self._traces()):
             return None
         folder = self._output.stage("taken", lambda: taken(read["events"], read["sizes"]))
         return pq.read_table(folder, columns=["at", "trace"]) if staging.rows(folder) else None
 
-    def _traces(self) -> pa.Array:
-        """The traces of the log."""
-        sizes = self._output.staged("read") / "sizes"
-        return pc.unique(pq.read_table(sizes, columns=["trace"]).column("trace"))
+    def _traces(self) -> tuple[pa.Array, pa.Array]:
+        """The traces of the log, and those that have processes with a slash in their names."""
+        sizes = pq.read_table(self._output.staged("read") / "sizes", columns=["trace", "slashed"])
+        slashed = sizes.filter(pc.field("slashed") > 0)
+        return pc.unique(sizes.column("trace")), pc.unique(slashed.column("trace"))
 
     def _find(
         self,
@@ -235,7 +236,7 @@ class _Job:
         """What is found of the traces that are not done in slices, without what is `taken`."""
         token = self._options.token
         without = None if taken is None else taken.column("at").combine_chunks()
-        traces = self._traces()
+        traces, _ = self._traces()
         numbered = traces.filter(pc.match_substring_regex(traces, r"^[0-9]+$| \([0-9]+\)$")).to_pylist()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -293,16 +294,19 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     return events.select(trace, id_of(several).alias("id"), *columns)
 
 
-def _may_share_names(traces: pa.Array) -> bool:
+def _may_share_names(traces: pa.Array, slashed: pa.Array) -> bool:
     """Whether events of two traces may be called alike that have no names: `a/b/c:1` is of `a`, or of `a/b`.
 
-    >>> [_may_share_names(pa.array(each)) for each in (["a", "a/b"], ["a/b", "a/c"], [None, "a"])]
-    [True, False, True]
+    `slashed` are the traces that have processes such as `b/c`.
+
+    >>> every = pa.array(["a", "a/b", None])
+    >>> [_may_share_names(every, pa.array(each, pa.string())) for each in (["a"], ["a/b"], [None], [])]
+    [True, False, True, False]
     """
-    slashed = traces.filter(pc.match_substring(traces, "/")).to_pylist()
-    begins = [name[:at] for name in slashed for at, letter in enumerate(name) if letter == "/"]
-    unnamed = traces.null_count > 0 and len(traces) > 1
-    return unnamed or bool(pc.any(pc.is_in(pa.array(begins, pa.string()), traces)).as_py())
+    longer = traces.filter(pc.match_substring(traces, "/")).to_pylist() if len(slashed) else []
+    begins = [name[:at] for name in longer for at, letter in enumerate(name) if letter == "/"]
+    unnamed = slashed.null_count > 0 and len(traces) > 1
+    return unnamed or bool(pc.any(pc.is_in(pa.array(begins, pa.string()), slashed)).as_py())
 
 
 def taken(events: DataFrame, sizes: DataFrame) -> DataFrame:

@@ -286,9 +286,12 @@ def partition_of(path: Path) -> dict[str, str]:
 
     >>> partition_of(Path("m6/date=2024-05-01/trace=a%2Fb/part.parquet"))
     {'date': '2024-05-01', 'trace': 'a/b'}
+    >>> [partition_of(Path(f"trace=%{byte}/part.parquet")) for byte in ("FE", "FF")]
+    [{'trace': '\\\\xfe'}, {'trace': '\\\\xff'}]
     """
     parts = (part.partition("=") for part in path.parts[:-1] if "=" in part)
-    return {name: unquote(value) for name, _, value in parts if value != "__HIVE_DEFAULT_PARTITION__"}
+    given = ((name, value) for name, _, value in parts if value != "__HIVE_DEFAULT_PARTITION__")
+    return {name: unquote(value, errors="backslashreplace") for name, value in given}
 
 
 def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:

@@ -43,7 +43,7 @@ from microcosm.spark.io.inputs import (
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
-from microcosm.traces.formats.parquet import NO_TEXT, copy_in, record_of, records
+from microcosm.traces.formats.parquet import copy_in, record_of, records
 from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
@@ -70,8 +70,9 @@ EVENTS = f"at long, {EVENT}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
-COUNTED = (*ORDERING, "message", "counted")
-"""Columns of which it is known how many events of a trace have them."""
+COUNTED = (*ORDERING, "message", "counted", "slashed")
+"""Columns of which it is known how many events of a trace have them; `slashed` are those whose process has a
+slash in its name."""
 
 SIZES = (
     "trace string, events long, " + ", ".join(f"{name} long" for name in COUNTED) + ", first long, last long"
@@ -214,7 +215,9 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
 
 
 def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
-    table = pa.Table.from_batches([batch]).select(["at", "trace", "process", *COUNTED])
+    slashed = pc.if_else(pc.match_substring(batch.column("process"), "/"), True, None)
+    table = pa.Table.from_batches([batch.append_column("slashed", slashed)])
+    table = table.select(["at", "trace", "process", *COUNTED])
     aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(aggregates)
     for row in counted.to_pylist():
@@ -405,8 +408,8 @@ def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Ite
     """The events that rows state; the others are reported."""
     for number, record in enumerate(records(batch), before + 1):
         try:
-            if record is None:
-                raise TextError(NO_TEXT)
+            if isinstance(record, str):
+                raise TextError(record)
             yield event_stated(record_of(record), file, number)
         except (TextError, ValueError, TypeError) as error:
             message = getattr(error, "message", str(error))

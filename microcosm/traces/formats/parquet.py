@@ -41,7 +41,8 @@ VERSION = "events/1"
 """The version of the schema."""
 
 NO_TEXT = "has bytes that are no UTF-8"
-"""What is said of a row of which `records` has nothing."""
+_UNREAD = (ArithmeticError, LookupError, ValueError)
+"""What values raise that Python has not: such bytes, a date after the year 9999, a time zone that is none."""
 
 _BATCH = 16_384
 """Events at hand while reading."""
@@ -104,8 +105,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             for row in records(batch):
                 number += 1
                 try:
-                    if row is None:
-                        raise BadLine(NO_TEXT)
+                    if isinstance(row, str):
+                        raise BadLine(row)
                     event = event_of(record_of(row), file, number)
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
@@ -128,17 +129,18 @@ def copy_in(columns: pyarrow.Schema, file: str) -> str:
     return file if b"microcosm.schema" in (columns.metadata or {}) else os.path.dirname(file)
 
 
-def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | None]:
-    """The rows of a batch; None for one with bytes that are no UTF-8."""
+def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | str]:
+    """The rows of a batch; of one with a value that cannot be read, why."""
     try:
         yield from batch.to_pylist()
-    except UnicodeDecodeError:
+    except _UNREAD:
         for at in range(batch.num_rows):
             try:
-                [row] = batch.slice(at, 1).to_pylist()
+                yield from batch.slice(at, 1).to_pylist()
             except UnicodeDecodeError:
-                row = None
-            yield row
+                yield NO_TEXT
+            except _UNREAD as error:
+                yield f"has a value that cannot be read: {error}"
 
 
 def write(events: Iterable[TraceEvent], stream: IO[bytes]) -> int:
