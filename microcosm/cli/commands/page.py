@@ -281,7 +281,7 @@ def draw(
 
     A space-time diagram where processes are known, else a Hasse diagram. A drawing that leaves out events
     says how many; that it has no line between two events says nothing about them. `page` shows a whole log.
-    What is written to a name in .dot or .gv is DOT, in .mmd or .mermaid Mermaid, where no option says another.
+    Where no option says the language, a name in .dot or .gv is for DOT, one in .mmd or .mermaid for Mermaid.
 
     \b
     Examples:
