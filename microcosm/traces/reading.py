@@ -96,8 +96,9 @@ def builtin() -> dict[str, Format]:
         _Format("csight_channels", csight.detects_channels, csight.read_channels),
         _Format("dag", dag.detects, dag.read),
         _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", of_json("traceID", "spanID"), tracing.read_jaeger),
+        _Format("jaeger", of_json("traceID", "spanID", "spans"), tracing.read_jaeger),
         _Format("jepsen", histories.detects, histories.read),
+        _Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
         _Format("jsonl", jsonl.detects, jsonl.read),
         _Format("mpi", mpi.detects, mpi.read),
         _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
@@ -106,7 +107,6 @@ def builtin() -> dict[str, Format]:
         _Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         _Format("shiviz", shiviz.detects, shiviz.read),
         _Format("tlc", tlc.detects, tlc.read),
-        _Format("zipkin", of_json("traceId", "id"), tracing.read_zipkin),
         # Plain logs come behind all others, which know more of what they read.
         *(
             _Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))

@@ -214,6 +214,18 @@ def test_an_svg_of_hostile_names_is_xml(page_of: Any, tmp_path: Path) -> None:
     assert not page.errors
 
 
+def test_names_turn_round_nothing_that_stands_behind_them(page_of: Any) -> None:
+    known = Microcosm()
+    known.add(Correspondence("\u202eabc", Relation.BEFORE, "x\u2066y"))
+    page = page_of(known)
+    page.run("() => { app.set({list: true, table: true}); choose(0, false); choose(1, true); frame(); }")
+    page.tab.wait_for_selector(".verdict h2")
+    said = page.run("() => { find('live').remove(); return document.body.innerText; }")
+    assert "abc" in said
+    assert not {*said} & {"\u202e", "\u2066"}
+    assert page.run("() => model.find('\u202eabc') >= 0 && commandFor('online', 0, 1).includes('\u202eabc')")
+
+
 def test_at_400_pixels_everything_is_in_one_column(page_of: Any) -> None:
     page = page_of(ALBUM, size=(400, 800))
     boxes = {name: page.tab.locator(f"#{name}").bounding_box() for name in ("stage", "minimap", "panel")}

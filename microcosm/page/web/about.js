@@ -140,7 +140,7 @@ function showReplicas() {
 
 /** Which lanes are shown. */
 function lanesFilter() {
-    const all = Array.from(model.order);
+    const all = [...model.order];
     const show = (/** @type {(lane: number) => boolean} */ shown) => app.set({hidden: new Set(all.filter((lane) => !shown(lane)))});
     const ticks = all.map((lane) => el('input', {type: 'checkbox', onchange: () => show((one) => ticks[all.indexOf(one)].checked)}));
     const tick = () => ticks.forEach((one, at) => { one.checked = !app.state.hidden.has(all[at]); });

@@ -89,7 +89,7 @@ const app = {
     /** Says a sentence to who listens instead of looking. */
     say(/** @type {string} */ text) {
         const box = find('live');
-        box.textContent = box.textContent === text ? text + '\u00a0' : text;
+        box.textContent = text + (box.textContent === text ? '\u00a0' : '');
     },
 };
 
@@ -104,8 +104,13 @@ function find(/** @type {string} */ id) {
  */
 function el(/** @type {string} */ tag, /** @type {Record<string, any>} */ attributes = {}, /** @type {any[]} */ ...children) {
     const made = dressed(document.createElement(tag), attributes);
-    made.append(...children.flat().filter((child) => child != null));
+    made.append(...children.flat().flatMap((child) => marked(child) ?? []));
     return made;
+}
+
+/** A text without what XML cannot hold, and what turns round all that stands behind it; anything else as it is. @returns {any} */
+function marked(/** @type {any} */ text) {
+    return text?.replace?.(/(?![\t\n\r])[\p{Cc}\p{Cs}\p{Cn}\p{Bidi_C}]/gu, '\ufffd') ?? text;
 }
 
 /**
@@ -115,7 +120,7 @@ function el(/** @type {string} */ tag, /** @type {Record<string, any>} */ attrib
  */
 function dressed(/** @type {any} */ element, /** @type {Record<string, any>} */ attributes) {
     for (const [name, value] of Object.entries(attributes)) {
-        if (name === 'text') element.textContent = value;
+        if (name === 'text') element.textContent = marked(value);
         else if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
         else if (value !== false && value != null) element.setAttribute(name, value === true ? '' : value);
     }

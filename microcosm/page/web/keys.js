@@ -45,7 +45,7 @@ const KEYS_OF_PAGE = {
 function axes() {
     return model.n === 0 ? ['steps'] : /** @type {const} */ (['steps', 'lines', 'time']).filter((axis) =>
         axis === 'steps' || axis === 'lines' && model.line(0) > 0
-        || axis === 'time' && Number.isFinite(model.time(0)));
+        || axis === 'time' && model.time(0) > -Infinity);
 }
 
 /** The one after `now`, round about. @template T @param {readonly T[]} all @param {T} now @returns {T} */
@@ -100,7 +100,7 @@ function hop(/** @type {number} */ way) {
 
 /** The other ends of the messages of an event. */
 function otherEnds(/** @type {number} */ event) {
-    return [...[...model.out(event)].map((edge) => model.dst[edge]), ...[...model.in(event)].map((edge) => model.src[edge])];
+    return [...model.out(event).map((edge) => model.dst[edge]), ...model.in(event).map((edge) => model.src[edge])];
 }
 
 let cameFrom = -1;

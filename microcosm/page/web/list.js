@@ -142,7 +142,7 @@ function drawTable() {
         box.replaceChildren(el('p', {class: 'dim', text: `A table is of up to ${TABLED} events; this page has ${numbered(model.n)}.`}));
         return;
     }
-    const events = Array.from(causal()).sort((i, j) => model.rows[model.lane(i)] - model.rows[model.lane(j)] || inOrderOf(i, j));
+    const events = [...causal()].sort((i, j) => model.rows[model.lane(i)] - model.rows[model.lane(j)] || inOrderOf(i, j));
     const made = el('table', {role: 'grid', 'aria-label': 'How each event stands to each other', onkeydown: tableKeys,
         onclick: (/** @type {any} */ event) => chooseCell(event.target.closest('td'))},
         el('thead', {}, el('tr', {}, el('td', {}), ...events.map((i) => el('th', {scope: 'col', title: model.label(i) || null}, el('span', {text: model.name(i)}))))),

@@ -57,16 +57,16 @@ async function columnsNow() {
 
 /** Shows what the session knows now, one fetching after the other: one that has begun may not know it yet. */
 function renew() {
-    live.renewing = live.renewing.then(columnsNow).then(async (data) => {
-        if (data) shownAnew(data.head, await unpacked(data.head, data.texts));
-    }).catch((error) => note(`It could not be shown: ${error.message}`));
+    live.renewing = live.renewing.then(columnsNow)
+        .then(async (data) => data && shownAnew(data.head, await unpacked(data.head, data.texts)))
+        .catch((error) => note(`It could not be shown: ${error.message}`));
     return live.renewing;
 }
 
 /** Puts another model in the place of this one: events keep what was chosen by their names, lanes by theirs. */
 function shownAnew(/** @type {Head} */ head, /** @type {any} */ found) {
     const state = app.state, {x0, k, y0} = state;
-    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.lanes, rows = Array.from(model.order);
+    const names = [state.a, state.b, state.focus].map((i) => i < 0 ? null : model.name(i)), lanes = model.lanes, rows = [...model.order];
     taken(head, found);
     const lane = (/** @type {number} */ number) => head.lanes.findIndex((/** @type {any} */ one) => one.name === lanes[number].name);
     const [a, b, focus] = names.map((name) => name === null ? -1 : model.find(name)), moved = state.order !== null;
@@ -101,7 +101,7 @@ async function hear() {
                 if (told.version !== model.head.live) await renew();
             }
         }
-        await new Promise((resolve) => window.setTimeout(resolve, 1000));
+        await new Promise((resolve) => setTimeout(resolve, 1000));
     }
 }
 
@@ -115,8 +115,8 @@ function inShort(/** @type {any} */ told) {
 async function askSession(/** @type {string} */ line) {
     if (/^\s*sav?e?!?(\s|$)/i.test(line) && !window.confirm(`Write a file?\n\n${line.trim()}`)) return {line, error: 'not saved'};
     const found = await request('line', JSON.stringify({line}));
-    const told = found ? await found.json() : null;
-    if (!told) return null;
+    const told = await found?.json();
+    if (!told) return;
     find('said').prepend(el('li', {}, el('code', {text: line}), el('pre', {class: told.error ? 'odd' : 'dim', text: inShort(told)})));
     find('said').children[20]?.remove();
     if (told.version != null) await renew();
@@ -128,8 +128,7 @@ app.ask = askSession;
 app.read = async () => {
     const data = await columnsNow();
     if (!data) throw new Error('the session does not say what it knows');
-    document.title = data.head.title;
-    find('title').textContent = data.head.title;
+    document.title = find('title').textContent = data.head.title;
     return data;
 };
 

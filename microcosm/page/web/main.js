@@ -92,7 +92,7 @@ app.redraw = () => {
 
 /** A canvas as sharp as the screen, its pen in the pixels of the page. @returns {CanvasRenderingContext2D} */
 function sharp(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {number} */ height) {
-    const scale = window.devicePixelRatio || 1, [wide, high] = [round(width * scale), round(height * scale)];
+    const scale = window.devicePixelRatio, [wide, high] = [round(width * scale), round(height * scale)];
     if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     pen.setTransform(scale, 0, 0, scale, 0, 0);

@@ -188,7 +188,7 @@ function newRows() {
     const lanes = model.lanes.length;
     scene.y = new Float64Array(lanes).fill(-1);
     scene.tall = new Float64Array(lanes);
-    scene.shown = Array.from(model.order).filter((lane) => !app.state.hidden.has(lane));
+    scene.shown = [...model.order].filter((lane) => !app.state.hidden.has(lane));
     const weights = scene.shown.reduce((sum, lane) => sum + weight(lane), 0) || 1;
     scene.unit = max(12, min(170, (size().height - RULER - 6) / weights));
     scene.deep = 0;

@@ -100,7 +100,7 @@ function hearLanes() {
             const down = event.clientY - box.getBoundingClientRect().top - RULER + app.state.y0;
             const over = scene.shown.find((other) => abs(down - scene.y[other]) < scene.tall[other] / 2);
             if (over == null || over === lane) return;
-            const order = Array.from(model.order).filter((other) => other !== lane);
+            const order = [...model.order].filter((other) => other !== lane);
             order.splice(order.indexOf(over) + (scene.y[over] > scene.y[lane] ? 1 : 0), 0, lane);
             app.set({order: Int32Array.from(order)});
         },

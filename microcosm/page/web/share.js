@@ -66,7 +66,7 @@ function recorder() {
 
 /** Text as XML holds it: whatever a log calls its events. */
 function escaped(/** @type {string} */ text) {
-    return text.replace(/[\0-\x08\v\f\x0e-\x1f\p{Cs}\ufffe\uffff]/gu, '\ufffd').replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+    return marked(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
@@ -168,8 +168,8 @@ function readLink() {
     if (!['digest', 'a', 'b', 'find', 'x'].some((name) => name in said)) return;
     const missing = /** @type {string[]} */ ([]), number = (/** @type {string} */ name) => parseFloat(said[name]) || 0;
     const event = (/** @type {string} */ name) => {
-        const found = name in said ? model.find(said[name]) : -1;
-        if (name in said && found < 0) missing.push(said[name]);
+        let found = -1;
+        if (name in said && (found = model.find(said[name])) < 0) missing.push(said[name]);
         return found;
     };
     const lanes = (/** @type {string} */ name) => (said[name] ?? '').split('.').filter(Boolean).map(Number).filter((lane) => lane in model.lanes);

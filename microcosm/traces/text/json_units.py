@@ -75,11 +75,15 @@ def units(
     return _Documents(json, keys, file, report, inner, each if mark else 1, around).units()
 
 
-def of_json(*marks: str) -> Callable[[str, str], int]:
-    """How a format in JSON is told: 2 where the text begins as such and has all of some keys."""
+def of_json(*marks: str, in_object: int = 2) -> Callable[[str, str], int]:
+    """How a format in JSON is told: 2 where the text begins as such and has all of some keys.
+
+    `in_object`: how sure it is where it begins with an object, which a logger may have written.
+    """
+    sure = {"[": 2, "{": in_object}
 
     def detects(head: str, path: str) -> int:
-        return 2 * (head.lstrip()[:1] in ("[", "{") and all(f'"{mark}"' in head for mark in marks))
+        return sure.get(head.lstrip()[:1], 0) * all(f'"{mark}"' in head for mark in marks)
 
     return detects
 

@@ -175,6 +175,9 @@ MARKED = [
     ('{"process": "worker", "label": "hi", "time": 1}', "jsonl", "worker"),
     ('{"process": "worker", "message": "hi", "to": ["x"], "time": 1}', "jsonl", "worker"),
     ('{"event": "hi", "logger": "a", "process": "worker"}', "structlog", "worker"),
+    ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "id": "o"}', "logging", "a"),
+    ('{"level": "INFO", "msg": "hi", "service": "a", "traceID": "t", "spanID": "s"}', "logging", "a"),
+    ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "spanId": "s"}', "logging", "a"),
 ]
 
 
@@ -184,6 +187,12 @@ def test_what_loggers_write_is_told_from_the_own_format(
 ) -> None:
     assert name == formats.detect(line + "\n", "x.log").NAME
     assert [event.process for event in read(tmp_path, line + "\n")[0]] == [process]
+
+
+def test_a_line_of_a_span_is_none_of_a_logger() -> None:
+    line = '{"traceId": "t", "id": "a", "timestamp": 1, "tags": {"level": "info", "message": "hi"}}\n'
+    assert formats.detect(line, "x.json").NAME == "zipkin"
+    assert formats.detect(line.replace(", ", ",\n "), "x.jsonl").NAME == "zipkin"
 
 
 OTHERS = [

@@ -347,6 +347,24 @@ def test_hosts_tell_the_halves_of_a_service_that_calls_itself_apart() -> None:
     assert ("a/server:1", "b:1") not in zipkin_orders([server, child])
 
 
+def first_version(span: dict[str, object]) -> dict[str, object]:
+    """A span as version 1 of Zipkin's format has it, where annotations tell whose half it is."""
+    at, values = span["timestamp"], ("sr", "ss") if span.get("shared") else ("cs", "cr")
+    notes = [{"value": value, "timestamp": at, "endpoint": span["localEndpoint"]} for value in values]
+    return {**{key: span[key] for key in span.keys() & {"traceId", "id", "parentId"}}, "annotations": notes}
+
+
+@pytest.mark.parametrize("many", [2, 3, 4])
+def test_the_first_version_of_zipkin_claims_what_the_second_does(many: int) -> None:
+    for halves in permutations(ZIPKIN_HALVES, many):
+        second = [{"kind": "CLIENT", **half} for half in halves]
+        text = json.dumps([first_version(half) for half in second])
+        assert formats.detect(text, "x.json").NAME == "zipkin"
+        events, report = read_text(text, "zipkin")
+        assert orders(extract(events).givens) == zipkin_orders(second)
+        assert not report.counts.get("duplicate-event")
+
+
 def test_of_the_servers_half_alone_a_child_elsewhere_is_not_known_to_be_after_it() -> None:
     client, server, child, _ = (dict(span) for span in ZIPKIN_HALVES)
     child["localEndpoint"] = {"serviceName": "z"}

@@ -187,8 +187,10 @@ _OF_OTHERS = ("traceId", "traceID", "spanId", "ph")
 
 
 def _is_of_logger(record: Fields, names: tuple[str, ...]) -> bool:
-    """Whether one of some fields is there, and none that stands in formats of other things."""
-    return not record.keys().isdisjoint(names) and record.keys().isdisjoint(_OF_OTHERS)
+    """Whether one of some fields is there, and a level or none that stands in formats of other things."""
+    keys = record.keys()
+    alone = keys.isdisjoint(_OF_OTHERS) or not keys.isdisjoint(_LEVELS)
+    return alone and not keys.isdisjoint(names)
 
 
 def _logged(record: Fields, text: str, named: Named) -> PlainLine:

@@ -12,8 +12,9 @@ Lines of the Collector that hold log records or metrics are told of and left out
 `jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
 first reference CHILD_OF of a span within its trace names its parent; all others are links.
 
-`zipkin`: its JSON, version 2: arrays of spans, arrays of such, or a span a line. The two sides of a call may
-share the id of a span: the server's half is marked `shared` and comes after the client's.
+`zipkin`: its JSON: arrays of spans, arrays of such, or a span a line. The two sides of a call may share the
+id of a span: the server's half is marked `shared` and comes after the client's. In version 1, where sides are
+told by annotations (`cs`, `cr`, `sr`, `ss`), they always may.
 
 `nezha`: comma-separated values below a line with the names of the columns,
 `TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration`. The parent of a
@@ -283,22 +284,35 @@ def read_zipkin(stream: Lines, file: str, report: Report, options: Options) -> I
     return _taken(spans, "`traceId` and `id` are expected", file, report, options)
 
 
+_CORE = {"cs": "client", "cr": "client", "sr": "server", "ss": "server"}
+"""The annotations by which version 1 says whose half of a call a span is."""
+
+
 def _zipkin_span(record: dict[str, object]) -> Span | None:
     trace, identity = text_of(record.get("traceId")), text_of(record.get("id"))
     if not trace or not identity:
         return None
     endpoint, tags = record.get("localEndpoint"), record.get("tags")
     start, duration = time_of(record.get("timestamp")), time_of(record.get("duration"))
+    kind, shared = text_of(record.get("kind")).lower(), record.get("shared") is True
+    core = [one for one in _objects(record.get("annotations")) if text_of(one.get("value")) in _CORE]
+    if core and not kind and endpoint is None:
+        sides = {_CORE[text_of(one["value"])] for one in core}
+        times = [time for one in core if (time := time_of(one.get("timestamp"))) is not None]
+        kind, endpoint = sides.pop() if len(sides) == 1 else "", core[0].get("endpoint")
+        shared = kind == "server"
+        if start is None and times:
+            start, duration = min(times), max(times) - min(times) if len(core) > 1 else None
     return Span(
         trace,
         identity,
         text_of(record.get("parentId")) or None,
         text_of(endpoint.get("serviceName")) if type(endpoint) is dict else "",
         text_of(record.get("name")),
-        text_of(record.get("kind")).lower(),
+        kind,
         start,
         None if start is None or duration is None else start + duration,
-        record.get("shared") is True,
+        shared,
         attributes=tags if type(tags) is dict else {},
         host=text_of(endpoint.get("ipv4")) or text_of(endpoint.get("ipv6")) if type(endpoint) is dict else "",
     )
