@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -26,9 +27,9 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
     A `<` that neither process nor message tells is a link. What a log cannot say (`||`, `<>`, refutations,
     tokens, orderings) is reported as `left-out`.
 
-    Raises `TextError` where the given order does not place a message's event in its process, where an event
-    has several messages or a number that no log holds, and for a cycle. Cost: linear, and for the order of
-    processes that of the order.
+    Raises `TextError` where the given order does not place a message's event in its process, or another way
+    than the `event` lines, where an event has several messages or a number no log holds, and for a cycle.
+    Cost: linear, and for the order of processes that of the order.
     """
     position = givens.numbers()
     for name in () if givens.events is None else givens.events.names:
@@ -42,12 +43,23 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
     messages = _messages(givens, file)
     rows = _placed(givens, position, ordered, edges, messages, file)
     sources = {(f.left, f.right): f.source for f in givens.external.values()}
+    sendings = Counter(message.message for message in messages.values() if message.kind == "send")
     after: dict[str, list[str]] = {}
     for left, right in sorted(set(edges)):
         one, other = rows[names[left]], rows[names[right]]
+        if one.process == other.process and one.seq >= other.seq:
+            pair = f"{quote(one.name)} is given before {quote(other.name)}"
+            fault = f"{pair}, and their `event` lines say otherwise"
+            raise TextError(fault, file=file)
         sent, received = messages.get(one.name), messages.get(other.name)
-        carried = sent is not None and received is not None and sent.message == received.message
-        if one.process != other.process and not (carried and sent is not None and sent.kind == "send"):
+        carried = (
+            sent is not None
+            and received is not None
+            and (sent.kind, received.kind, received.message) == ("send", "receive", sent.message)
+            and sendings[sent.message] == 1
+            and (not sent.receivers or received.process in sent.receivers)
+        )
+        if one.process != other.process and not carried:
             after.setdefault(other.name, []).append(one.name)
     _report_left_out(givens, file, report)
     for at in ordered:

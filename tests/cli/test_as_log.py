@@ -129,6 +129,31 @@ def test_a_log_holds_the_number_or_is_not_written(run: Run, text: str, number: i
         assert not Path(form).exists()
 
 
+@pytest.mark.parametrize("seq", [1, 2])
+def test_a_log_that_would_say_the_opposite_of_what_is_given_is_not_written(run: Run, seq: int) -> None:
+    Path("x.mc").write_text(
+        f"event a process p seq 2\nevent b process p seq {seq}\na < b\n", encoding="utf-8"
+    )
+    ran = run("trace", "x.mc", "--to", "x.jsonl")
+    assert ran.refused(4)
+    assert "a is given before b, and their `event` lines say otherwise" in ran.err
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "send a = m p -> q\nreceive b = m r",
+        "send a = m p -> r\nsend b = m q -> r",
+        "send a = m p\nreceive b = m q\nsend c = m r\nx < c",
+        "receive a = m p\nreceive b = m q",
+    ],
+)
+def test_an_order_that_no_message_tells_goes_along_as_a_link(run: Run, messages: str) -> None:
+    Path("x.mc").write_text(f"{messages}\na < b\n", encoding="utf-8")
+    assert run("trace", "x.mc", "--to", "x.jsonl", "-q").code == 0
+    assert run("online", "x.jsonl", "a", "b", "--json", "-q").json["verdict"] == "<"
+
+
 def test_extract_writes_a_microcosm_in_its_other_form(run: Run) -> None:
     Path("x.mc").write_text("a < b || c\n", encoding="utf-8")
     assert run("extract", "x.mc", "-o", "x.json").code == 0

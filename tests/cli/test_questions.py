@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from copy import deepcopy
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -385,6 +387,16 @@ def test_what_worlds_decided_verifies_where_they_are_not_exact(run: Run) -> None
     assert run("verify", "known.mc", "answer.json")[0] == 0
     Path("answer.json").write_text(out.replace('"true": 9', '"true": 8'), encoding="utf-8")
     assert run("verify", "known.mc", "answer.json")[0] == 1
+
+
+def test_csv_has_a_row_for_each_whatever_ends_lines_in_its_words(run: Run) -> None:
+    odd = ["a\nb", "\r", "a\r\nb", 'a,"b', "\u2028", " a "]
+    Path("odd.mc").write_text("".join(f"x < {json.dumps(name)}\n" for name in odd), encoding="utf-8")
+    told = run("find", "odd.mc", '[name != "x"]', "--csv")[1]
+    assert {*map(tuple, csv.reader(StringIO(told, newline="")))} == {
+        ("event", "verdict"),
+        *((name, "true") for name in odd),
+    }
 
 
 def test_csv_that_people_look_at_has_nothing_that_a_terminal_would_obey(
