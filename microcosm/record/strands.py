@@ -114,7 +114,7 @@ def add(points: dict[Strand, Point], point: Point) -> None:
         points[strand] = point
 
 
-class _Alien:
+class _ForeignThread:
     """A thread that `threading` did not start."""
 
     def __init__(self, name: str) -> None:
@@ -139,7 +139,7 @@ class Strands:
         self._called: dict[str, int] = {}
         self._points: ContextVar[dict[Strand, Point]] = ContextVar("microcosm.record", default=NOBODY)
         """The last event of who made the context, and those that it has waited for since, by their chains."""
-        self._alien = threading.local()
+        self._foreign = threading.local()
 
     def _thread(self) -> Any:
         """The thread that runs. One that `threading` did not start is told by what only it has: until Python
@@ -148,7 +148,7 @@ class Strands:
         thread = threading.current_thread()
         if not isinstance(thread, threading._DummyThread):
             return thread
-        return vars(self._alien).setdefault("thread", _Alien(thread.name))
+        return vars(self._foreign).setdefault("thread", _ForeignThread(thread.name))
 
     def current(self) -> Strand:
         """The chain of who calls, which comes after all that is known to be over for it."""

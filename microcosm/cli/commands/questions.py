@@ -361,5 +361,5 @@ def csv_lines(found: Found) -> Iterator[str]:
     )
     for row in (heads, *cells):
         line = io.StringIO()
-        csv.writer(line, lineterminator="\r\n").writerow(row)  # or line ends go unquoted
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # those within are quoted then
         yield line.getvalue()[:-2]
