@@ -100,7 +100,7 @@ function hop(/** @type {number} */ way) {
 
 /** The other ends of the messages of an event. */
 function otherEnds(/** @type {number} */ event) {
-    return [...model.out(event).map((edge) => model.dst[edge]), ...model.in(event).map((edge) => model.src[edge])];
+    return [...model.out(event).map((/** @type {number} */ edge) => model.dst[edge]), ...model.in(event).map((/** @type {number} */ edge) => model.src[edge])];
 }
 
 let cameFrom = -1;

@@ -6,7 +6,7 @@
 
 const TOKEN = 'microcosm token';
 
-const live = {token: '', over: false, renewing: Promise.resolve()};
+const live = {token: '', over: false, renewing: /** @type {Promise<any>} */ (Promise.resolve())};
 
 /** Takes the token from the address, where nobody is to see it, into this tab. */
 function takeToken() {

@@ -66,7 +66,7 @@ function recorder() {
 
 /** Text as XML holds it: whatever a log calls its events. */
 function escaped(/** @type {string} */ text) {
-    return marked(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+    return marked(text).replace(/[&<>"]/g, (/** @type {string} */ sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /** What is seen, with the names of the lanes beside it: with two pens, for the names stand to the left of the picture. */
