@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
+from microcosm.spark.bisim import microcosms
 from microcosm.spark.io import events
 from microcosm.spark.io.events import BAD, bad_of, irregularity_counts, max_bad
 from microcosm.spark.io.inputs import PARQUET, Piece
@@ -57,6 +58,19 @@ def test_each_bad_row_of_parquet_is_a_row_with_its_place(tmp_path: Path) -> None
     batches = [batch for name, batch in read(Piece(str(path)), Reading()) if name == "odd"]
     found = [row for batch in batches for row in batch.to_pylist()]
     assert [row["line"] for row in found] == [at for at in range(1, 901) if at % 3]
+
+
+def test_parquet_with_two_columns_of_one_name_is_refused(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / f"log{PARQUET}"
+    names = ["process", "seq", "kind", "process", "id", "id"]
+    pq.write_table(pa.Table.from_arrays([pa.array(["p"])] * 6, names=names), path)
+    batches = [batch for _, batch in read(Piece(str(path)), Reading())]
+    [row] = [row for batch in batches for row in batch.to_pylist() if row.get("reported") == "unreadable"]
+    assert row["fault"] == "has two columns process"
+    [known] = microcosms.rows(Piece(str(path)))
+    assert "has two columns process" in known.fault
 
 
 counts = st.dictionaries(

@@ -29,7 +29,7 @@ from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
-from microcosm.traces.formats.parquet import records
+from microcosm.traces.formats.parquet import expect_once, records
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS
 
@@ -205,6 +205,7 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
     number = piece.line
     try:
         with pq.ParquetFile(piece.path) as table:
+            expect_once(table.schema_arrow, piece.path)
             groups = range(piece.start, table.num_row_groups if piece.stop is None else piece.stop)
             described = [table.metadata.row_group(group) for group in groups]
             long = sum(each.total_byte_size for each in described)

@@ -43,7 +43,7 @@ from microcosm.spark.io.inputs import (
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
-from microcosm.traces.formats.parquet import copy_in, record_of, records
+from microcosm.traces.formats.parquet import copy_in, expect_once, record_of, records
 from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
@@ -392,6 +392,7 @@ def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBat
     partition = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
     try:
         with pq.ParquetFile(piece.path) as table:
+            expect_once(table.schema_arrow, piece.path)
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(size, row_groups=groups):
                 for name in partition.keys() - batch.schema.names:

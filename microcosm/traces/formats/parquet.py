@@ -89,13 +89,14 @@ def schema() -> pyarrow.Schema:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; rows that are none are reported as `bad-line`, `line` being their number.
 
-    Raises `TextError` for what is no Parquet, or lacks a column. Memory: a row group's pages.
+    Raises `TextError` for what is no Parquet, lacks a column or has one twice. Memory: a row group's pages.
     """
     arrow = _arrow()
     from pyarrow import parquet
 
     try:
         table = parquet.ParquetFile(stream.binary())
+        expect_once(table.schema_arrow, file)
         missing = [column for column in _REQUIRED if column not in table.schema_arrow.names]
         if missing:
             raise TextError(f"has no column {', '.join(missing)}", file=file)
@@ -122,6 +123,13 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
+
+
+def expect_once(columns: pyarrow.Schema, file: str) -> None:
+    """Raise `TextError` where two columns have one name: which of them is meant, nobody knows."""
+    for name in columns.names:
+        if columns.names.count(name) > 1:
+            raise TextError(f"has two columns {name}", file=file, hint="Rename one of them.")
 
 
 def copy_in(columns: pyarrow.Schema, file: str) -> str:

@@ -149,8 +149,14 @@ def test_what_is_wrong_with_a_number_or_a_clock_is_said_in_words_of_the_format()
 
 
 def test_what_is_damaged_is_an_error() -> None:
+    from pyarrow.parquet import write_table
+
     with pytest.raises(TextError, match="<test>: has no column seq, kind"):
         read_text(table(process=["p"]), "parquet")
+    twice = pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, names=["seq", "seq"])
+    write_table(twice, stream := BytesIO())
+    with pytest.raises(TextError, match="<test>: has two columns seq"):
+        read_text(stream.getvalue(), "parquet")
     content = written([TraceEvent("p", 1)])
     for damaged in (content[:-20], content[:4] + b"\0" * 60 + content[64:], b"PAR1"):
         with pytest.raises(TextError, match="<test>: is damaged or no Parquet"):
