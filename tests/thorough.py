@@ -1,6 +1,7 @@
 """How many random draws a slow test takes: as there is time for in CI, or as it takes.
 
-`HYPOTHESIS_PROFILE=thorough pytest -m slow` takes all of them. What is exhaustive is so under each profile.
+`HYPOTHESIS_PROFILE=thorough pytest -m "slow or thorough"` takes all of them. What is marked `thorough` is a
+larger scope of what CI shows of smaller ones, and CI leaves it out.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def contradictory(naive: Naive) -> bool:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
-    "stride", [pytest.param(3, id="sample"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+    "stride", [pytest.param(3, id="sample"), pytest.param(1, id="all", marks=pytest.mark.thorough)]
 )
 def test_engine_is_naive_on_microcosms_of_3_events(variant: str, stride: int) -> None:
     rules = VARIANTS[variant]()

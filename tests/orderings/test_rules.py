@@ -136,7 +136,7 @@ def test_every_rule_is_sound_of_every_computation(
     assert unsound(scope(), statement) == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_rule_is_sound_of_three_messages_with_several_receivers(statement: str) -> None:
     assert unsound(oracle.multicasts(3, 3), statement) == []

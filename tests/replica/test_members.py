@@ -7,12 +7,11 @@ from statistics import median
 import pytest
 
 from tests.replica.members import Members
-from tests.thorough import draws
 
 pytest.importorskip("cryptography")
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(draws(30, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.thorough)])
 def test_an_event_costs_each_member_a_handful_of_packets(count: int) -> None:
     members = Members(count)
     assert members.idle / count < 5.0

@@ -23,7 +23,7 @@ def test_what_holds_holds_and_what_is_lost_is_named(seed: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 100 + draws(4, 60)))
+@pytest.mark.parametrize("seed", range(100, 100 + draws(2, 60)))
 def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
     with closing(story(seed, tmp_path, seconds=40.0)) as world:
         assert world.quiet()

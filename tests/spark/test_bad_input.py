@@ -120,7 +120,7 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
     assert [edge[0] for edge in covering(events, Report()).edges] == ["a\nb:1"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_hundred_thousand_processes() -> None:
     """Each hands over to the next: what is known is the whole past, told as far as it is not too wide."""
     events = [TraceEvent("p0", 1, "send", "m0")]

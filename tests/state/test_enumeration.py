@@ -165,7 +165,7 @@ def test_every_verdict_of_3_events_and_an_outsider_is_proved() -> None:
 
 
 @pytest.mark.parametrize(
-    "stride", [pytest.param(6, id="sample"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+    "stride", [pytest.param(6, id="sample"), pytest.param(1, id="all", marks=pytest.mark.thorough)]
 )
 def test_every_verdict_of_4_events_is_proved(stride: int) -> None:
     for facts in up_to_renaming("abcd", superseding=True)[::stride]:

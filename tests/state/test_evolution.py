@@ -26,6 +26,7 @@ from tests import oracle
 from tests.model import Model, same_givens
 from tests.proofs import answers, proved
 from tests.strategies import drawn_from, truth, worlds_and_givens
+from tests.thorough import draws
 
 REFUSED = (Contradiction, Undefined)
 OUTSIDE = "outside"
@@ -190,7 +191,7 @@ def test_evolution_strict() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [Evolving, EvolvingStrictly])
 def test_evolution_at_length(machine: type[Evolving]) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=30))
+    run_state_machine_as_test(machine, settings=settings(max_examples=draws(15, 50), stateful_step_count=30))
 
 
 @pytest.mark.parametrize("name", ["", "\ud800"])

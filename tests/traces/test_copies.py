@@ -22,7 +22,6 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl, parquet
 from microcosm.traces.report import Report
-from tests.thorough import draws
 from tests.traces.damage import DAMAGES, Damage, joined
 from tests.traces.samples import SAMPLES, Sample
 
@@ -72,7 +71,7 @@ def check(events: list[TraceEvent], folder: Path) -> None:
 
 SEEDS = pytest.mark.parametrize(
     "seeds",
-    [range(1, 2), pytest.param(range(2, 2 + draws(1, 13)), marks=pytest.mark.slow)],
+    [range(1, 2), pytest.param(range(2, 15), marks=pytest.mark.thorough)],
     ids=["few", "many"],
 )
 

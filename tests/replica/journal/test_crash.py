@@ -166,7 +166,7 @@ def test_killed_at_some_steps() -> None:
 def test_killed_at_every_step() -> None:
     total = sum(step.what != "mark" for step in watched(3, 16).steps)
     assert total > 200
-    kill_at_steps([(step, half) for step in range(0, total, draws(4, 1)) for half in (False, True)], 3, 16)
+    kill_at_steps([(step, half) for step in range(0, total, draws(8, 1)) for half in (False, True)], 3, 16)
 
 
 def test_a_repair_that_is_killed_is_done_again(tmp_path: Path) -> None:

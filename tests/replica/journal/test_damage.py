@@ -444,7 +444,7 @@ def test_a_flipped_bit_is_refused_or_changes_nothing() -> None:
     assert refused[""] > 5
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_flipped_bits_many_more() -> None:
     refused = flips(600, seed=2)
     assert refused["-head"] == refused["-wal"] == 200
