@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -335,5 +335,7 @@ class _Part:
         for name, holders in self.causality.holders(token).items():
             group = [event for event in holders if event in self.kept]
             if len(group) > 1 and not self.causality.clash(name, group):
-                givens.tokens[name] = tuple(self.names[event] for event in group)
+                others = (f"{name} ({number})" for number in count(2))
+                own = next(each for each in chain([name], others) if each not in givens.tokens)
+                givens.tokens[own] = tuple(self.names[event] for event in group)
                 self.related.update(group)

@@ -251,6 +251,35 @@ def test_of_events_of_one_name_in_several_traces_the_first_counts(
     } == twice
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_trace_named_after_its_file_is_none_that_rows_state(
+    spark: Any, tmp_path: Path, alone: bool
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    stated = [TraceEvent("p", 3, trace="a"), TraceEvent("q", 1, "receive", "m", trace="a")]
+    unstated = [TraceEvent("p", 1, "send", "m"), TraceEvent("p", 2)]
+    (logs / "a.jsonl").write_text("".join(map(line_of, unstated + stated * alone)), encoding="utf-8")
+    (logs / "b.jsonl").write_text("".join(map(line_of, stated * (not alone))), encoding="utf-8")
+    (logs / "c.jsonl").write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    job.extract(spark, [str(logs)], str(tmp_path / "out"))
+    found = {(row["trace"], row["process"], row["seq"]) for row in table(tmp_path / "out", "events")}
+    own = str(logs / "a.jsonl")
+    assert found == {(own, "p", 1), (own, "p", 2), ("a", "p", 3), ("a", "q", 1), ("c", "p", 1)}
+    [edge] = table(tmp_path / "out", "edges")
+    assert (edge["trace"], edge["left"], edge["right"]) == (own, f"{own}/p:1", f"{own}/p:2")
+
+
+def test_a_folder_names_the_trace_that_rows_state_too(spark: Any, tmp_path: Path) -> None:
+    (folder := tmp_path / "logs" / "trace=a").mkdir(parents=True)
+    (folder / "x.jsonl").write_text(line_of(TraceEvent("p", 1)), encoding="utf-8")
+    (folder / "y.jsonl").write_text(line_of(TraceEvent("p", 2, trace="a")), encoding="utf-8")
+    (beside := tmp_path / "logs" / "a.jsonl").write_text(line_of(TraceEvent("p", 3)), encoding="utf-8")
+    job.extract(spark, [str(tmp_path / "logs")], str(tmp_path / "out"))
+    found = {(row["trace"], row["seq"]) for row in table(tmp_path / "out", "events")}
+    assert found == {("a", 1), ("a", 2), (str(beside), 3)}
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_copies_of_logs_whose_names_were_counted_are_kept_apart(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str

@@ -261,6 +261,16 @@ def test_an_unknown_process_is_answered_with_those_like_it() -> None:
         extract([TraceEvent("phone", 1), TraceEvent("laptop", 1)], process="phon")
 
 
+def test_tokens_that_are_called_alike_among_several_executions_are_two() -> None:
+    log = [
+        TraceEvent(process, 1, attributes={"lock": lock}, trace=trace)
+        for trace, lock in (("a", "b/x"), ("a/b", "x"))
+        for process in "pq"
+    ]
+    first, second = (("a/p:1", "a/q:1"), ("a/b/p:1", "a/b/q:1"))
+    assert extract(log, token="lock").givens.tokens == {"a/b/x": first, "a/b/x (2)": second}
+
+
 def test_holders_of_a_token_are_grouped_by_its_value() -> None:
     values = ("a", 7, "a", None, "", 7, "b")
     events = [TraceEvent("p", seq, attributes={"lock": value}) for seq, value in enumerate(values, 1)]

@@ -29,6 +29,7 @@ from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
 from microcosm.spark.io.inputs import Inputs, over
 from microcosm.spark.io.inputs import tasks as tasks_of
+from microcosm.spark.io.sink import WHOLE
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 from microcosm.traces.extract import on_circles
@@ -208,9 +209,29 @@ class _Job:
 
     def _read(self, inputs: Inputs) -> Staged:
         how = reading.Reading(self._options.format, self._options.pattern)
-        tasks = tasks_of(reading.planned(*inputs.fetched(self._output), how))
-        work = inputs.work(tasks, partial(reading.read, reading=how))
-        return self._output.tables("read", reading.TABLES, *work)
+        names, paths = inputs.fetched(self._output)
+
+        def read(stated: frozenset[str]) -> Staged:
+            tasks = tasks_of(reading.planned(names, paths, how, stated))
+            work = inputs.work(tasks, partial(reading.read, reading=how))
+            return self._output.tables("read", reading.TABLES, *work)
+
+        found = read(frozenset())
+        folders = {*reading.folders_of_traces(names, paths).values()}
+        if stated := self._stated() - folders:
+            (self._output.staged("read") / WHOLE).unlink()
+            found = read(stated)
+            if again := self._stated() - folders:
+                raise TextError("is a file of one trace, and the name of another", file=min(again))
+        return found
+
+    def _stated(self) -> frozenset[str]:
+        """The traces that some rows state, and that others are of by the name of their file or folder."""
+        columns = ["trace", "events", "unstated"]
+        sizes = pq.read_table(self._output.staged("read") / "sizes", columns=columns)
+        sizes = sizes.group_by("trace").aggregate([(name, "sum") for name in columns[1:]])
+        mixed = (pc.field("unstated_sum") > 0) & (pc.field("unstated_sum") < pc.field("events_sum"))
+        return frozenset(sizes.filter(mixed).column("trace").to_pylist())
 
     def _taken(self, read: Staged) -> pa.Table | None:
         """`at` and trace of the events whose names those of other traces have; None where there are none."""

@@ -112,10 +112,10 @@ _FIELDS = arrow_names(EVENT)
 _NO_STAMP = dict.fromkeys(("lamport", "earliest", "latest", "written"))
 
 
-def row_of(event: TraceEvent, named: str | None = None) -> Row:
-    """An event as a row; where it names no trace, it is of the one `named`."""
+def row_of(event: TraceEvent) -> Row:
+    """An event as a row."""
     return {
-        "trace": event.trace if event.trace is not None else named,
+        "trace": event.trace,
         "name": event.name,
         "process": event.process,
         "seq": event.seq,

@@ -8,7 +8,7 @@ and whoever has a trace together tells which of them repeat others. No Spark her
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,9 +70,9 @@ EVENTS = f"at long, {EVENT}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
-COUNTED = (*ORDERING, "message", "counted", "slashed")
+COUNTED = (*ORDERING, "message", "counted", "slashed", "unstated")
 """Columns of which it is known how many events of a trace have them; `slashed` are those whose process has a
-slash in its name."""
+slash in its name, `unstated` those that are of the trace by the name of their file or folder."""
 
 SIZES = (
     "trace string, events long, " + ", ".join(f"{name} long" for name in COUNTED) + ", first long, last long"
@@ -95,8 +95,10 @@ _LINES = 1 << 18
 """Bytes of lines, more or less, that are looked at together."""
 
 
-def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> Iterator[list[Piece]]:
-    """The files of some inputs in pieces, each for a task."""
+def planned(
+    inputs: Sequence[str], paths: Sequence[Path], reading: Reading, stated: Collection[str] = ()
+) -> Iterator[list[Piece]]:
+    """The files of some inputs in pieces, each for a task; rows are known to name the traces `stated`."""
     own: set[Path] = set()
     first = None
     for path in paths:
@@ -106,7 +108,7 @@ def planned(inputs: Sequence[str], paths: Sequence[Path], reading: Reading) -> I
                 first = _copy_in(path)
             elif first is None and _counts_names(head):
                 first = str(path)
-    named = names_of_traces(inputs, paths, own)
+    named = names_of_traces(inputs, paths, own, stated)
     for path in paths:
         lines = path in own and path.suffix != PARQUET and has_cuts(path)
         cuts = input_files.cut(path, lines)
@@ -163,17 +165,27 @@ def _leaves_out(line: str) -> bool:
     return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
 
 
-def names_of_traces(inputs: Sequence[str], paths: Sequence[Path], own: set[Path]) -> dict[str, str]:
-    """The trace of the events that name none, by file: the file's name, or its path where that is shared."""
+def names_of_traces(
+    inputs: Sequence[str], paths: Sequence[Path], own: set[Path], stated: Collection[str] = ()
+) -> dict[str, str]:
+    """The trace of the events that name none, by file: the file's name, or its path where that is shared
+    with another file, or with a trace that is `stated`.
+    """
     given = {local_path(name) for name in inputs}
     many = len(paths) > 1
+    folders = folders_of_traces(inputs, paths)
     naming = [p for p in paths if p.suffix != PARQUET and (p not in given or (many and p not in own))]
     stems = Counter(path.stem for path in naming)
-    named = {str(path): path.stem if stems[path.stem] == 1 else str(path) for path in naming}
-    for path in paths:
-        if path not in given and "trace" in (partition := partition_of(path)):
-            named[str(path)] = partition["trace"]
-    return named
+    shared = {*stated, *folders.values(), *(stem for stem, count in stems.items() if count > 1)}
+    named = {str(path): str(path) if path.stem in shared else path.stem for path in naming}
+    return named | folders
+
+
+def folders_of_traces(inputs: Sequence[str], paths: Sequence[Path]) -> dict[str, str]:
+    """The trace that the folders of a file in an input name, by file."""
+    given = {local_path(name) for name in inputs}
+    found = ((str(path), partition_of(path)) for path in paths if path not in given)
+    return {path: partition["trace"] for path, partition in found if "trace" in partition}
 
 
 def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -194,8 +206,7 @@ def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]
         at = pa.array(range(begin, begin + batch.num_rows), pa.int64())
         begin += batch.num_rows
         events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=schemas["events"])
-        _count(events, sizes)
-        yield name, events
+        yield name, _in_trace(events, piece.trace, sizes)
     if sizes:
         counted = [(trace, *counts) for trace, counts in sizes.items()]
         columns = zip(*counted, strict=True)
@@ -214,9 +225,18 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
             yield from batched(rows, {"events": EVENT, "odd": ODD})
 
 
-def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
+def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: dict[str | None, list[int]]) -> pa.RecordBatch:
+    """Events of which those that state no trace are of this one; they are counted."""
     slashed = pc.if_else(pc.match_substring(batch.column("process"), "/"), True, None)
-    table = pa.Table.from_batches([batch.append_column("slashed", slashed)])
+    stated = batch.column("trace")
+    unstated = pc.if_else(
+        pc.is_null(stated), pa.scalar(True if trace is not None else None, pa.bool_()), None
+    )
+    if trace is not None:
+        at = batch.schema.get_field_index("trace")
+        batch = batch.set_column(at, batch.schema.field(at), pc.fill_null(stated, trace))
+    table = pa.Table.from_batches([batch])
+    table = table.append_column("slashed", slashed).append_column("unstated", unstated)
     table = table.select(["at", "trace", "process", *COUNTED])
     aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
     counted = table.group_by("trace").aggregate(aggregates)
@@ -225,6 +245,7 @@ def _count(batch: pa.RecordBatch, sizes: dict[str | None, list[int]]) -> None:
         for at, name in enumerate(("process", *COUNTED)):
             counts[at] += row[f"{name}_count"]
         counts[-1] = row["at_max"]
+    return batch
 
 
 def _by_columns(piece: Piece) -> Iterator[Any]:
@@ -236,7 +257,7 @@ def _by_columns(piece: Piece) -> Iterator[Any]:
     def row(event: TraceEvent, columns: pa.Schema) -> Row:
         counted = type(event.name) is Counted
         copied = of_copy(event, copy_in(columns, piece.path), options) if counted else event
-        return row_of(copied, piece.trace)
+        return row_of(copied)
 
     try:
         for before, batch in parquet_batches(piece, _BATCH):
@@ -318,9 +339,6 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
         flat = pc.list_flatten(to).cast(pa.string())
         if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
             raise TextError("has a receiver without a name", file=piece.path)
-    if piece.trace is not None:
-        trace = given.get("trace", pa.nulls(count, pa.string()))
-        given["trace"] = pc.fill_null(trace, piece.trace)
     given["file"] = pa.repeat(pa.scalar(piece.path), count)
     given["line"] = pa.array(range(line + 1, line + 1 + count), pa.int64())
     columns = [
@@ -336,7 +354,7 @@ def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     report = noting(bad)
     try:
         for event in _events(piece, reading, report):
-            yield row_of(event, piece.trace)
+            yield row_of(event)
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
