@@ -115,6 +115,27 @@ def test_the_batch_answer_whatever_the_order_and_whatever_is_missing(
     assert sorted(found[3]) == sorted(event.id for event in events)
 
 
+def sharing_names(events: list[TraceEvent], names: int) -> list[TraceEvent]:
+    """The events, with so few names of messages that some messages share one."""
+    shared: dict[str | None, str | None] = {None: None}
+    for event in events:
+        shared.setdefault(event.message, f"m{len(shared) % names}")
+    return [replace(event, message=shared[event.message]) for event in events]
+
+
+@given(RUNS | CHATTY, CUTS, st.integers(1, 6), st.randoms())
+def test_a_message_that_several_send_orders_nothing_or_it_is_said(
+    run: Run, cuts: list[int], names: int, random: Any
+) -> None:
+    events = sharing_names(without_clocks(run.events), names)
+    random.shuffle(events)
+    edges, _ = at_once(events)
+    together = streamed([events])
+    assert together[0] <= edges or together[2]["message-cycle"]
+    one_by_one = streamed(in_batches(events, cuts))
+    assert one_by_one[0] <= edges or one_by_one[2].keys() & {"ambiguous-message", "message-cycle"}
+
+
 @given(RUNS, CUTS, st.lists(st.integers(0, 23), max_size=8))
 def test_rows_that_come_twice_are_told_once_and_counted(run: Run, cuts: list[int], again: list[int]) -> None:
     events = without_clocks(run.events)

@@ -3,6 +3,8 @@
 The rows of a process are taken in the order of their positions; one that comes early waits for those
 before it, and a hole that stays open is given up by `give_up`. Everything said is true for good, whatever
 comes later: a late delivery adds edges, and what it disclosed is passed on to whom it has reached since.
+Only where another process turns out, batches later, to have sent a message too, what was told of it stays,
+and that it is ambiguous is reported.
 A `TraceState` keeps what is remembered of each process and of each message.
 """
 
@@ -59,6 +61,8 @@ class StreamKernel:
         self.ended = False
         self._grown: dict[str, None] = {}
         self._unused: dict[str, tuple[Row, int]] = {}
+        self._at_hand: dict[str, list[Sent]] = {}  # by message: sendings that have not had their turn
+        self._ambiguous: set[tuple[str, str, str]] = set()  # as said of receptions
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take rows in any order."""
@@ -143,11 +147,11 @@ class StreamKernel:
 
     def _run(self, processes: dict[str, None]) -> None:
         """Take what has its turn, a reception after its sending where that is at hand."""
-        at_hand: dict[str, int] = {}
+        self._at_hand.clear()
         for process in processes:
             for waiting in self._store.process(process).waiting.values():
                 if waiting["kind"] in SENDS and waiting["message"] is not None:
-                    at_hand[waiting["message"]] = at_hand.get(waiting["message"], 0) + 1
+                    self._at_hand.setdefault(waiting["message"], []).append(self._sent(waiting))
         going = list(processes)
         while going:
             moved = False
@@ -156,14 +160,14 @@ class StreamKernel:
                 own = self._store.process(process)
                 while (row := own.waiting.get(own.reached + 1)) is not None:
                     message = row["message"]
-                    if row["kind"] in ANSWERED and message is not None and self._awaited(row, at_hand):
+                    if row["kind"] in ANSWERED and message is not None and self._awaited(row):
                         held.append(process)
                         break
-                    self._next(own, row, at_hand)
+                    self._next(own, row)
                     moved = True
             if not moved and held:  # messages in a circle: one has to go first
                 first = self._store.process(held[0])
-                self._next(first, first.waiting[first.reached + 1], at_hand)
+                self._next(first, first.waiting[first.reached + 1])
             going = held
         for process in processes:
             if rows := self._store.process(process).waiting.values():
@@ -171,14 +175,12 @@ class StreamKernel:
             else:
                 self.stopped.pop(process, None)
 
-    def _awaited(self, row: Row, at_hand: dict[str, int]) -> bool:
-        if not at_hand.get(row["message"]):
+    def _awaited(self, row: Row) -> bool:
+        if not self._at_hand.get(row["message"]):
             return False
-        return (
-            self._sender(self._store.message(row["message"]), ANSWERED[row["kind"]], row["process"]) is None
-        )
+        return not self._store.message(row["message"]).senders(ANSWERED[row["kind"]], row["process"])
 
-    def _next(self, own: ProcessState, row: Row, at_hand: dict[str, int]) -> None:
+    def _next(self, own: ProcessState, row: Row) -> None:
         process, seq = row["process"], row["seq"]
         del own.waiting[seq]
         name = self._event(row)
@@ -188,7 +190,7 @@ class StreamKernel:
         own.reached, own.name = seq, name
         self._grown.setdefault(process)
         if row["kind"] in SENDS and row["message"] is not None:
-            at_hand[row["message"]] -= 1
+            self._at_hand[row["message"]].remove(self._sent(row))
         self._exchange(row, name)
 
     def _skip(self, process: str, own: ProcessState) -> None:
@@ -208,7 +210,7 @@ class StreamKernel:
             return
         ends = self._store.message(message)
         if kind in SENDS:
-            sent = Sent(kind, process, seq, name, tuple(row["to"] or ()))
+            sent = self._sent(row)
             if ends.covers(sent):
                 self._odd("repeated-send", row, f"{name}: {process} sends {message} again")
                 return
@@ -219,26 +221,48 @@ class StreamKernel:
                 if ANSWERED[receiving] != kind:
                     self.doubtful.setdefault(message, row.get(ARRIVED, 0))
                     continue
-                sender = self._sender(ends, kind, receiver)
-                if sender is not None:
+                if senders := ends.senders(kind, receiver):
                     ends.waits.remove(entry)
-                    self._message(sender, receiver, at, event, message)
+                    self._meet(row, senders, (receiving, receiver, at, event), message)
+            for receiving, receiver in sorted(ends.met):
+                senders = ends.senders(kind, receiver)
+                if ANSWERED[receiving] == kind and len(senders) > 1 and sent in senders.values():
+                    self._say_ambiguous(row, message, (receiving, receiver), senders)
             return
         if (kind, process) in ends.met:
             self._odd("duplicate-receive", row, f"{name}: {process} receives {message} again")
             return
         ends.met.add((kind, process))
         senders = ends.senders(ANSWERED[kind], process)
-        if len(senders) > 1:
-            among = ", ".join(sorted(senders))
-            self._odd("ambiguous-message", row, f"{name}: {message} was sent by {among}")
-        elif senders:
-            self._message(next(iter(senders.values())), process, seq, name, message)
+        if senders:
+            self._meet(row, senders, (kind, process, seq, name), message)
         else:
             ends.waits.append((kind, process, seq, name))
             if ends.sent:
                 self.doubtful.setdefault(message, row.get(ARRIVED, 0))
             insort(self._store.process(process).open, (seq, message))
+
+    def _meet(
+        self, row: Row, senders: dict[str, Sent], reception: tuple[str, str, int, str], message: str
+    ) -> None:
+        """Tell what a reception says of the one who sent its message, where no other is at hand."""
+        kind, receiver, seq, name = reception
+        others = MessageState(self._at_hand.get(message, [])).senders(ANSWERED[kind], receiver)
+        if len(every := others | senders) > 1:
+            self._say_ambiguous(row, message, (kind, receiver), every)
+        else:
+            self._message(next(iter(senders.values())), receiver, seq, name, message)
+
+    def _say_ambiguous(self, row: Row, message: str, met: tuple[str, str], senders: Iterable[str]) -> None:
+        if (message, *met) not in self._ambiguous:
+            self._ambiguous.add((message, *met))
+            fault = f"{met[1]} receives {message}, which was sent by {', '.join(sorted(senders))}"
+            self._odd("ambiguous-message", row, fault)
+
+    def _sent(self, row: Row) -> Sent:
+        """The sending that a row tells of."""
+        name = row["name"] or self._full(f"{row['process']}:{row['seq']}")
+        return Sent(row["kind"], row["process"], row["seq"], name, tuple(row["to"] or ()))
 
     def _sender(self, ends: MessageState, level: str, receiver: str) -> Sent | None:
         """The one sending of a message to a receiver, where there is one only."""
