@@ -2,9 +2,9 @@
 
 Where threads and tasks are chains of their own, what is known of their order is that one was started by
 another, after some event of it, and that one waited for the end of another. That is told by `Thread.start`
-and `Thread.join`, by tasks that know who made and who awaits them, and by what `asyncio.gather` returns.
-Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context variable. Tasks that
-do not take part in it: several may share a context.
+and `Thread.join`, by tasks that know who made and who awaits them, by what `asyncio.gather` returns, and by
+`asyncio.wait`. Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context
+variable. Tasks that do not take part in it: several may share a context.
 
 What a thread of a pool did is before what comes of it where its result is read. A pool (`ThreadPoolExecutor`,
 `asyncio.to_thread`, `run_in_executor`) makes a future done in the thread that worked, and there its last
@@ -405,7 +405,7 @@ def _follow_loops() -> None:
     gathering = getattr(sys.modules["asyncio.tasks"], "_GatheringFuture", None)  # a private name
     if gathering is not None:
         _follow_waits(gathering, Future)
-    if (wait := getattr(sys.modules["asyncio.tasks"], "_wait", None)) is not None:  # another one
+    if (wait := getattr(sys.modules["asyncio.tasks"], "_wait", None)) is not None:  # private, too
 
         async def waited(*arguments: Any) -> Any:
             done, pending = await wait(*arguments)
