@@ -270,7 +270,7 @@ class Recorder:
             else:
                 strand.learn(None)
 
-    def chains(self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs) -> T | None:
+    def _chains(self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs) -> T | None:
         """For `strands`: ask the chains of the threads and tasks; None where none has begun."""
         if self._strands is None:
             return None

@@ -239,7 +239,7 @@ class Follower(Protocol):
     """Who wants to know of starts and ends: a recorder, which has `Strands` once it has an event."""
 
     def here(self) -> Point | None: ...
-    def chains(
+    def _chains(
         self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs
     ) -> T | None: ...
 
@@ -268,14 +268,14 @@ def _follow_threads() -> None:
 
     def started(thread: threading.Thread) -> None:
         for each in [*_followers]:
-            each.chains(Strands.starting, thread)
+            each._chains(Strands.starting, thread)
         start(thread)
 
     def joined(thread: threading.Thread, timeout: float | None = None) -> None:
         join(thread, timeout)
         if not thread.is_alive():
             for each in [*_followers]:
-                each.chains(Strands.joined, thread)
+                each._chains(Strands.joined, thread)
 
     started.followed = True  # type: ignore[attr-defined]
     threading.Thread.start = started  # type: ignore[assignment, method-assign]
@@ -299,7 +299,7 @@ def _kind_of_task() -> Any:
 
             def __init__(self, *arguments: Any, **more: Any) -> None:
                 for each in [*_followers]:
-                    each.chains(Strands.starting, self)
+                    each._chains(Strands.starting, self)
                 super().__init__(*arguments, **more)
 
         _follow_waits(FollowedTask, Task)
@@ -338,7 +338,7 @@ def _waited(future: Any) -> None:
         if each.done():
             waited += getattr(each, "_children", ())
             for follower in [*_followers]:
-                follower.chains(Strands.joined, each)
+                follower._chains(Strands.joined, each)
 
 
 def _current_task() -> tuple[Any, bool]:
@@ -390,7 +390,7 @@ def _follow_futures() -> None:
                 return outcome(future, timeout)
             finally:
                 for each, point in getattr(future, _KEPT, ()) if future.done() else ():
-                    each.chains(Strands.waited_for, point)
+                    each._chains(Strands.waited_for, point)
 
         return read
 
@@ -430,7 +430,7 @@ def _follow_loops() -> None:
             for future, tasks in waiting:
                 for task, its in tasks if future.done() else ():
                     for each, point in points:
-                        each.chains(Strands.waited_for, point, task, its)
+                        each._chains(Strands.waited_for, point, task, its)
 
         return hand_over(loop, returned, *arguments, context=context)
 
@@ -448,7 +448,7 @@ def _follow_groups() -> None:
 
         def over(task: Any) -> None:
             for each in [*_followers]:
-                kept.extend((each, point) for point in each.chains(Strands.ended, task) or ())
+                kept.extend((each, point) for point in each._chains(Strands.ended, task) or ())
 
         if task.done():  # where tasks are eager
             over(task)
@@ -461,7 +461,7 @@ def _follow_groups() -> None:
             return await leave(group, *fault)
         finally:
             for each, point in group.__dict__.pop(_KEPT, ()):
-                each.chains(Strands.waited_for, point)
+                each._chains(Strands.waited_for, point)
 
     followed: Any = TaskGroup
     followed.create_task, followed.__aexit__ = created, left
