@@ -48,7 +48,7 @@ BELOW = {
     "microcosm.spark.frames": "ask bisim extract register",
 }
 """Of these modules only the names that `docs/reference/stability.md` has."""
-RECORDER = "after close ended event flush here joined lost process receive refused send starting waited_for"
+RECORDER = "after close event flush here lost process receive refused send"
 COMMAND_NAMES = """
 assert bisim check collect demo diff doctor draw events evolve explore extract find help merge offline
 online order page possible repl replica rules settle simulate spark table trace verify view why why-not

@@ -108,7 +108,7 @@ DEEPEST = 100
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 _DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
-_TRACE, _SPAN = re.compile(r"[0-9a-fA-F]{32}"), re.compile(r"[0-9a-fA-F]{16}")
+_TRACE, _SPAN = re.compile(r"(?!0{32})[0-9a-fA-F]{32}"), re.compile(r"(?!0{16})[0-9a-fA-F]{16}")
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 
 
@@ -280,14 +280,8 @@ def _make_alike(*holders: dict[str, Any]) -> None:
 
 
 def _are_ids(trace: object, span: object) -> bool:
-    if (
-        type(trace) is not str
-        or type(span) is not str
-        or not _TRACE.fullmatch(trace)
-        or not _SPAN.fullmatch(span)
-    ):
-        return False
-    return trace.strip("0") != "" and span.strip("0") != ""
+    both = (_TRACE, trace), (_SPAN, span)
+    return all(type(one) is str and form.fullmatch(one) is not None for form, one in both)
 
 
 Writer = Callable[[Any], str]

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Relation
+from microcosm.order.bits import diagonal
 from microcosm.tuning import COLUMNS_FROM, gc_paused
 
 
@@ -236,11 +237,11 @@ class AcyclicGraph:
 
     def pasts(self) -> list[int]:
         """For each position the row of all that is before it, itself included. Cost: O(E · n/64)."""
-        return _closed(self.order, self.predecessors)
+        return _joined([*diagonal(len(self.order))], self.order, self.predecessors)
 
     def futures(self) -> list[int]:
         """For each position the row of all that is after it, itself included. Cost: as `pasts`."""
-        return _closed(self.order[::-1], self.successors)
+        return _joined([*diagonal(len(self.order))], self.order[::-1], self.successors)
 
     def inherited(self, own: list[int]) -> list[int]:
         """Rows joined with those of all that is before. Cost: as `pasts`.
@@ -248,19 +249,13 @@ class AcyclicGraph:
         >>> AcyclicGraph(3, [(2, 0), (0, 1)]).inherited([0, 8, 16])
         [16, 24, 16]
         """
-        rows = own.copy()
-        for v in self.order:
-            row = rows[v]
-            for u in self.predecessors[v]:
-                row |= rows[u]
-            rows[v] = row
-        return rows
+        return _joined(own.copy(), self.order, self.predecessors)
 
 
-def _closed(order: list[int], neighbours: list[list[int]]) -> list[int]:
-    rows = [0] * len(order)
+def _joined(rows: list[int], order: list[int], neighbours: list[list[int]]) -> list[int]:
+    """Put into each of some rows those of its neighbours, which come before it in an order."""
     for v in order:
-        row = 1 << v
+        row = rows[v]
         for u in neighbours[v]:
             row |= rows[u]
         rows[v] = row

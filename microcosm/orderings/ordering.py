@@ -99,14 +99,14 @@ _FEW = 32
 class Monitor:
     """What an execution has violated so far: `violated[ordering]` is the first inverted pair.
 
-    `send` and `receive` return the orderings that are violated for the first time. Receptions of
+    `receive` returns the orderings that are violated for the first time. Receptions of
     unknown messages raise `KeyError`. `forget` releases a message that nobody will receive any more.
     Cost: constant an event, and for Causal, which is passed over without `clocks`, linear in the peers of
     which something is in transit; memory likewise.
 
     >>> monitor = Monitor()
     >>> for message in "ab":
-    ...     _ = monitor.send("p", message)
+    ...     monitor.send("p", message)
     >>> monitor.receive("q", "b")
     []
     >>> [one.value for one in monitor.receive("r", "a")], monitor.violated[Ordering.FIFO_1_N]
@@ -141,8 +141,8 @@ class Monitor:
                 self._witness.append({})
         return peer
 
-    def send(self, peer: str, message: str) -> list[Ordering]:
-        """The next event sends `message`; nothing can be violated yet."""
+    def send(self, peer: str, message: str) -> None:
+        """The next event sends `message`; nothing can be violated by it."""
         sender = self._peer(peer)
         self._sent += 1
         self._counts[sender] += 1
@@ -153,7 +153,6 @@ class Monitor:
             clock[sender] = own
         self._transit[message] = (self._sent, sender, own, clock)
         self._last = message
-        return []
 
     def _still_open(self, clock: Clock) -> Clock:
         """What a clock says of peers of which a send that it counts is in transit; no other one matters."""

@@ -304,11 +304,7 @@ LIMIT = 10.0
 
 
 class TookTooLong(MicrocosmError):
-    """A piece of work was ended: it took longer than the limit."""
-
-
-class NobodyWaits(MicrocosmError):
-    """A piece of work was ended: whoever asked for it is gone."""
+    """A piece of work was ended: it took longer than the limit, or nobody waits for it any more."""
 
 
 class _Alarm(KeyboardInterrupt):
@@ -368,8 +364,7 @@ class Turns:
             except _Alarm:
                 if recover is not None:
                     recover()
-                late = TookTooLong(f"took too long: more than {self.limit:g} seconds")
-                promise.set_exception(NobodyWaits() if self._dropped is promise else late)
+                promise.set_exception(TookTooLong(f"took too long: more than {self.limit:g} seconds"))
             except Exception as error:
                 promise.set_exception(error)
 

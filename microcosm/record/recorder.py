@@ -17,17 +17,19 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
-from contextvars import Context
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
 from time import time_ns
-from typing import Any, NoReturn
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
 from microcosm.record.strands import Point, Strand, Strands, follow
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
@@ -268,30 +270,12 @@ class Recorder:
             else:
                 strand.learn(None)
 
-    def starting(self, owner: Any) -> None:
-        """For `strands`: the current chain starts a thread or task."""
-        if self._strands is not None:
-            with self._lines.lock:
-                self._strands.starting(owner)
-
-    def joined(self, owner: Any) -> None:
-        """For `strands`: a thread or task is over, and who calls has waited for it."""
-        if self._strands is not None:
-            with self._lines.lock:
-                self._strands.joined(owner)
-
-    def ended(self, owner: Any) -> tuple[Point, ...]:
-        """For `strands`: what is before the end of a task."""
+    def _chains(self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs) -> T | None:
+        """For `strands`: ask the chains of the threads and tasks; None where none has begun."""
         if self._strands is None:
-            return ()
+            return None
         with self._lines.lock:
-            return self._strands.ended(owner)
-
-    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None:
-        """For `strands`: who calls, or the task `by` of a context, has waited for an event of a thread."""
-        if self._strands is not None:
-            with self._lines.lock:
-                self._strands.waited_for(point, by, context)
+            return ask(self._strands, *of, **more)
 
     def _before_fork(self) -> None:
         self._lines.lock.acquire()

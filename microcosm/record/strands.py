@@ -2,9 +2,9 @@
 
 Where threads and tasks are chains of their own, what is known of their order is that one was started by
 another, after some event of it, and that one waited for the end of another. That is told by `Thread.start`
-and `Thread.join`, by tasks that know who made and who awaits them, and by what `asyncio.gather` returns.
-Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context variable. Tasks that
-do not take part in it: several may share a context.
+and `Thread.join`, by tasks that know who made and who awaits them, by what `asyncio.gather` returns, and by
+`asyncio.wait`. Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context
+variable. Tasks that do not take part in it: several may share a context.
 
 What a thread of a pool did is before what comes of it where its result is read. A pool (`ThreadPoolExecutor`,
 `asyncio.to_thread`, `run_in_executor`) makes a future done in the thread that worked, and there its last
@@ -20,16 +20,20 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from microcosm.record.header import shown
 
 if TYPE_CHECKING:
     import asyncio
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Clock = dict[str, int]
 
@@ -235,10 +239,9 @@ class Follower(Protocol):
     """Who wants to know of starts and ends: a recorder, which has `Strands` once it has an event."""
 
     def here(self) -> Point | None: ...
-    def starting(self, owner: Any) -> None: ...
-    def joined(self, owner: Any) -> None: ...
-    def ended(self, owner: Any) -> tuple[Point, ...]: ...
-    def waited_for(self, point: Point, by: Any = None, context: Context | None = None) -> None: ...
+    def _chains(
+        self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs
+    ) -> T | None: ...
 
 
 _followers: WeakSet[Follower] = WeakSet()
@@ -265,14 +268,14 @@ def _follow_threads() -> None:
 
     def started(thread: threading.Thread) -> None:
         for each in [*_followers]:
-            each.starting(thread)
+            each._chains(Strands.starting, thread)
         start(thread)
 
     def joined(thread: threading.Thread, timeout: float | None = None) -> None:
         join(thread, timeout)
         if not thread.is_alive():
             for each in [*_followers]:
-                each.joined(thread)
+                each._chains(Strands.joined, thread)
 
     started.followed = True  # type: ignore[attr-defined]
     threading.Thread.start = started  # type: ignore[assignment, method-assign]
@@ -296,7 +299,7 @@ def _kind_of_task() -> Any:
 
             def __init__(self, *arguments: Any, **more: Any) -> None:
                 for each in [*_followers]:
-                    each.starting(self)
+                    each._chains(Strands.starting, self)
                 super().__init__(*arguments, **more)
 
         _follow_waits(FollowedTask, Task)
@@ -308,8 +311,8 @@ _task: Any = None
 
 
 def _follow_waits(kind: Any, made: Any) -> None:
-    """Let futures of a kind, made of another, tell who awaits them, or reads their result."""
-    wait, result = made.__await__, made.result
+    """Let futures of a kind, made of another, tell who awaits them, or reads what became of them."""
+    wait = made.__await__
 
     def awaited(future: Any) -> Any:
         try:
@@ -317,11 +320,14 @@ def _follow_waits(kind: Any, made: Any) -> None:
         finally:
             _waited(future)
 
-    def read(future: Any) -> Any:
-        _waited(future)
-        return result(future)
+    def reading(outcome: Any) -> Any:
+        def read(future: Any) -> Any:
+            _waited(future)
+            return outcome(future)
 
-    kind.__await__, kind.result = awaited, read
+        return read
+
+    kind.__await__, kind.result, kind.exception = awaited, reading(made.result), reading(made.exception)
 
 
 def _waited(future: Any) -> None:
@@ -332,7 +338,7 @@ def _waited(future: Any) -> None:
         if each.done():
             waited += getattr(each, "_children", ())
             for follower in [*_followers]:
-                follower.joined(each)
+                follower._chains(Strands.joined, each)
 
 
 def _current_task() -> tuple[Any, bool]:
@@ -370,25 +376,27 @@ def _points() -> list[tuple[Follower, Point]]:
 def _follow_futures() -> None:
     from concurrent.futures import Future
 
-    set_result, set_exception, result = Future.set_result, Future.set_exception, Future.result
+    def making(done: Any) -> Any:
+        def made(future: Any, outcome: Any) -> None:
+            if not future.done():  # else that is refused
+                future.microcosm_points = _points()
+            done(future, outcome)
 
-    def resulted(future: Any, value: Any) -> None:
-        future.microcosm_points = _points()
-        set_result(future, value)
+        return made
 
-    def failed(future: Any, fault: Any) -> None:
-        future.microcosm_points = _points()
-        set_exception(future, fault)
+    def reading(outcome: Any) -> Any:
+        def read(future: Any, timeout: float | None = None) -> Any:
+            try:
+                return outcome(future, timeout)
+            finally:
+                for each, point in getattr(future, _KEPT, ()) if future.done() else ():
+                    each._chains(Strands.waited_for, point)
 
-    def read(future: Any, timeout: float | None = None) -> Any:
-        try:
-            return result(future, timeout)
-        finally:
-            for each, point in getattr(future, _KEPT, ()) if future.done() else ():
-                each.waited_for(point)
+        return read
 
-    followed: Any = Future
-    followed.set_result, followed.set_exception, followed.result = resulted, failed, read
+    kind: Any = Future
+    kind.set_result, kind.set_exception = making(kind.set_result), making(kind.set_exception)
+    kind.result, kind.exception = reading(kind.result), reading(kind.exception)
 
 
 def _follow_loops() -> None:
@@ -397,6 +405,15 @@ def _follow_loops() -> None:
     gathering = getattr(sys.modules["asyncio.tasks"], "_GatheringFuture", None)  # a private name
     if gathering is not None:
         _follow_waits(gathering, Future)
+    if (wait := getattr(sys.modules["asyncio.tasks"], "_wait", None)) is not None:  # private, too
+
+        async def waited(*arguments: Any) -> Any:
+            done, pending = await wait(*arguments)
+            for each in done:
+                _waited(each)
+            return done, pending
+
+        sys.modules["asyncio.tasks"]._wait = waited  # type: ignore[attr-defined]
     hand_over = BaseEventLoop.call_soon_threadsafe
 
     def call_soon_threadsafe(loop: BaseEventLoop, callback: Any, *arguments: Any, context: Any = None) -> Any:
@@ -413,7 +430,7 @@ def _follow_loops() -> None:
             for future, tasks in waiting:
                 for task, its in tasks if future.done() else ():
                     for each, point in points:
-                        each.waited_for(point, task, its)
+                        each._chains(Strands.waited_for, point, task, its)
 
         return hand_over(loop, returned, *arguments, context=context)
 
@@ -430,7 +447,8 @@ def _follow_groups() -> None:
         kept = group.__dict__.setdefault(_KEPT, deque(maxlen=LATEST))
 
         def over(task: Any) -> None:
-            kept.extend((each, point) for each in [*_followers] for point in each.ended(task))
+            for each in [*_followers]:
+                kept.extend((each, point) for point in each._chains(Strands.ended, task) or ())
 
         if task.done():  # where tasks are eager
             over(task)
@@ -443,7 +461,7 @@ def _follow_groups() -> None:
             return await leave(group, *fault)
         finally:
             for each, point in group.__dict__.pop(_KEPT, ()):
-                each.waited_for(point)
+                each._chains(Strands.waited_for, point)
 
     followed: Any = TaskGroup
     followed.create_task, followed.__aexit__ = created, left

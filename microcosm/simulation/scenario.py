@@ -90,22 +90,14 @@ class Scenario:
                     lambda m: self.answer(self._p(m[1]), m[2], m[3], self._ps(m[4])),
                 ),
                 (
-                    rf"{PROCESS} receives from {PROCESS}{NUMBER}",
-                    lambda m: self.receive(self._p(m[2]), self._p(m[1]), int(m[3] or 1)),
-                ),
-                (
-                    rf"{PROCESS} receives from {PROCESS}{NUMBER}, answering (\S+) to (.+)",
+                    rf"{PROCESS} receives from {PROCESS}{NUMBER}(?:, answering (\S+) to (.+))?",
                     lambda m: self.receive(
-                        self._p(m[2]), self._p(m[1]), int(m[3] or 1), (m[4], self._ps(m[5]))
+                        self._p(m[2]), self._p(m[1]), int(m[3] or 1), m[4] and (m[4], self._ps(m[5]))
                     ),
                 ),
                 (
-                    rf"lose {PROCESS} -> {PROCESS}{NUMBER}",
-                    lambda m: self.lose(self._p(m[1]), self._p(m[2]), int(m[3] or 1)),
-                ),
-                (
-                    rf"double {PROCESS} -> {PROCESS}{NUMBER}",
-                    lambda m: self.double(self._p(m[1]), self._p(m[2]), int(m[3] or 1)),
+                    rf"(lose|double) {PROCESS} -> {PROCESS}{NUMBER}",
+                    lambda m: getattr(self, m[1])(self._p(m[2]), self._p(m[3]), int(m[4] or 1)),
                 ),
                 (rf"{PROCESS} ticks", lambda m: self.tick(self._p(m[1]))),
                 ("settle", lambda m: self.settle()),

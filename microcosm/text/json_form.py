@@ -112,8 +112,12 @@ def decode_json(text: str, file: str | None = None) -> object:
         )
     except json.JSONDecodeError as error:
         line = text[text.rfind("\n", 0, error.pos) + 1 :].split("\n", 1)[0]
-        message = f"not JSON: {error.msg}"
-        raise TextError(message, file=file, line=error.lineno, column=error.colno, text=line) from None
+        several = error.msg == "Extra data"
+        message = "more than one JSON document" if several else f"not JSON: {error.msg}"
+        hint = "If these are the lines of a log: they are in no format known here." if several else None
+        raise TextError(
+            message, file=file, line=error.lineno, column=error.colno, text=line, hint=hint
+        ) from None
     except RecursionError:
         raise TextError("the JSON is nested too deeply", file=file) from None
     except ValueError:

@@ -322,17 +322,22 @@ _of_a_life = re.compile(r"(.+)~([A-Za-z0-9_-]{8})(:[0-9]+)?", re.ASCII | re.DOTA
 
 
 class Lives:
-    """The lives of each process in a log. Memory: a few words for each."""
+    """The lives of each process in a log. Memory: a few words for each.
 
-    def __init__(self, report: Report) -> None:
+    Where lines are read without those before them (`whole` is False) the first life of a name is called by
+    both, too.
+    """
+
+    def __init__(self, report: Report, whole: bool = True) -> None:
         self.report = report
+        self._whole = whole
         self._first: dict[str, str] = {}
         self._reported: set[str] = set()
 
     @classmethod
     def of(cls, options: Options, report: Report) -> Lives:
         """Those of all files of a log; of some files, each is called by both names."""
-        return options.shared(LIVES, lambda: cls(report) if options.whole else EachByItsLife(report))
+        return options.shared(LIVES, lambda: cls(report, options.whole))
 
     def settle(self, record: dict[str, object], file: str, line: int) -> None:
         """Call the process of a line, and those that it names, by names that no other life has.
@@ -346,7 +351,7 @@ class Lives:
         name = self.named(process, life)
         if name != process:
             record["process"] = name
-            if name not in self._reported:
+            if self._whole and name not in self._reported:
                 self._reported.add(name)
                 detail = f"another life of {process}, not ordered with the first: what it does is {name}"
                 self.report.add("another-life", detail, file=file, line=line)
@@ -358,17 +363,9 @@ class Lives:
 
     def named(self, process: str, life: str) -> str:
         """What a life of a process is called."""
-        return process if self._first.setdefault(process, life) == life else f"{process}~{life}"
+        is_first = self._whole and self._first.setdefault(process, life) == life
+        return process if is_first else f"{process}~{life}"
 
     def _resolved(self, name: object) -> object:
         found = _of_a_life(name) if type(name) is str else None
         return self.named(found[1], found[2]) + (found[3] or "") if found else name
-
-
-class EachByItsLife(Lives):
-    """Where lines are read without those before them, the first life is called by both names, too."""
-
-    def named(self, process: str, life: str) -> str:
-        """What a life of a process is called."""
-        self._reported.add(name := f"{process}~{life}")  # nothing is odd about it
-        return name

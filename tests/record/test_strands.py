@@ -7,7 +7,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any
@@ -74,21 +75,54 @@ def test_tasks_that_are_awaited_come_after_what_started_them_and_before_what_fol
     assert {each["process"] for each in lines(tmp_path / "log.jsonl")} == {"p/begin", "p/say", "p/say#2"}
 
 
-def test_a_gathering_and_a_result_that_is_read_are_waited_for_and_nothing_else(tmp_path: Path) -> None:
+def test_a_gathering_and_what_is_over_or_whose_outcome_is_read_are_waited_for(tmp_path: Path) -> None:
     async def work(recorder: Recorder) -> None:
+        async def failing() -> None:
+            fails(recorder)
+
         alone = asyncio.create_task(say(recorder, "alone"))
         assert await asyncio.gather(say(recorder, "a"), say(recorder, "b", 0.01)) == ["a", "b"]
         recorder.event("gathered")
         done, _ = await asyncio.wait([asyncio.create_task(say(recorder, "c"))])
         recorder.event("waited")
         assert [each.result() for each in done] == ["c"]
-        recorder.event("read")
+        failed = asyncio.create_task(failing())
+        while not failed.done():
+            await asyncio.sleep(0)
+        recorder.event("slept")
+        assert failed.exception() is not None
+        recorder.event("looked")
         assert alone.done()
 
     run(tmp_path / "log.jsonl", work)
-    pairs = ("a gathered", "b gathered", "a b", "c waited", "c read", "alone read")
+    pairs = ("a gathered", "b gathered", "a b", "c waited", "failing slept", "failing looked", "alone looked")
     found = verdicts(tmp_path / "log.jsonl", *pairs)
-    assert [*found.values()] == ["<", "<", None, None, "<", None]
+    assert [*found.values()] == ["<", "<", None, "<", None, "<", None]
+
+
+def test_who_is_too_late_with_a_result_is_not_before_who_reads_it(tmp_path: Path) -> None:
+    """Of two threads that answer one future the first is heard, also where the other tries, in any way."""
+
+    def answer(future: Future[int], label: str) -> None:
+        recorder.event(label)
+        with suppress(InvalidStateError):
+            future.set_result(1)
+        with suppress(InvalidStateError):
+            future.set_exception(ValueError())
+
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as recorder:
+        future: Future[int] = Future()
+        for label in ("first", "late"):
+            thread = threading.Thread(target=answer, args=(future, label))
+            thread.start()
+            while thread.is_alive():
+                time.sleep(0.001)
+        assert future.exception() is None
+        recorder.event("read")
+    assert verdicts(tmp_path / "log.jsonl", "first read", "late read") == {
+        "first read": "<",
+        "late read": None,
+    }
 
 
 def test_what_follows_a_group_comes_after_what_its_tasks_did(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_errors_name_the_member(field: str, value: object, message: str) -> None
     [
         ('{\n  "internal": ["a",]}', "not JSON", (2, 20 if sys.version_info < (3, 13) else 19)),
         ("{", "not JSON", (1, 2)),
-        ("{} {}", "not JSON: Extra data", (1, 4)),
+        ("{} {}", "more than one JSON document", (1, 4)),
         ('{"complete": True}', "not JSON", (1, 14)),
         ('{"internal": [], "internal": []}', "the key 'internal' stands twice", (None, None)),
         ('{"clocks": {"e": ["p", {"p": 1, "p": 2}, true]}}', "the key 'p' stands twice", (None, None)),

@@ -44,7 +44,7 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
 from microcosm.traces.formats.parquet import copy_in, expect_once, record_of, records
-from microcosm.traces.options import LIVES, SHARED, EachByItsLife, LeftOut, Options, Positions
+from microcosm.traces.options import LIVES, SHARED, LeftOut, Lives, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
 
@@ -401,7 +401,7 @@ class _EachAlone(Options):
         super().__init__(positions=defaultdict(_Free))
         self.state[COPIES] = [] if first is None else [first]
         self.state[SHARED] = _Stated(self)
-        self.state[LIVES] = EachByItsLife(Report())
+        self.state[LIVES] = Lives(Report(), whole=False)
 
 
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:

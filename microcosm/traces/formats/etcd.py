@@ -34,22 +34,14 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.options import Options, Positions
 from microcosm.traces.report import Report
 from microcosm.traces.spool import Contents, Spool
-from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, json_text, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, json_text, why_bad
 
 NAME = "etcd"
-
-_LOOKED_AT = 20
 
 
 def detects(head: str, path: str) -> int:
     """2 where one of the first lines is an event."""
-    for line in head.split("\n")[:_LOOKED_AT]:
-        try:
-            _event(json_object(line))
-        except BadLine:
-            continue
-        return 2
-    return 0
+    return 2 * any_object(head, _event)
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

@@ -28,7 +28,7 @@ from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_fl
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
 from microcosm.traces.options import SHARED, LeftOut, Lives, Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import BadLine, Lines, json_object, why_bad
+from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines, json_object, why_bad
 
 NAME = "jsonl"
 
@@ -58,15 +58,13 @@ _SAYING = ("kind", "message", "label")
 """One of these says what an event is."""
 _OF_LOGGERS = frozenset(("level", "levelname", "severity", "logger", "timestamp", "asctime", "time", "ts"))
 """Where these stand and nothing else tells, a line is one of an ordinary log, of whatever process."""
-_LOOKED_AT = 20
-"""Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
 
 
 def detects(head: str, path: str) -> int:
     """2 where a line near the beginning is an event; 1 where one nearly is, or all are damaged JSON."""
     promised = path.endswith((".jsonl", ".ndjson")) and head.lstrip().startswith("{")
     nearly = False
-    for line in head.split("\n")[:_LOOKED_AT]:
+    for line in head.split("\n")[:LOOKED_AT]:
         try:
             record = json_object(line)
         except BadLine:

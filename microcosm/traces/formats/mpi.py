@@ -52,13 +52,9 @@ def detects(head: str, path: str) -> int:
     if len(head) > 1 and not head.endswith("\n") and len(lines) > 1:
         lines.pop()  # it may be cut
     found = [_LINE.fullmatch(line) for line in lines]
-    known = all(one and _RANK.fullmatch(one[1]) and _is_operation(one[2]) for one in found)
+    known = all(one and _RANK.fullmatch(one[1]) and one[2].lower() in _OPERATIONS for one in found)
     telling = _POINT_TO_POINT | TO_ALL | {"init", "finalize"}
     return 2 * (known and any(one is not None and one[2].lower() in telling for one in found))
-
-
-def _is_operation(name: str) -> bool:
-    return name.lower() in _OPERATIONS
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

@@ -24,7 +24,7 @@ from microcosm.traces.event import TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.spool import Spool
-from microcosm.traces.text.lines import BadLine, Lines, json_object, json_text, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, any_object, json_object, json_text, why_bad
 from microcosm.traces.text.records import between_executions, clock_of
 
 NAME = "tlc"
@@ -33,20 +33,13 @@ _KINDS = {">": "send", "<": "receive"}
 _STATE = re.compile(r"State (\d{1,18}): <(\S+).*>")
 _HOST = re.compile(r"/\\ Host = (\S+)\s*")
 _CLOCK = re.compile(r"/\\ Clock = (.*)")
-_LOOKED_AT = 20
 
 
 def detects(head: str, path: str) -> int:
     """2 where one of the first lines is an event, or a state has a host and a clock."""
     if re.search(r"^/\\ Host = .*\n/\\ Clock = ", head, re.MULTILINE):
         return 2
-    for line in head.split("\n")[:_LOOKED_AT]:
-        try:
-            _event(json_object(line), "", 0)
-        except BadLine:
-            continue
-        return 2
-    return 0
+    return 2 * any_object(head, lambda record: _event(record, "", 0))
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

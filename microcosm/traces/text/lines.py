@@ -14,8 +14,8 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import BytesIO
 from itertools import chain
@@ -34,6 +34,9 @@ LINE_LIMIT = 64 << 20
 
 HEAD = 64 << 10
 """Bytes at the beginning of a trace by which its format is told."""
+
+LOOKED_AT = 20
+"""Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
 
 _BLOCK = 256 << 10
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -408,6 +411,18 @@ def json_object(text: str, once: Collection[str] = ()) -> dict[str, object]:
         if more:
             _expect_once(text, once)
     return record
+
+
+def any_object(head: str, is_one: Callable[[dict[str, object]], object]) -> bool:
+    """Whether one of the first lines, of which some may be damaged, is an object of a kind.
+
+    `is_one` says so, or raises `BadLine`.
+    """
+    for line in head.split("\n")[:LOOKED_AT]:
+        with suppress(BadLine):
+            if is_one(json_object(line)):
+                return True
+    return False
 
 
 def _expect_once(text: str, fields: Collection[str]) -> None:

@@ -14,11 +14,10 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.log import Named, PlainLine, read_lines, with_message
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import BadLine, Lines, NotJson, json_object, why_bad
+from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, why_bad
 
 Fields = dict[str, object]
 
-_LOOKED_AT = 20
 _TEXTS = ("message", "msg", "text", "log", "@message")
 _TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date")
 _LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level")
@@ -29,18 +28,7 @@ PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "i
 
 def detects(marks: Callable[[Fields], bool]) -> Callable[[str, str], int]:
     """How a format of this kind is told: 2 where a line near the beginning is an object with its marks."""
-
-    def rank(head: str, path: str) -> int:
-        for line in head.split("\n")[:_LOOKED_AT]:
-            if line.lstrip().startswith("{"):
-                try:
-                    if marks(json_object(line)):
-                        return 2
-                except BadLine:
-                    continue
-        return 0
-
-    return rank
+    return lambda head, path: 2 * any_object(head, marks)
 
 
 def read(

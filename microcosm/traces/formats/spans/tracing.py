@@ -212,14 +212,14 @@ def _hexadecimal(context: object) -> tuple[str, str] | None:
 def _moment(value: object) -> int | None:
     """A date and time as nanoseconds since 1970.
 
-    >>> _moment("1970-01-01T00:00:01.5Z")
-    1500000000
+    >>> _moment("1970-01-01T00:00:01.5Z"), _moment("1970-01-01T02:00:01.5+02:00")
+    (1500000000, 1500000000)
     """
     try:
-        moment = datetime.fromisoformat(text_of(value)).replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(text_of(value))
     except ValueError:
         return None
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
