@@ -362,7 +362,7 @@ def _name_of_task(task: Any) -> str:
 
 
 _KEPT = "microcosm_points"
-"""Under this name a future has the last event of who made it done, and a group those of its tasks."""
+"""Under this name a future has the last event of each thread that would answer it; a group, of its tasks."""
 LATEST = 10_000
 """Of so many events of its tasks a group knows: those that ended last."""
 
@@ -373,13 +373,19 @@ def _points() -> list[tuple[Follower, Point]]:
     return [(each, point) for each, point in found if point is not None]
 
 
+def _before_answer(future: Any) -> list[tuple[Follower, Point]]:
+    """The last event of who answered a future; of two threads that do so at once either may have."""
+    points = getattr(future, _KEPT, {})
+    return next(iter(points.values())) if len(points) == 1 and not future.cancelled() else []
+
+
 def _follow_futures() -> None:
     from concurrent.futures import Future
 
     def making(done: Any) -> Any:
         def made(future: Any, outcome: Any) -> None:
             if not future.done():  # else that is refused
-                future.microcosm_points = _points()
+                future.__dict__.setdefault(_KEPT, {})[threading.get_ident()] = _points()
             done(future, outcome)
 
         return made
@@ -389,7 +395,7 @@ def _follow_futures() -> None:
             try:
                 return outcome(future, timeout)
             finally:
-                for each, point in getattr(future, _KEPT, ()) if future.done() else ():
+                for each, point in _before_answer(future) if future.done() else ():
                     each._chains(Strands.waited_for, point)
 
         return read
@@ -420,7 +426,7 @@ def _follow_loops() -> None:
         futures = [each for each in arguments if hasattr(each, "_asyncio_future_blocking")]
         points = _points() if futures else []
         for each in arguments:
-            points += getattr(each, _KEPT, ())
+            points += _before_answer(each)
         if not futures or not points:
             return hand_over(loop, callback, *arguments, context=context)
 

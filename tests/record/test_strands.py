@@ -7,7 +7,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from microcosm import Microcosm, Relation
-from microcosm.record import Recorder
+from microcosm.record import Recorder, strands
 from tests.record.logs import lines, named
 
 
@@ -123,6 +123,44 @@ def test_who_is_too_late_with_a_result_is_not_before_who_reads_it(tmp_path: Path
         "first read": "<",
         "late read": None,
     }
+
+
+@pytest.mark.parametrize("ends", ["answered", "cancelled"])
+def test_of_two_threads_that_answer_at_once_neither_is_before_who_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """The late one has seen that there is no answer yet when the other gives it, or who waits gives up."""
+    seen, go_on, points = threading.Event(), threading.Event(), strands._points
+
+    def held() -> Any:
+        found = points()
+        if threading.current_thread() is late:
+            seen.set()
+            assert go_on.wait(10)
+        return found
+
+    def answer() -> None:
+        recorder.event("late")
+        with suppress(InvalidStateError):
+            future.set_result(2)
+
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as recorder:
+        monkeypatch.setattr(strands, "_points", held)
+        future: Future[int] = Future()
+        late = threading.Thread(target=answer)
+        late.start()
+        assert seen.wait(10)
+        if ends == "cancelled":
+            assert future.cancel()
+        else:
+            future.set_result(1)
+        go_on.set()
+        while late.is_alive():
+            time.sleep(0.001)
+        with suppress(CancelledError):
+            assert future.result() == 1
+        recorder.event("read")
+    assert verdicts(tmp_path / "log.jsonl", "late read") == {"late read": None}
 
 
 def test_what_follows_a_group_comes_after_what_its_tasks_did(tmp_path: Path) -> None:
