@@ -181,6 +181,19 @@ def test_proofs_are_written_and_verify(run: Run) -> None:
         assert run("verify", "log.jsonl", str(proof))[0] == 0
 
 
+def test_each_proof_has_a_file_of_its_own(run: Run) -> None:
+    """Of questions on one line, and of lines of one number in several texts, too."""
+    text = "never w < w; never w > w"
+    for name in ("one.ask", "other.ask"):
+        Path(name).write_text(f'event w where label ~ "write"; {text}\n')
+    asked = ("assert", "log.jsonl", "one.ask", "other.ask", "-e", text, "--proof", "2")
+    told = json.loads(run(*asked, "--json", "--proofs", "proofs")[1])
+    proofs = sum(
+        len(witness.get("derivations", ())) for one in told["questions"] for witness in one["witnesses"]
+    )
+    assert len([*Path("proofs").iterdir()]) == proofs > 6
+
+
 def test_an_answer_verifies_and_no_changed_one_does(run: Run) -> None:
     questions = ASK + 'event w where label ~ "write"\nnever w < w\nknow write("y") > told(k)\n'
     Path("more.ask").write_text(questions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -255,14 +256,20 @@ def verdict_exit(answers: Sequence[Answer], no_vacuous: bool = False) -> int:
 
 
 def _write_proofs(answers: Sequence[Answer], folder: str) -> None:
-    """A file for each proof: the line of its question, the number of the witness and that of the atom."""
-    output_files.make_folder(folder)
+    """A file for each proof: the line of its question, the number of the witness and that of the atom.
 
+    Of several questions on one line, or on lines of one number in several texts, the second is `line1.2`.
+    """
+    output_files.make_folder(folder)
+    on_line = Counter[int]()
     for answer in answers:
+        line = answer.question.place.line
+        on_line[line] += 1
+        place = f"line{line}" if on_line[line] == 1 else f"line{line}.{on_line[line]}"
         for number, witness in enumerate(answer.witnesses, 1):
             proofs = [atom.derivation for atom in witness.atoms if atom.derivation is not None]
             for at, proof in enumerate(proofs, 1):
-                name = f"{folder}/line{answer.question.place.line}-{witness.verdict}{number}-{at}.json"
+                name = f"{folder}/{place}-{witness.verdict}{number}-{at}.json"
                 output_files.write_text(name, output.as_json(proof_object(proof)) + "\n")
 
 

@@ -245,7 +245,10 @@ def _as_json(column: str, value: object) -> object:
             return {name: _as_json(name if column == "stamp" else within, each) for name, each in of.items()}
         case list() if value and isinstance(value[0], tuple):  # the entries of a map
             decoded = _of_text if column == "attributes" else partial(_as_json, within)
-            return {k if type(k) is str else str(_as_json("", k)): decoded(each) for k, each in value}
+            entries = {k if type(k) is str else str(_as_json("", k)): decoded(each) for k, each in value}
+            if column == "clock" and len(entries) < len(value):
+                raise ValueError("`clock` has a process twice")
+            return entries
         case [] if column in ("clock", "attributes"):
             return {}
         case list():

@@ -91,6 +91,17 @@ def test_rows_that_are_no_events_are_reported() -> None:
     assert report.lost == 3
 
 
+def test_a_clock_that_has_a_process_twice_is_no_clock() -> None:
+    """Which of its counts is meant, nobody knows."""
+    clocks = pyarrow.array(
+        [[("p", 1)], [("p", 2), ("q", 1), ("q", 7)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())
+    )
+    rows = table(process=["p", "p"], seq=[1, 2], kind=["internal"] * 2, clock=clocks)
+    found, report = read_text(rows, "parquet")
+    assert [event.id for event in found] == ["p:1"]
+    assert told(report) == [("bad-line", 2)]
+
+
 def test_attributes_may_be_plain_texts_and_numbers() -> None:
     for values, expected in ((["info", '"a"', None], ["info", "a", None]), ([1, 2, None], [1, 2, None])):
         kind = pyarrow.map_(pyarrow.string(), pyarrow.array(values).type)
