@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import ge, gt, le, lt
+from typing import Any, NamedTuple
 
 from microcosm.errors import TextError
 from microcosm.givens.relation import Relation
@@ -199,10 +200,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Question:
-    """One question: its text, and the formula that it stands for.
-
-    `witness` says which tuples are shown: those for which the formula is `False` (of a `for all`) or `True`.
-    """
+    """One question: its text, and the formula that it stands for."""
 
     text: str
     formula: Formula
@@ -277,12 +275,7 @@ def as_text(value: object) -> str | None:
     return value if isinstance(value, str) else str(value)
 
 
-_COMPARE: dict[str, Callable[[float | str, float | str], bool]] = {
-    "<": lambda a, b: a < b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b,  # type: ignore[operator]
-    ">": lambda a, b: a > b,  # type: ignore[operator]
-    ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def compared(left: object, sign: str, right: object) -> bool:

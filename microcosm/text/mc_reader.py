@@ -67,17 +67,12 @@ def parse_statement(text: str, file: str | None = None) -> Statement:
     return statement
 
 
-def parse_correspondences(text: str, file: str | None = None) -> list[Correspondence]:
+def parse_correspondences(text: str) -> list[Correspondence]:
     """The correspondences of exactly one correspondence statement; refuted ones are allowed."""
-    statement = parse_statement(text, file)
+    statement = parse_statement(text)
     if not isinstance(statement, Correspondences):
-        raise TextError(
-            "not a correspondence",
-            file=file,
-            column=1,
-            text=text,
-            hint="Write a pair such as `a < b`, `a || b`, `a <> b`.",
-        )
+        hint = "Write a pair such as `a < b`, `a || b`, `a <> b`."
+        raise TextError("not a correspondence", column=1, text=text, hint=hint)
     return statement.facts
 
 

@@ -34,7 +34,6 @@ from microcosm.text.statement import shown
 if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
-    from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.traces.report import Extraction, Report
 
