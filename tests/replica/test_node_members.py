@@ -133,6 +133,8 @@ def test_an_eviction_is_heard_of_and_followed() -> None:
                 meet(one, other)
                 one.replica.local(f"met {other.replica.name}")
                 await level(one, other)
+            met = c._carrier.durable.process.membership.of("a")  # not only heard of, by way of `b`
+            await c.until(lambda replica: met.incarnation is not None)
             a.close()
             c.replica.send(["a", "b"], b"both")
             await b.until(lambda replica: any(event.startswith("d:b") for event in replica.events))
