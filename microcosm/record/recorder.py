@@ -20,16 +20,13 @@ from collections.abc import Callable, Collection
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
 from time import time_ns
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
-from microcosm.record.strands import Point, Strand, Strands, follow
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from microcosm.record.strands import P, Point, Strand, Strands, T, follow
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""

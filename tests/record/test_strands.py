@@ -42,6 +42,12 @@ def run(log: Path, work: Any) -> None:
     asyncio.run(begin())
 
 
+def await_unseen(thread: threading.Thread) -> None:
+    """Return when a thread is over, without `join`, which would say that what follows is after it."""
+    while thread.is_alive():
+        time.sleep(0.001)
+
+
 async def say(recorder: Recorder, label: str, wait: float = 0) -> str:
     """What a task does."""
     await asyncio.sleep(wait)
@@ -115,8 +121,7 @@ def test_who_is_too_late_with_a_result_is_not_before_who_reads_it(tmp_path: Path
         for label in ("first", "late"):
             thread = threading.Thread(target=answer, args=(future, label))
             thread.start()
-            while thread.is_alive():
-                time.sleep(0.001)
+            await_unseen(thread)
         assert future.exception() is None
         recorder.event("read")
     assert verdicts(tmp_path / "log.jsonl", "first read", "late read") == {
@@ -155,8 +160,7 @@ def test_of_two_threads_that_answer_at_once_neither_is_before_who_reads(
         else:
             future.set_result(1)
         go_on.set()
-        while late.is_alive():
-            time.sleep(0.001)
+        await_unseen(late)
         with suppress(CancelledError):
             assert future.result() == 1
         recorder.event("read")

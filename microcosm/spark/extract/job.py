@@ -217,21 +217,21 @@ class _Job:
             return self._output.tables("read", reading.TABLES, *work)
 
         found = read(frozenset())
-        folders = {*reading.folders_of_traces(names, paths).values()}
-        if stated := self._stated() - folders:
+        if stated := self._mixed(names, paths):
             (self._output.staged("read") / WHOLE).unlink()
             found = read(stated)
-            if again := self._stated() - folders:
+            if again := self._mixed(names, paths):
                 raise TextError("is a file of one trace, and the name of another", file=min(again))
         return found
 
-    def _stated(self) -> frozenset[str]:
-        """The traces that some rows state, and that others are of by the name of their file or folder."""
+    def _mixed(self, names: Sequence[str], paths: Sequence[Path]) -> frozenset[str]:
+        """The traces that some rows state, and that others are of by the name of their file."""
         columns = ["trace", "events", "unstated"]
         sizes = pq.read_table(self._output.staged("read") / "sizes", columns=columns)
         sizes = sizes.group_by("trace").aggregate([(name, "sum") for name in columns[1:]])
         mixed = (pc.field("unstated_sum") > 0) & (pc.field("unstated_sum") < pc.field("events_sum"))
-        return frozenset(sizes.filter(mixed).column("trace").to_pylist())
+        found = frozenset(sizes.filter(mixed).column("trace").to_pylist())
+        return found and found.difference(reading.folders_of_traces(names, paths).values())
 
     def _taken(self, read: Staged) -> pa.Table | None:
         """`at` and trace of the events whose names those of other traces have; None where there are none."""

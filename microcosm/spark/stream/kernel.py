@@ -115,10 +115,10 @@ class StreamKernel:
                 level = ANSWERED[kind]
                 if any(sent.kind == level for sent in ends.sent):
                     continue
-                sender = self._sender(ends, OTHER_LEVEL[level], process)
-                if sender is not None:
+                senders = ends.senders(OTHER_LEVEL[level], process)
+                if len(senders) == 1:
                     ends.waits.remove(entry)
-                    self._message(sender, process, seq, name, message)
+                    self._message(next(iter(senders.values())), process, seq, name, message)
         self._tell_frontiers()
 
     def _enters(self, row: Row) -> bool:
@@ -224,7 +224,7 @@ class StreamKernel:
                 if senders := ends.senders(kind, receiver):
                     ends.waits.remove(entry)
                     self._meet(row, senders, (receiving, receiver, at, event), message)
-            for receiving, receiver in sorted(ends.met):
+            for receiving, receiver in sorted(ends.met) if len(ends.sent) > 1 else ():
                 senders = ends.senders(kind, receiver)
                 if ANSWERED[receiving] == kind and len(senders) > 1 and sent in senders.values():
                     self._say_ambiguous(row, message, (receiving, receiver), senders)
@@ -263,11 +263,6 @@ class StreamKernel:
         """The sending that a row tells of."""
         name = row["name"] or self._full(f"{row['process']}:{row['seq']}")
         return Sent(row["kind"], row["process"], row["seq"], name, tuple(row["to"] or ()))
-
-    def _sender(self, ends: MessageState, level: str, receiver: str) -> Sent | None:
-        """The one sending of a message to a receiver, where there is one only."""
-        senders = ends.senders(level, receiver)
-        return next(iter(senders.values())) if len(senders) == 1 else None
 
     def _message(self, sent: Sent, process: str, seq: int, name: str, message: str) -> None:
         """Tell that a sending comes before its reception, and pass on what that discloses."""
