@@ -29,7 +29,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.order import lacking
 from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness, up_to
 from microcosm.questions.evaluate import Evaluation
-from microcosm.questions.language import And, Known, Not, Place, Quantified, Questions
+from microcosm.questions.language import And, Known, Place, Quantified, Questions
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
 from microcosm.questions.reader import read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
@@ -113,7 +113,7 @@ def find(
 ) -> Found:
     """The events of a pattern or condition, or the tuples for which a formula is true, and those open.
 
-    Of `never A R B` these are the pairs that it forbids. At most `limit` of each are kept, all are counted.
+    Of `never` these are what it forbids. At most `limit` of each are kept, all are counted.
     Raises `TextError`, `Contradiction`. Cost: as `Answers`.
     """
     expect(str, "text of what is sought", sought)
@@ -123,8 +123,6 @@ def find(
     formula = read.questions[-1].formula
     if not isinstance(formula, Quantified):
         raise Undefined("a formula without `for all` or `exists` before it is of no tuples to be found")
-    if isinstance(formula.body, Not) and read.questions[-1].text.startswith("never"):
-        formula = replace(formula, body=formula.body.part)
     rows: dict[int, list[Witness]] = {TRUE: [], OPEN: []}
     counts = {"true": 0, "false": 0, "open": 0}
     for part in answering.evaluation.tuples(formula, Scope()):

@@ -9,9 +9,8 @@ numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
@@ -117,16 +116,11 @@ class _Counter:
         import numpy as np
 
         self._np = np
-        self._evaluation, self._formula, self._covered, self._shown = (
-            evaluation,
-            formula,
-            covered,
-            shown,
-        )
+        self._evaluation, self._formula = evaluation, formula
+        self._covered, self._shown = covered, shown
         self._log: QuestionedLog = evaluation.log
         assert self._log.judged.arrays is not None
         self._arrays = self._log.judged.arrays
-        self._places = self._log.judged.places
         apart = OPEN
         if covered:
             apart = TRUE if relation is Relation.CONCURRENT else FALSE
@@ -166,7 +160,7 @@ class _Counter:
     def _groups(self, groups: list[_Keyed], once: bool) -> None:
         """Count the pairs within each of some groups, each two events `once` or in both directions."""
         counts, value = self._found.counts, self._value
-        one, other = self._position
+        one, other = (self._log.matching(reference.name).events for _, reference in self._formula.binders)
         ones = [[one[number] for number in numbers] for numbers, _ in groups]
         others = ones if once else [[other[number] for number in numbers] for _, numbers in groups]
         before = self._known(ones, others)
@@ -184,12 +178,12 @@ class _Counter:
         self,
         status: str,
         group: _Keyed,
-        places: tuple[list[int], list[int]],
+        events: tuple[list[int], list[int]],
         known: tuple[list[int], list[int]],
         once: bool,
     ) -> None:
         """Look for tuples of a status, of which a group has some, at the events that tell of them."""
-        value, (ones, others), (a, b), (before, after) = self._value[status], group, places, known
+        value, (ones, others), (a, b), (before, after) = self._value[status], group, events, known
         if status == "before":
             self._flag(1, [number for number, count in zip(others, before, strict=True) if count], value)
         elif status == "after":
@@ -205,7 +199,7 @@ class _Counter:
         Of one group by a search a chain; of several, which are small, by a look at each pair.
         """
         np = self._np
-        a, b = (np.array([*chain.from_iterable(side)], dtype=np.int64) for side in (ones, others))
+        a, b = (self._positions(chain.from_iterable(side)) for side in (ones, others))
         if len(ones) == 1:
             return [self._searched(a, b).tolist()]
         mine, theirs = ([*map(len, side)] for side in (ones, others))
@@ -249,15 +243,14 @@ class _Counter:
     def _lacking(self, numbers: list[int], a: list[int], b: list[int], before: list[int]) -> list[int]:
         """Of the candidates at b some that are not after all of a that know no more than they do."""
         np = self._np
-        sizes_a, sizes_b = (self._sizes(np.array(side, dtype=np.int64)) for side in (a, b))
+        sizes_a, sizes_b = (self._sizes(self._positions(side)) for side in (a, b))
         earlier = np.searchsorted(np.sort(sizes_a), sizes_b, "right") - np.isin(b, a)
         return [numbers[at] for at in np.flatnonzero(earlier > np.array(before)).tolist()]
 
-    @cached_property
-    def _position(self) -> list[list[int]]:
-        """For each of the two variables the positions of its candidates."""
-        sides = [self._log.matching(reference.name).events for _, reference in self._formula.binders]
-        return [[self._places[event] for event in events] for events in sides]
+    def _positions(self, events: Iterable[int]) -> Array:
+        """The position of each event; of one of which nothing is given that of an outsider, on no chain."""
+        places = self._log.judged.places
+        return self._np.maximum(self._np.array([places[event] for event in events], dtype=self._np.int64), 0)
 
     def _wants(self, status: str) -> bool:
         """Whether tuples of a status are to be shown, and have not been found in number."""
@@ -320,8 +313,8 @@ class _Counter:
         np = self._np
         assert candidates.states is not None
         intervals = [candidates.states[number] for number in numbers]
-        begin = np.array([self._places[one.begin] for one in intervals], dtype=np.int64)
-        until = np.array([self._places[one.until] for one in intervals], dtype=np.int64)
+        begin = self._positions(one.begin for one in intervals)
+        until = self._positions(one.until for one in intervals)
         ended = np.array([one.end is not None for one in intervals], dtype=bool)
         chain, index = self._arrays.at(begin)
         order = np.lexsort((index, chain))

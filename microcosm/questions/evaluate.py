@@ -56,7 +56,7 @@ class Evaluation:
         self._stop = stop
         self._is: dict[tuple[Reference, tuple[tuple[str, str], ...]], frozenset[int]] = {}
         self._getters: dict[Operand, Callable[[int], Any]] = {}
-        self._columns: dict[tuple[int, Operand], tuple[Group, dict[str, int]]] = {}
+        self._columns: dict[tuple[int, Operand], tuple[Group, dict[str | None, int]]] = {}
 
     # -- one value -----------------------------------------------------------------------------------------
 
@@ -245,37 +245,34 @@ class Evaluation:
             left, right = right, left
         if not self._of_last(right, scope, last) or self._of_last(left, scope, last):
             return None
-        column = self._column(right, last, group)
         value = as_text(self.operand(left, scope))
-        found = 0 if value is None else column.get(value, 0)
-        if formula.sign == "=":
-            return found
-        return 0 if value is None else column[""] & ~found
+        if value is None:
+            return 0
+        column = self._column(right, last, group)
+        same = column.get(value, 0)
+        return same if formula.sign == "=" else column[None] & ~same
 
     def _of_last(self, operand: Operand, scope: Scope, last: tuple[str, Reference]) -> bool:
         if isinstance(operand, Field):
             return operand.variable == last[0]
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
-    def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str, int]:
-        """For each value of an operand those of a group that have it; under the empty text all with any."""
+    def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str | None, int]:
+        """For each value of an operand those of a group that have it; under None all that have any."""
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
             return known[1]
-        rows: dict[str, int] = {}
-        every = 0
+        rows: dict[str | None, int] = {None: 0}
         for at, member in enumerate(group.members):
             scope = Scope().with_choice(*last, group.candidates, member)
             value = as_text(self.operand(operand, scope))
             if value is not None:
                 rows[value] = rows.get(value, 0) | 1 << at
-                every |= 1 << at
-        rows.setdefault("", 0)
-        found = {**rows, "": every} if not rows[""] else rows
+                rows[None] |= 1 << at
         if len(self._columns) > 256:
             self._columns.clear()
-        self._columns[id(group), operand] = group, found
-        return found
+        self._columns[id(group), operand] = group, rows
+        return rows
 
     def _related(self, formula: Related, scope: Scope, last: str, group: Group, among: int) -> Row:
         left, relation, right = formula.left, formula.relation, formula.right

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
@@ -283,6 +284,8 @@ def compared(left: object, sign: str, right: object) -> bool:
 
     >>> compared("10", ">", 9), compared("b", ">", "a"), compared(None, "!=", "a")
     (True, True, False)
+    >>> compared("1796000000000000001", ">", 1796000000000000000)
+    True
     """
     one, other = as_text(left), as_text(right)
     if one is None or other is None:
@@ -296,7 +299,7 @@ def compared(left: object, sign: str, right: object) -> bool:
 
 
 def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    for read in (int, float):  # of a float the last digits of nanoseconds are not left
+        with suppress(ValueError):
+            return read(text)
+    return None

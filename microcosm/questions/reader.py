@@ -97,7 +97,7 @@ class _Reader(FormulaReader):
                 reference = Reference(name, (), place)
                 formula: Formula = Quantified(False, (("event", reference),), None, And(()), place)
                 self.found.questions.append(Question(self._source(last), formula, place))
-            case "tuples":
+            case "tuples" | "never":  # of what is never to be, that which is
                 self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
                 self._fail(f"`{other}` defines something; say what is to be found", place_of(last))

@@ -34,7 +34,7 @@ never holding(k) while holding(m)
 
 
 def written(path: Path, rng: Random, events: int, processes: int, closed: bool) -> None:
-    """A log in which every message is received, if it is to be `closed`."""
+    """A log in which every message is received, if it is to be `closed`; some processes have one event."""
     seq = [0] * processes
     inbox: list[list[str]] = [[] for _ in range(processes)]
     lines, sent = [], 0
@@ -52,6 +52,8 @@ def written(path: Path, rng: Random, events: int, processes: int, closed: bool) 
             event |= {"kind": "send", "message": f"m{sent}", "to": [f"p{to}"]}
         word = rng.choice(["write a", "write b", "read a", "read b", "take a", "take b", "drop", "think"])
         lines.append(event | {"label": word})
+    for word in ("write a", "read a", "write a"):
+        lines.append({"process": f"alone{len(lines)}", "seq": 1, "kind": "internal", "label": word})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, pairwise, permutations
 from random import Random
 
@@ -13,6 +14,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import read_rules
 from microcosm.questions.answers import Answers
+from microcosm.questions.language import compared
 from microcosm.questions.questioned_log import QuestionedLog
 from microcosm.questions.reader import read_questions
 from microcosm.worlds.world import World
@@ -157,3 +159,24 @@ def test_a_part_of_the_search_that_a_known_ordering_excludes_is_no_contradiction
     known = Microcosm.parse(f"{log} \n a <> c")
     text = "event any; assert for all x: any, y: any: x < y or y < x or x || y or x = y"
     assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["holds"]  # noqa: PT009
+
+
+@pytest.mark.parametrize("sign", ["=", "!=", "<", ">="])
+def test_values_of_two_events_compare_as_those_of_each_pair_do(sign: str) -> None:
+    """Where one event has no text, an empty one, or numbers with more digits than a float."""
+    values = [None, "", "1", "2", 1.0, 2**60, 2**60 + 1, "x", True]
+    said = (None if value is None else json.dumps(value) for value in values)
+    lines = [f"event e{at} process p{at}" + (f" k={value}" if value else "") for at, value in enumerate(said)]
+    known = Microcosm.parse("\n".join(["e0 < e1", *lines]))
+    for a, one in enumerate(values):
+        found = known.find(f'never x: [name = "e{a}"] < y: [name] where x.k {sign} y.k').counts
+        held = [compared(one, sign, other) for b, other in enumerate(values) if b != a]
+        assert sum(found.values()) == sum(held)
+
+
+def test_a_name_that_begins_as_never_does_forbids_nothing() -> None:
+    known = Microcosm.parse("a < b")
+    for name in ("never_seen", "seen"):
+        text = f'event {name} where name = "b"; {name} !< [name = "a"]'
+        assert known.find(text).counts == {"true": 1, "false": 0, "open": 0}
+    assert known.find('never [name = "a"]').counts == {"true": 1, "false": 0, "open": 0}
