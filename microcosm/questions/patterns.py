@@ -275,12 +275,12 @@ def by_process(table: EventTable | Columns) -> dict[str, list[int]]:
 
 
 def missing(table: Columns) -> dict[str, int]:
-    """How many events are missing of each process, by the gaps in its numbers; of those with any."""
+    """How many events are missing of each process, by the gaps in its numbers from 1; of those with any."""
     found, last, processes, seqs = dict[str, int](), dict[str, int](), table.processes, table.seqs
     for number in _in_order(table):
         process, seq = processes[number], seqs[number]
-        if 0 < last.get(process, 0) < seq - 1:
-            found[process] = found.get(process, 0) + seq - last[process] - 1
+        if seq and (lost := seq - last.get(process, 0) - 1) > 0 and last.get(process) != 0:
+            found[process] = found.get(process, 0) + lost
         last[process] = seq
     return found
 

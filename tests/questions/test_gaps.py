@@ -89,11 +89,13 @@ def test_existence_is_false_only_of_a_complete_log(tmp_path: Path) -> None:
     assert "not stated to be complete" in answer.notes[0]
     (answer,) = log.assert_(text + "; complete")  # noqa: PT009
     assert answer.verdict == "violated"
-    lost = log_of(tmp_path / "lost.jsonl", *events, ("p", 5, "later", {}))
-    (answer,) = lost.assert_(text)  # noqa: PT009
-    assert "3 of p" in answer.notes[0]
-    with pytest.raises(TextError, match="not complete: events are missing"):
-        lost.assert_(text + "; complete")  # noqa: PT009
+    gap: tuple[tuple[str, int, str, dict[str, Any]], str]
+    for gap in ((("p", 5, "later", {}), "3 of p"), (("r", 4, "first", {}), "3 of r")):
+        lost = log_of(tmp_path / "lost.jsonl", *events, gap[0])
+        (answer,) = lost.assert_(text)  # noqa: PT009
+        assert gap[1] in answer.notes[0]
+        with pytest.raises(TextError, match="not complete: events are missing"):
+            lost.assert_(text + "; complete")  # noqa: PT009
 
 
 def test_vacuous_is_what_matches_nothing(tmp_path: Path) -> None:
