@@ -16,15 +16,19 @@ from collections import Counter
 from contextlib import closing, redirect_stdout
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from microcosm.cli.app import main
 from microcosm.cli.replica import lines as replica_input
 from microcosm.cli.replica.lines import PendingLines
+from microcosm.cli.replica.monitor import Log, Warnings
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
+from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Memory
 from tests.cli.conftest import Run
@@ -216,9 +220,27 @@ def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     told.durable(None)
     told.durable(OSError())
     assert said == [{"n": 1}, {"n": 2}]
-    assert len(told) == 2
+    assert told.waits
+    told.tell_again(replica)  # the journal was opened again, and has what could not be written
+    assert said == [{"n": 1}, {"n": 2}, {"n": 3}]
+    told.tell_again(replica)
+    assert len(said) == 3
     PendingLines.all_written(replica)
     assert [*PendingLines.left(replica)] == []
+
+
+def test_large_lines_fill_what_is_to_be_told() -> None:
+    """Each commit writes all of them down, and a record has its largest size."""
+    told = PendingLines(lambda line: None)
+    for _ in range(15):
+        told.add({"payload": "x" * (1 << 20)})
+    assert not told.full
+    told.add({"payload64": "x" * (1 << 20)})
+    assert told.full
+    told.durable(None)
+    assert told.full
+    told.written()
+    assert not told.full
 
 
 def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +293,28 @@ def test_keys_are_readable_by_the_owner_only_and_rotate(tmp_path: Path, run: Run
     again = run("replica", "key", "rotate", "keys")
     assert (again.code, again.err.count("\n")) == (4, 1)
     assert read_keys(tmp_path / "keys").keys[0].secret.hex() not in again.out + again.err
+
+
+@pytest.mark.usefixtures("phone")
+def test_an_overlap_has_an_end(tmp_path: Path, run: Run) -> None:
+    before = (tmp_path / "keys").read_text()
+    assert run("replica", "key", "rotate", "keys", "--overlap", "1e9").code == 2
+    assert (tmp_path / "keys").read_text() == before
+    assert run("replica", "key", "rotate", "keys", "--overlap", "1e6").code == 0
+
+
+def test_who_is_evicted_again_is_said_again() -> None:
+    said: list[dict[str, object]] = []
+    warnings, about = (
+        Warnings(said.append, Log(as_json=True)),
+        {"jumps": 0, "replica": Replica(Memory(), "a")},
+    )
+    silent = ("strangers", "unreadable", "moved", "lost", "divergences")
+    node = SimpleNamespace(**about, suspects={}, **dict.fromkeys(silent, dict))
+    for gone, members in (({"b": None}, ()), ({"b": None}, ()), ({}, ("b",)), ({"b": None}, ())):
+        node.gone, node.members = gone.copy, members
+        warnings.look(cast("ReplicaNode", node))
+    assert said == [{"event": "evicted", "member": "b"}] * 2
 
 
 def test_lines_in_lines_out(phone: Path, run: Run) -> None:

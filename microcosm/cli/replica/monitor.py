@@ -238,6 +238,7 @@ class Warnings:
                 ("newer", name),
                 f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
+        self._warned -= {("gone", name) for name in node.members}  # let in again, and maybe evicted again
         for name in node.gone():
             message = f"{name} was evicted by another member; `replica member replace` lets it in again"
             if self.once(("gone", name), message):

@@ -41,6 +41,9 @@ SCHEMA = "microcosm-keys/1"
 OVERLAP = 7 * 24 * 3600.0
 """By default both keys of a rotation are accepted for so many seconds."""
 
+LATEST = 253402300799.0
+"""When the year 9999 ends: no key starts or ends later."""
+
 LONGEST_NAME = 200
 """In bytes of UTF-8."""
 
@@ -136,10 +139,9 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
         raise KeyFileError(f"{name}: cannot be read: {error.strerror}") from None
     try:
         return _ring(json.loads(content))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise KeyFileError(
-            f"{name}: is no key file of this program"
-        ) from None  # without what it said: no secrets
+    except (ReplicaError, AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError):
+        # without what it said: no secrets
+        raise KeyFileError(f"{name}: is no key file of this program") from None
 
 
 def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
@@ -184,7 +186,10 @@ def _key(entry: Any) -> Key:
     if between is not None:
         first, second = between
         between = check_name(first), check_name(second)
-    return Key(entry["id"], secret, float(entry["starts"]), None if ends is None else float(ends), between)
+    starts, ends = float(entry["starts"]), None if ends is None else float(ends)
+    if not (0 <= starts <= LATEST and (ends is None or 0 <= ends <= LATEST)):
+        raise ValueError
+    return Key(entry["id"], secret, starts, ends, between)
 
 
 GREETING, CONTENT, EXCHANGE = 0, 1, 2
