@@ -157,9 +157,8 @@ class ReplicaNode:
 
     def _evict(self, name: str, *, mine: bool) -> list[str]:
         """See `evict`, and `Changes.settle_divergences` for `mine`."""
-        if name in self.gone():
-            return self._taken(name)
-        self.transport.evict(name)
+        if name not in self.gone():
+            self.transport.evict(name, self.replica.incarnations_of(name) if mine else ())
         self.replica.settle_divergences(name, mine=mine)
         self.transport.flush()
         return self._taken(name)

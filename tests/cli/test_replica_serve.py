@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing, redirect_stdout
 from itertools import combinations
 from pathlib import Path
@@ -23,8 +24,9 @@ import pytest
 
 from microcosm.cli.app import main
 from microcosm.cli.replica import lines as replica_input
-from microcosm.cli.replica.lines import PendingLines
-from microcosm.cli.replica.monitor import Log, Warnings
+from microcosm.cli.replica.lines import Outlet, PendingLines
+from microcosm.cli.replica.monitor import Interfaces, Log, Warnings
+from microcosm.cli.replica.serving import Serving
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
@@ -241,6 +243,22 @@ def test_large_lines_fill_what_is_to_be_told() -> None:
     assert told.full
     told.written()
     assert not told.full
+
+
+def test_messages_are_taken_again_as_soon_as_the_lines_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However seldom it looks at anything else."""
+    monkeypatch.setattr(replica_input, "MOST_PENDING", 2)
+    written: list[Callable[[], object]] = []
+    paused: list[bool] = []
+    serving = Serving("a.journal", "keys", stay=False, interfaces=Interfaces())
+    durable = SimpleNamespace(when_durable=lambda then: then(None), pause=paused.append)
+    serving._node = cast("ReplicaNode", durable)
+    serving._outlet = cast("Outlet", SimpleNamespace(put=lambda _, then: written.append(then)))
+    for number in range(2):
+        serving._delivered("b", f"b.1.{number}", b"look")
+    assert paused == [True]
+    written.pop()()
+    assert paused == [True, False]
 
 
 def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

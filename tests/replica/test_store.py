@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
 import pytest
 
+from microcosm.replica.journal.reader import Reader
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import LogRecord, Memory, Store
 
 
@@ -36,3 +42,30 @@ def test_a_snapshot_reaches_neither_back_nor_ahead(through: int) -> None:
     with pytest.raises(ValueError, match=r"records 3 to 3"):
         store.compact(through, b"")
     assert store.snapshot() == (2, b"two")
+
+
+def test_what_is_compacted_while_it_is_read_is_read_from_its_snapshot(tmp_path: Path) -> None:
+    with (
+        closing(Replica(tmp_path / "a.journal", "a")) as a,
+        closing(Reader(tmp_path / "a.journal")) as reader,
+    ):
+        a.learn("x < y")
+        a.compact()
+
+        class Meanwhile:
+            """Its snapshot is read, and then much happens before its records are."""
+
+            def snapshot(self) -> tuple[int, bytes] | None:
+                found = reader.snapshot()
+                if "last" not in a.events:
+                    a.remove("x < y")
+                    a.compact()
+                    a.local("last")
+                return found
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(reader, name)
+
+        seen = Replica(cast("Store", Meanwhile()))
+        assert seen.events == a.events == ["last"]
+        assert seen.digest() == a.digest()

@@ -136,7 +136,7 @@ def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> li
     stating = Stating(replica, durable)
     stating.follow()
     if name not in gone(replica, durable.process):
-        durable.evict(name)
+        durable.evict(name, replica.incarnations_of(name) if mine else ())
     replica.settle_divergences(name, mine=mine)
     stating.follow()
     durable.flush()
@@ -299,7 +299,7 @@ def _quota(stated: Sequence[str]) -> Quota | None:
         what, _, number = each.partition("=")
         if (
             what not in ("rate", "held", "bytes")
-            or not (number.isascii() and number.isdecimal())
+            or not (number.isascii() and number.isdecimal() and len(number) < 19)
             or not int(number)
         ):
             raise exits.UsageError(f"--quota {each}: a quota is rate=N, held=N or bytes=N")

@@ -73,7 +73,7 @@ class Serving:
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._pending = PendingLines(lambda line: self._print(line, self._pending.written))
+        self._pending = PendingLines(lambda line: self._print(line, self._written))
         self._ahead = threading.Semaphore(AHEAD)
         self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
@@ -189,7 +189,6 @@ class Serving:
         while True:
             self._keep_metrics()
             self._warnings.look(node)
-            node.pause(self._pending.full)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
@@ -405,6 +404,12 @@ class Serving:
         self._node.when_durable(self._pending.durable)
         if self._pending.full:
             self._node.pause(True)
+
+    def _written(self) -> None:
+        """The oldest delivery that was told has been written."""
+        self._pending.written()
+        if self._node is not None:
+            self._node.pause(self._pending.full)
 
     def _keep_metrics(self) -> None:
         if self._node is None or self._node.fault is None:

@@ -50,7 +50,10 @@ def load(store: Store) -> tuple[ReplicaState, int]:
     snapshot = store.snapshot()
     state = ReplicaState() if snapshot is None else decode_state(snapshot[1])
     count = 0
-    for record in store.records(after=snapshot[0] if snapshot is not None else 0):
+    through = 0 if snapshot is None else snapshot[0]
+    for record in store.records(after=through):
+        if record.number > through + count + 1:  # compacted since: begin with the new snapshot
+            return load(store)
         try:
             apply(state, record.kind, record.payload)
         except Malformed as error:

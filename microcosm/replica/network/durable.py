@@ -241,12 +241,15 @@ class Durable(WriteAhead):
         if (member.boot, member.life) != (boot, life):
             self._change((MET, number, boot, life))
 
-    def evict(self, name: str) -> Fence | None:
-        """Give up a member for good: its fence (None: it was never met). Raises `ReplicaError`."""
+    def evict(self, name: str, heard: Iterable[int] = ()) -> None:
+        """Give up a member for good. Raises `ReplicaError`.
+
+        `heard`: the incarnations that others say it has had, all of which are refused if it was never met.
+        """
         self._usable()
-        incarnation = self.process.membership.of(name).remembered
-        self._fence(name, incarnation)
-        return None if incarnation is None else Fence(name, incarnation)
+        met = self.process.membership.of(name).remembered
+        for incarnation in [*heard] or [None] if met is None else [met]:
+            self._fence(name, incarnation)
 
     def fence(self, fence: Fence) -> None:
         """Keep a fence that a member keeps."""

@@ -45,7 +45,7 @@ from microcosm.replica.network.keys import (
     tag,
 )
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
@@ -146,11 +146,13 @@ class Endpoint:
         peer = self._peers[self.durable.process.membership.named[name].number]
         peer.address, peer.source, peer.greets_from = address, None, None
 
-    def evict(self, name: str, now: float) -> Fence | None:
-        """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`)."""
-        fence = self.durable.evict(name)
+    def evict(self, name: str, now: float, heard: Iterable[int] = ()) -> None:
+        """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`).
+
+        `heard`: see `Durable.evict`.
+        """
+        self.durable.evict(name, heard)
         self._meet(now)
-        return fence
 
     def diverged(self) -> list[tuple[str, str, bool]]:
         """Members with whom nothing is exchanged, each once: the name, why, whether this one forgot."""
