@@ -330,7 +330,7 @@ def fit(name: str) -> str:
     return name
 
 
-Deliver = Callable[[str, str, bytes], None]
+Deliver = Callable[[str, str, bytes], object]
 """Called with the name of the sender, the message and its payload, within the transaction of the delivery."""
 
 

@@ -102,14 +102,16 @@ class ReplicaNode:
         try:
             shared = ReplicaStore(store)
             begin = partial(Replica, shared, name, largest=PACKET_ROOM, forgetting=forgetting)
-            replica = await run_in_thread(begin, _nothing) if shared.slow else begin()
+            replica = await run_in_thread(begin, lambda _: None) if shared.slow else begin()
             self = cls(replica, shared)
             self._carrier.gossip.interval = interval
             self._carrier.noting = with_commit
             replica.quotas = None if quota is None else Quotas(quota)
             if on_deliver is not None:
-                replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
-            await self._start(ring, address, limits)
+                replica.on_deliver(on_deliver)
+            self.transport = await self._carrier.open(ring, address, limits, self._flushed)
+            self._ticking = asyncio.get_running_loop().create_task(self._tick())
+            self._ticking.add_done_callback(self._ended)
             try:
                 for member, where in (members or {}).items():
                     self.add_member(member, where)
@@ -120,11 +122,6 @@ class ReplicaNode:
             store.close()
             raise
         return self
-
-    async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
-        self.transport = await self._carrier.open(ring, address, limits, self._flushed)
-        self._ticking = asyncio.get_running_loop().create_task(self._tick())
-        self._ticking.add_done_callback(self._ended)
 
     # -- use -----------------------------------------------------------------------------------------
 
@@ -395,7 +392,3 @@ async def serve(
         yield node
     finally:
         node.close()
-
-
-def _nothing(_: object) -> None:
-    return None

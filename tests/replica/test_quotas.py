@@ -9,6 +9,7 @@ from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
+from tests.replica.nodes import is_given
 from tests.replica.test_authors import exchanged, signing
 
 
@@ -83,4 +84,4 @@ def test_a_spammer_displaces_what_it_said_itself() -> None:
     a.tidy()
     assert len(a.held_of(a.seen())) <= 200 + 200 // 8 + 30
     assert all(a.happened(f"b{n}") and a.happened(f"a{n}") for n in range(30))
-    assert all(a.is_given(f"told{n} < b{n}") for n in range(30))
+    assert all(is_given(a, f"told{n} < b{n}") for n in range(30))

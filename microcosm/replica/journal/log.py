@@ -141,11 +141,6 @@ class Journal:
         """How many were written since this was opened."""
         return self._writer.transactions
 
-    @property
-    def seconds(self) -> float:
-        """How long they took, syncs included."""
-        return self._writer.seconds
-
     def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 

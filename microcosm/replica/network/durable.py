@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgpack import packb
 
@@ -241,14 +241,16 @@ class Durable(WriteAhead):
         if (member.boot, member.life) != (boot, life):
             self._change((MET, number, boot, life))
 
-    def evict(self, name: str, heard: Iterable[int] = ()) -> None:
+    def evict(self, name: str, heard: Collection[int] = ()) -> None:
         """Give up a member for good. Raises `ReplicaError`.
 
         `heard`: the incarnations that others say it has had, all of which are refused if it was never met.
         """
         self._usable()
         met = self.process.membership.of(name).remembered
-        for incarnation in [*heard] or [None] if met is None else [met]:
+        if met is None and not heard:
+            self._fence(name, None)
+        for incarnation in heard if met is None else (met,):
             self._fence(name, incarnation)
 
     def fence(self, fence: Fence) -> None:

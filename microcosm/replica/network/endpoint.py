@@ -16,7 +16,7 @@ only. Where there is no session yet a greeting is answered at both, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,8 @@ class Endpoint:
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
         self._next_tick = self._look_at = now
-        self._now = now
+        self.now = now
+        """The time of the last call."""
         self._meet(now)
 
     def __repr__(self) -> str:
@@ -146,7 +147,7 @@ class Endpoint:
         peer = self._peers[self.durable.process.membership.named[name].number]
         peer.address, peer.source, peer.greets_from = address, None, None
 
-    def evict(self, name: str, now: float, heard: Iterable[int] = ()) -> None:
+    def evict(self, name: str, now: float, heard: Collection[int] = ()) -> None:
         """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`).
 
         `heard`: see `Durable.evict`.
@@ -160,11 +161,6 @@ class Endpoint:
         for peer in found:
             peer.noted = True
         return [(peer.member.name, peer.diverged, peer.mine) for peer in found]
-
-    @property
-    def now(self) -> float:
-        """The time of the last call."""
-        return self._now
 
     def use_keys(self, ring: Keyring) -> None:
         """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
@@ -260,15 +256,13 @@ class Endpoint:
 
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
-        found = status(self.durable, self._peers.values(), now)
-        drops = (
-            {**self.drops, TOO_LARGE: self.durable.too_large} if self.durable.too_large else {**self.drops}
-        )
-        return {**found, "drops": drops, **self.counts}
+        too_large = {TOO_LARGE: self.durable.too_large} if self.durable.too_large else {}
+        drops = {"drops": {**self.drops, **too_large}}
+        return {**status(self.durable, self._peers.values(), now), **drops, **self.counts}
 
     def _passed(self, now: float) -> float:
         """Time has passed, and never goes back."""
-        self._now = now = max(self._now, now)
+        self.now = now = max(self.now, now)
         if now >= self._next_tick:
             self._next_tick = now + self.limits.tick
             for peer in self._peers.values():
@@ -325,18 +319,11 @@ class Endpoint:
             return MALFORMED
         durable, number = self.durable, peer.member.number
         for mid in content.acks:
-            done = False
-            for acked in peer.acknowledged(mid, now):
+            for acked in [*peer.acknowledged(mid, now)] or [mid]:
                 durable.receive(number, Ack(acked))
-                done = True
-            if not done:
-                durable.receive(number, Ack(mid))
         for mid in content.permits:
-            permitted = peer.permitted(mid, now)
-            for one in permitted:
-                durable.receive(number, Permit(one))
-            if mid not in permitted:
-                durable.receive(number, Permit(mid))
+            for permitted in dict.fromkeys((*peer.permitted(mid, now), mid)):
+                durable.receive(number, Permit(permitted))
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:

@@ -345,23 +345,19 @@ class ReplayWindow:
     [True, True, True, False, True, False, True, False]
     """
 
-    __slots__ = ("_bits", "_highest")
+    __slots__ = ("_bits", "highest")
 
     def __init__(self) -> None:
-        self._highest = -1
-        self._bits = 0
-
-    @property
-    def highest(self) -> int:
+        self.highest = -1
         """The greatest counter so far."""
-        return self._highest
+        self._bits = 0
 
     def fresh(self, counter: int) -> bool:
         """Whether a counter has not been seen; from now on it has. Cost: 4,096 bits."""
-        ahead = counter - self._highest
+        ahead = counter - self.highest
         if ahead > 0:
             self._bits = ((self._bits << ahead) | 1) & ((1 << WINDOW) - 1) if ahead < WINDOW else 1
-            self._highest = counter
+            self.highest = counter
             return True
         if -ahead >= WINDOW or self._bits >> -ahead & 1:
             return False

@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -176,7 +176,7 @@ class Transport:
         self.endpoint.add_member(name, address, time.monotonic())
         self._soon()
 
-    def evict(self, name: str, heard: Iterable[int] = ()) -> None:
+    def evict(self, name: str, heard: Collection[int] = ()) -> None:
         """Give a member up for good. `heard`: see `Durable.evict`."""
         self._usable()
         self.endpoint.evict(name, time.monotonic(), heard)

@@ -120,21 +120,13 @@ def _memory(value: object) -> bool:
 
 
 def _copy(value: object) -> bool:
-    return (
-        type(value) is tuple
-        and len(value) == 4
-        and type(value[0]) is int
-        and type(value[1]) is int
-        and type(value[2]) is bool
-        and type(value[3]) is bytes
-    )
+    return type(value) is tuple and (*map(type, value),) == (int, int, bool, bytes)
 
 
 def _fences(value: object) -> bool:
     return type(value) is tuple and all(
         type(fence) is tuple
-        and len(fence) == 2
-        and type(fence[0]) is str
+        and (*map(type, fence),) == (str, int)
         and len(fence[0].encode()) <= LONGEST_NAME  # all have to fit into packets
         and natural(fence[1])
         for fence in value
