@@ -120,7 +120,7 @@ class Serving:
         )
         node = await open_node(self._path, name, keys=read_keys(self._keys), address=address, members=members)
         self._use(node)
-        known = len(node.replica.divergences)
+        known = node.replica.divergences
         self._outlet = Outlet(loop, self._stop.set)
         try:
             await self._open_interfaces()
@@ -144,7 +144,7 @@ class Serving:
                     return exits.BAD_INPUT
                 node = found
             await self._leave(node)
-            return exits.REFUTED if len(self._replica.divergences) > known else exits.HOLDS
+            return exits.holding(all(each in known for each in self._replica.divergences))
         finally:
             self._monitor.close()
             if self._control is not None:

@@ -163,8 +163,11 @@ class Endpoint:
         return [(peer.member.name, peer.diverged, peer.mine) for peer in found]
 
     def use_keys(self, ring: Keyring) -> None:
-        """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
-        self._sealer.use(ring)
+        """Use the keys of a new ring from now on; sessions under those that were there before go on."""
+        kept = self._sealer.use(ring)
+        for peer in self._peers.values():
+            if peer.session is not None and peer.session.key_id not in kept:
+                peer.session = None
 
     def receive(self, packet: bytes, now: float, wall: float, source: Address | None = None) -> None:
         """Take a packet off the wire, from where it came if that is known.

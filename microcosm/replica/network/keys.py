@@ -301,12 +301,16 @@ class Sealer:
         self._sending: dict[int, Sending] = {}
         self._generation = boot << 32
 
-    def use(self, ring: Keyring) -> None:
-        """Seal with the keys of another ring from now on; what was derived of a key that stays is kept."""
+    def use(self, ring: Keyring) -> set[int]:
+        """Seal with the keys of another ring from now on; the ids of those that stay.
+
+        What was derived of these is kept.
+        """
         before = {key.id: key.secret for key in self.ring.keys}
         kept = {key.id for key in ring.keys if before.get(key.id) == key.secret}
         self._sending = {id_: used for id_, used in self._sending.items() if id_ in kept}
         self.ring = ring
+        return kept
 
     def sending(self, peer: str, now: float, wall: float) -> Sending:
         """The derived key to seal with for a peer; a new one where it is time for it.
