@@ -26,6 +26,7 @@ from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
+from microcosm.replica.network.durable import check_address
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, check_name, read_keys, require_ciphers
 from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
@@ -166,6 +167,8 @@ class ReplicaNode:
         Where another member has evicted it, and this one heard of it, it is only added. Where it is known as
         `incarnation` already, it is left as it is. What `evict` gives.
         """
+        if address is not None:
+            check_address(name, *address)  # first: an eviction cannot be undone
         member = self._carrier.durable.process.membership.named.get(name)
         if member is not None and incarnation is not None and member.remembered == incarnation:
             lost = self._taken(name)

@@ -314,6 +314,15 @@ def test_keys_are_readable_by_the_owner_only_and_rotate(tmp_path: Path, run: Run
 
 
 @pytest.mark.usefixtures("phone")
+def test_a_replacing_that_is_refused_evicts_nobody(run: Run) -> None:
+    before = run("replica", "status", "phone.j", "--json").json["peers"]
+    for wrong in (("--author", "xy"), ("a\u200bb:1",)):
+        assert run("replica", "member", "replace", "phone.j", "laptop", *wrong).code == 4
+        status = run("replica", "status", "phone.j", "--json").json
+        assert (status["peers"], status["members"]) == (before, ["laptop", "phone"])
+
+
+@pytest.mark.usefixtures("phone")
 def test_an_overlap_has_an_end(tmp_path: Path, run: Run) -> None:
     before = (tmp_path / "keys").read_text()
     assert run("replica", "key", "rotate", "keys", "--overlap", "1e9").code == 2
@@ -432,6 +441,9 @@ def test_what_cannot_be_served_is_one_clear_error(phone: Path, run: Run) -> None
         "keys",
         why="is the store of the replica phone, not of tablet",
     )
+    for listens in ("--listen", "--http"):
+        found = run("replica", "serve", "phone.j", "--keys", "keys", listens, "ä..ö:1")
+        assert (found.code, found.out, "cannot listen " in found.err) == (4, "", True)
     with Journal.open(phone / "other", application="another", create=True):
         pass
     refused("other", "--keys", "keys", why="another")

@@ -84,9 +84,9 @@ class Monitor:
         """Answer there from now on; where that is. Raises `ReplicaError` where that cannot be."""
         try:
             self._server = await asyncio.start_server(self._answer, *address, limit=LARGEST)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             where = f"{address[0]}:{address[1]}"
-            why = error.strerror or error
+            why = getattr(error, "strerror", None) or error
             raise ReplicaError(f"cannot listen at {where} for HTTP: {why}; choose another --http") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         return host, port

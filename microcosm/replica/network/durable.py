@@ -223,9 +223,7 @@ class Durable(WriteAhead):
         self._usable()
         if name == self.process.name:
             raise ReplicaError(f"{name!r} is this replica itself; each needs a name of its own")
-        if not host.isprintable() or not 0 <= port <= 65535:
-            why = "a host is printable, and a port at most 65535"
-            raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: {why}")
+        check_address(name, host, port)
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:
@@ -302,6 +300,13 @@ class Durable(WriteAhead):
             raise
         finally:
             self._delivering = False
+
+
+def check_address(name: str, host: str, port: int) -> None:
+    """Raise `ReplicaError` where no member can be."""
+    if not host.isprintable() or not 0 <= port <= 65535:
+        why = "a host is printable, and a port at most 65535"
+        raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: {why}")
 
 
 class DeadlockAvoidance:

@@ -149,7 +149,7 @@ class Transport:
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
             sock.bind(address)
-        except (OSError, OverflowError, UnicodeError) as error:
+        except (OSError, OverflowError, TypeError, UnicodeError) as error:  # the third: a name that is none
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
