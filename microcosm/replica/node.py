@@ -169,12 +169,12 @@ class ReplicaNode:
         """
         if address is not None:
             check_address(name, *address)  # first: an eviction cannot be undone
-        member = self._carrier.durable.process.membership.named.get(name)
-        if member is not None and incarnation is not None and member.remembered == incarnation:
+        gone = self.gone()
+        old = None if name in gone else self._carrier.durable.process.membership.of(name)
+        where = gone[name] if old is None else (old.host, old.port)
+        if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = self._taken(name)
-            where = member.host, member.port
         else:
-            where = self.gone().get(name) or self.where(name)
             lost = self._evict(name, mine=False)
         self.add_member(name, address or where)
         return lost
@@ -199,11 +199,6 @@ class ReplicaNode:
         messages = taken(self.replica, self._carrier.durable, name)
         self.transport.flush()
         return messages
-
-    def where(self, name: str) -> Address:
-        """The address of a member. Raises `ReplicaError`."""
-        member = self._carrier.durable.process.membership.of(name)
-        return member.host, member.port
 
     def pause(self, paused: bool) -> None:
         """Take no messages for a while: they stay with their senders. All else goes on."""

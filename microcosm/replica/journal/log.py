@@ -136,11 +136,6 @@ class Journal:
         """Its own reader, until it is closed; also when it cannot be written any more."""
         return self._reader
 
-    @property
-    def transactions(self) -> int:
-        """How many were written since this was opened."""
-        return self._writer.transactions
-
     def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 
