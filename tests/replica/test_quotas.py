@@ -24,7 +24,7 @@ def of(replica: Replica, name: str) -> list[str]:
 
 
 def test_a_rate_lets_everything_through_in_time() -> None:
-    a = bounded("a", Quota(rate=1.0))
+    a = bounded("a", Quota(rate=1.0, held=210))
     assert a.quotas is not None
     spammer, b = signing("spammer"), signing("b")
     for n in range(200):
@@ -34,7 +34,9 @@ def test_a_rate_lets_everything_through_in_time() -> None:
     exchanged(a, b)
     assert len(of(a, "spam")) == 60
     assert of(a, "b") == ["b0"]
-    assert list(a.quotas.over) == ["spammer"]
+    exchanged(a, spammer)  # what is not taken is not held
+    exchanged(a, spammer)
+    assert a.quotas.over == {"spammer": "more than 1 evolutions a second"}
     for second in range(1, 141):
         a.quotas.now = float(second)
         exchanged(a, spammer)
@@ -43,6 +45,7 @@ def test_a_rate_lets_everything_through_in_time() -> None:
     exchanged(a, spammer)
     exchanged(b, spammer)
     assert a.digest() == spammer.digest() == b.digest()
+    assert a.quotas.over == {}
 
 
 @pytest.mark.parametrize("quota", [Quota(held=20), Quota(bytes=20 * 40)])
