@@ -253,8 +253,7 @@ class Admitting(Authored):
             self._heard_proof(peer, proof)
         yield from self.accept(peer, Supply((), heads.heads))
         if heads.answer:
-            mine = self.newest_heads()
-            yield Heads(mine.heads, mine.proofs, answer=False)
+            yield from self.newest_heads(answer=False)
 
     def _heard_proof(self, peer: str, proof: ForkProof) -> None:
         """Somebody proves that an author has said two things."""

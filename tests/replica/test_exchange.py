@@ -152,7 +152,7 @@ class Counting:
     def heads(self) -> bytes:
         return b""
 
-    def newest_heads(self) -> Heads:
+    def newest_heads(self, *, answer: bool) -> Iterator[Heads]:
         raise AssertionError
 
     def compare_heads(self, peer: str, told: Heads) -> Iterator[ExchangeMessage]:
