@@ -56,7 +56,7 @@ class Quotas:
         self.quota = quota
         self.now = 0.0
         self.over: dict[str, str] = {}
-        """Authors of whom something was too much, and what."""
+        """Authors of whom the last thing that came was too much, and what of it."""
         self._left: dict[str, tuple[float, float]] = {}
         self._held: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
@@ -81,8 +81,6 @@ class Quotas:
                     )
                     return False
                 self._count(chain.from_iterable(held))
-            self._held[name] += 1
-            self._bytes[name] += size
         if rate is not None:
             left, since = self._left.get(name, (rate * BURST, self.now))
             left = min(rate * BURST, left + (self.now - since) * rate)
@@ -90,6 +88,9 @@ class Quotas:
             if left < 1:
                 self.over[name] = f"more than {rate:g} evolutions a second"
                 return False
+        self._held[name] += 1
+        self._bytes[name] += size
+        self.over.pop(name, None)
         return True
 
     def _count(self, held: Iterable[Evolution]) -> None:
@@ -252,8 +253,7 @@ class Admitting(Authored):
             self._heard_proof(peer, proof)
         yield from self.accept(peer, Supply((), heads.heads))
         if heads.answer:
-            mine = self.newest_heads()
-            yield Heads(mine.heads, mine.proofs, answer=False)
+            yield from self.newest_heads(answer=False)
 
     def _heard_proof(self, peer: str, proof: ForkProof) -> None:
         """Somebody proves that an author has said two things."""

@@ -36,8 +36,11 @@ from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.records import PINNED
 
-MOST_PROOFS = 64
+MOST_PROOFS = 32
 """So many proofs are told at most where heads are compared; another one to who has what it excludes."""
+
+MOST_HEADS = 200
+"""So many heads are in a message, which has to fit into what packets carry of one."""
 
 RELAYED = 8
 """What is relayed ends where it was signed: so a message of it is as much larger as one's own at most."""
@@ -188,8 +191,11 @@ class Authored(Changes):
             cuts.append([*stream, number, None if segment is None else segment.head(number - 1)])
         return blake2b(packb([ends, cuts]), digest_size=16).digest()
 
-    def newest_heads(self) -> Heads:
-        """The newest head of each stream, and of those that are cut the last segment and the proofs."""
+    def newest_heads(self, *, answer: bool) -> Iterator[Heads]:
+        """The newest head of each stream, and of those that are cut the last segment and the proofs.
+
+        The first message has the proofs, and asks for an `answer`.
+        """
         closed, chains = self.ledger.closed, self._state.chains
         newest = [
             self._part(each, each.last + 1, each.last).written()
@@ -199,7 +205,9 @@ class Authored(Changes):
         left = (chains.of(Dot(*stream, number - 1)) for stream, number in closed.items())
         newest += [self._whole(each).written() for each in left if each is not None]
         proofs = [content for stream, content in self._state.forks.items() if stream in closed]
-        return Heads(tuple(newest), tuple(proofs[-MOST_PROOFS:]))
+        yield Heads(tuple(newest[:MOST_HEADS]), tuple(proofs[-MOST_PROOFS:]), answer)
+        for at in range(MOST_HEADS, len(newest), MOST_HEADS):
+            yield Heads(tuple(newest[at : at + MOST_HEADS]), (), answer=False)
 
     def supplies(
         self, found: Iterable[Evolution], largest: int, wanted: Dots | None = None

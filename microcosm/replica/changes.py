@@ -130,6 +130,10 @@ class Changes(Core):
         """Every dot that need not come again; read only."""
         return self.ledger.seen
 
+    def incarnations_of(self, name: str) -> list[int]:
+        """Those that something was seen of which bears a name."""
+        return [incarnation for replica, incarnation in self.seen().streams() if replica == name]
+
     def held(self, dot: Dot) -> Evolution | None:
         """The evolution of a dot, if it is still held. Constant time."""
         return self.ledger.held.get(dot)

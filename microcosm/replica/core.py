@@ -330,7 +330,7 @@ def fit(name: str) -> str:
     return name
 
 
-Deliver = Callable[[str, str, bytes], None]
+Deliver = Callable[[str, str, bytes], object]
 """Called with the name of the sender, the message and its payload, within the transaction of the delivery."""
 
 
@@ -384,17 +384,17 @@ class Subscriptions:
 
         All of them are told, and then what one of them raised is raised.
         """
-        settled, failed = [], set()
+        settled, waiting = [], []
         for each in self.waiting:
             try:
                 verdict = known.online(each.left, each.right)
             except MicrocosmError:  # there is no answer, and what has changed has changed
-                failed.add(id(each))
                 continue
             if verdict in DECIDED and not (each.accurate and verdict is Relation.RELATED):
                 settled.append((each, verdict))
-        done = {id(each) for each, _ in settled} | failed
-        self.waiting = [each for each in self.waiting if id(each) not in done]
+            else:
+                waiting.append(each)
+        self.waiting = waiting
         with ExitStack() as telling:
             for each, verdict in reversed(settled):
                 telling.callback(each.callback, each.left, each.right, verdict)

@@ -216,7 +216,7 @@ class AntiEntropy:
                         differing.append(Removed(tuple(_parts(FIRST, None, whole))))
                     mine_too = self._side.heads()
                     if heads and mine_too and self._differ(peer, "heads", mine_too, heads):
-                        differing.append(self._side.newest_heads())
+                        differing += self._side.newest_heads(answer=True)
                     if not differing:
                         self._side.level_with(peer)
                     yield from differing or (Same(each.seen),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import msgpack
@@ -97,19 +97,11 @@ _CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, 
 
 def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
     """The bytes of a message, in a version that the receiver reads."""
-    match message:
-        case Compare(ranges, removed, heads):
-            content: Any = [ranges, removed, heads]
-        case Removed(ranges, answer):
-            content = [ranges, answer]
-        case Same(fingerprint):
-            content = fingerprint
-        case Want(runs) | Gone(runs):
-            content = runs
-        case Supply(evolutions, signed, struck, linked):
-            content = [evolutions, signed, struck, *([linked] if linked else ())]
-        case Heads(heads, proofs, answer):
-            content = [heads, proofs, answer]
+    content: Any = [getattr(message, each.name) for each in fields(message)]
+    if len(content) == 1:
+        [content] = content
+    elif isinstance(message, Supply) and not message.linked:
+        content.pop()
     written: bytes = msgpack.packb([version, _CODES.index(type(message)), content])
     return written
 

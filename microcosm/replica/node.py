@@ -26,6 +26,7 @@ from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
+from microcosm.replica.network.durable import check_address
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, check_name, read_keys, require_ciphers
 from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
@@ -102,14 +103,16 @@ class ReplicaNode:
         try:
             shared = ReplicaStore(store)
             begin = partial(Replica, shared, name, largest=PACKET_ROOM, forgetting=forgetting)
-            replica = await run_in_thread(begin, _nothing) if shared.slow else begin()
+            replica = await run_in_thread(begin, lambda _: None) if shared.slow else begin()
             self = cls(replica, shared)
             self._carrier.gossip.interval = interval
             self._carrier.noting = with_commit
             replica.quotas = None if quota is None else Quotas(quota)
             if on_deliver is not None:
-                replica.on_deliver(lambda *letter: _nothing(on_deliver(*letter)))
-            await self._start(ring, address, limits)
+                replica.on_deliver(on_deliver)
+            self.transport = await self._carrier.open(ring, address, limits, self._flushed)
+            self._ticking = asyncio.get_running_loop().create_task(self._tick())
+            self._ticking.add_done_callback(self._ended)
             try:
                 for member, where in (members or {}).items():
                     self.add_member(member, where)
@@ -120,11 +123,6 @@ class ReplicaNode:
             store.close()
             raise
         return self
-
-    async def _start(self, ring: Keyring, address: Address, limits: Limits | None) -> None:
-        self.transport = await self._carrier.open(ring, address, limits, self._flushed)
-        self._ticking = asyncio.get_running_loop().create_task(self._tick())
-        self._ticking.add_done_callback(self._ended)
 
     # -- use -----------------------------------------------------------------------------------------
 
@@ -157,9 +155,8 @@ class ReplicaNode:
 
     def _evict(self, name: str, *, mine: bool) -> list[str]:
         """See `evict`, and `Changes.settle_divergences` for `mine`."""
-        if name in self.gone():
-            return self._taken(name)
-        self.transport.evict(name)
+        if name not in self.gone():
+            self.transport.evict(name, self.replica.incarnations_of(name) if mine else ())
         self.replica.settle_divergences(name, mine=mine)
         self.transport.flush()
         return self._taken(name)
@@ -170,12 +167,14 @@ class ReplicaNode:
         Where another member has evicted it, and this one heard of it, it is only added. Where it is known as
         `incarnation` already, it is left as it is. What `evict` gives.
         """
-        member = self._carrier.durable.process.membership.named.get(name)
-        if member is not None and incarnation is not None and member.remembered == incarnation:
+        if address is not None:
+            check_address(name, *address)  # first: an eviction cannot be undone
+        gone = self.gone()
+        old = None if name in gone else self._carrier.durable.process.membership.of(name)
+        where = gone[name] if old is None else (old.host, old.port)
+        if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = self._taken(name)
-            where = member.host, member.port
         else:
-            where = self.gone().get(name) or self.where(name)
             lost = self._evict(name, mine=False)
         self.add_member(name, address or where)
         return lost
@@ -200,11 +199,6 @@ class ReplicaNode:
         messages = taken(self.replica, self._carrier.durable, name)
         self.transport.flush()
         return messages
-
-    def where(self, name: str) -> Address:
-        """The address of a member. Raises `ReplicaError`."""
-        member = self._carrier.durable.process.membership.of(name)
-        return member.host, member.port
 
     def pause(self, paused: bool) -> None:
         """Take no messages for a while: they stay with their senders. All else goes on."""
@@ -396,7 +390,3 @@ async def serve(
         yield node
     finally:
         node.close()
-
-
-def _nothing(_: object) -> None:
-    return None

@@ -26,7 +26,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting, EarlyParts
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Decided, Deliver, Outbox, facts_of, fit
+from microcosm.replica.core import Decided, Deliver, Outbox, fit
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
@@ -124,10 +124,6 @@ class Replica(Admitting):
     def twice(self) -> list[str]:
         """The events that two processes claim, or one twice; they stand in no chain."""
         return self._view.twice
-
-    def is_given(self, fact: str | Correspondence) -> bool:
-        """Whether a correspondence is given as such, set aside or not."""
-        return all(each.key() in self.ledger.facts for each in facts_of(fact))
 
     def when_decided(self, a: str, b: str, callback: Decided, *, accurate: bool = False) -> None:
         """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from microcosm.replica.changes import MOST_DIVERGENCES
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.keys import new_ring, write_keys
 from microcosm.replica.replica import Replica
@@ -47,6 +48,9 @@ def test_keys_are_shown_and_stated(tmp_path: Path, run: Run) -> None:
 
 def test_a_fork_is_proved_to_anybody(tmp_path: Path, run: Run) -> None:
     made(run, "a", "b", "c")
+    with Journal.open("b.j", application=APPLICATION) as store:
+        for number in range(MOST_DIVERGENCES):  # what is new is said all the same
+            Replica(store).note_divergence("d", f"d forgot {number}", mine=False)
     happen(run, "a.j", "first")
     happen(run, "a.j", "second")
     assert run("replica", "exchange", "a.j", "b.j").code == 0
@@ -58,11 +62,8 @@ def test_a_fork_is_proved_to_anybody(tmp_path: Path, run: Run) -> None:
     assert run("replica", "exchange", "x.j", "c.j").code == 0
     assert run("replica", "proof", "b.j").out == ""
     found = run("replica", "exchange", "b.j", "c.j", "--json")
-    assert (found.code, found.json["new"], found.json["same"]) == (
-        1,
-        [0, 0],
-        True,
-    )  # one goes
+    assert (found.code, found.json["new"], found.json["same"]) == (1, [0, 0], True)  # one goes
+    assert [each.partition(":")[0] for each in found.json["diverged"]] == ["b", "c"]
     proved = run("replica", "proof", "b.j")
     assert proved.code == 1
     (tmp_path / "proof").write_text(proved.out)

@@ -169,6 +169,19 @@ def test_clients_of_the_socket_are_answered_and_told_each_for_itself(folder: Pat
         service.end()
 
 
+def test_who_reads_is_not_cut_off_however_much_there_is(folder: Path) -> None:
+    service = Service(folder).ready()
+    try:
+        client = service.client()
+        events = [f"{number:02}{'e' * 60_000}" for number in range(40)]
+        for event in events:
+            assert client.ask("local", event=event)["dot"]
+        assert client.ask("events")["events"] == events
+        assert client.ask("events")["events"] == events
+    finally:
+        service.end()
+
+
 def test_who_is_ready_and_who_only_lives(folder: Path) -> None:
     """A journal that cannot be written: it answers, and says that it is not to be sent work."""
     service = Service(folder).ready()

@@ -98,7 +98,8 @@ def test_every_line_is_answered_whatever_is_wrong_with_it(tmp_path: Path) -> Non
 
 def test_whatever_the_id_of_a_line_is_its_answer_is_json(tmp_path: Path) -> None:
     write_keys(tmp_path / "keys", new_ring())
-    ids = ("NaN", "1e400", "-Infinity", "[1.5]", '"\\ud800"')
+    ids = ("NaN", "1e400", "-Infinity", *("[" * depth + "]" * depth for depth in range(920, 1000, 5)))
+    ids = (*ids, "[1.5]", '"\\ud800"')
     said = subprocess.run(
         [*(sys.executable, "-m", "microcosm", "replica", "serve", "a"), "--keys", "keys", "--name", "a"],
         cwd=tmp_path,
@@ -112,8 +113,8 @@ def test_whatever_the_id_of_a_line_is_its_answer_is_json(tmp_path: Path) -> None
         raise AssertionError(f"{name} is no JSON")
 
     _, *answers = [json.loads(line, parse_constant=constant) for line in said.stdout.splitlines()]
-    assert [answer["re"] for answer in answers] == [None, None, None, [1.5], "\ud800"]
-    assert ["error" in answer for answer in answers] == [True, True, True, False, False]
+    assert [answer["re"] for answer in answers] == [*(None,) * (len(ids) - 2), [1.5], "\ud800"]
+    assert ["error" in answer for answer in answers] == [*(True,) * (len(ids) - 2), False, False]
 
 
 def test_a_line_with_bytes_that_are_no_text_is_not_done(tmp_path: Path) -> None:

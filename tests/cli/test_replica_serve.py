@@ -13,18 +13,24 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing, redirect_stdout
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from microcosm.cli.app import main
 from microcosm.cli.replica import lines as replica_input
-from microcosm.cli.replica.lines import PendingLines
+from microcosm.cli.replica.lines import Outlet, PendingLines
+from microcosm.cli.replica.monitor import Interfaces, Log, Warnings
+from microcosm.cli.replica.serving import Serving
 from microcosm.replica.journal import Journal
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
+from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import APPLICATION, Memory
 from tests.cli.conftest import Run
@@ -216,9 +222,43 @@ def test_lines_to_tell_are_noted_until_they_are_told() -> None:
     told.durable(None)
     told.durable(OSError())
     assert said == [{"n": 1}, {"n": 2}]
-    assert len(told) == 2
+    assert told.waits
+    told.tell_again(replica)  # the journal was opened again, and has what could not be written
+    assert said == [{"n": 1}, {"n": 2}, {"n": 3}]
+    told.tell_again(replica)
+    assert len(said) == 3
     PendingLines.all_written(replica)
     assert [*PendingLines.left(replica)] == []
+
+
+def test_large_lines_fill_what_is_to_be_told() -> None:
+    """Each commit writes all of them down, and a record has its largest size."""
+    told = PendingLines(lambda line: None)
+    for _ in range(15):
+        told.add({"payload": "x" * (1 << 20)})
+    assert not told.full
+    told.add({"payload64": "x" * (1 << 20)})
+    assert told.full
+    told.durable(None)
+    assert told.full
+    told.written()
+    assert not told.full
+
+
+def test_messages_are_taken_again_as_soon_as_the_lines_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However seldom it looks at anything else."""
+    monkeypatch.setattr(replica_input, "MOST_PENDING", 2)
+    written: list[Callable[[], object]] = []
+    paused: list[bool] = []
+    serving = Serving("a.journal", "keys", stay=False, interfaces=Interfaces())
+    durable = SimpleNamespace(when_durable=lambda then: then(None), pause=paused.append)
+    serving._node = cast("ReplicaNode", durable)
+    serving._outlet = cast("Outlet", SimpleNamespace(put=lambda _, then: written.append(then)))
+    for number in range(2):
+        serving._delivered("b", f"b.1.{number}", b"look")
+    assert paused == [True]
+    written.pop()()
+    assert paused == [True, False]
 
 
 def test_lines_that_are_too_long_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +311,37 @@ def test_keys_are_readable_by_the_owner_only_and_rotate(tmp_path: Path, run: Run
     again = run("replica", "key", "rotate", "keys")
     assert (again.code, again.err.count("\n")) == (4, 1)
     assert read_keys(tmp_path / "keys").keys[0].secret.hex() not in again.out + again.err
+
+
+@pytest.mark.usefixtures("phone")
+def test_a_replacing_that_is_refused_evicts_nobody(run: Run) -> None:
+    before = run("replica", "status", "phone.j", "--json").json["peers"]
+    for wrong in (("--author", "xy"), ("a\u200bb:1",)):
+        assert run("replica", "member", "replace", "phone.j", "laptop", *wrong).code == 4
+        status = run("replica", "status", "phone.j", "--json").json
+        assert (status["peers"], status["members"]) == (before, ["laptop", "phone"])
+
+
+@pytest.mark.usefixtures("phone")
+def test_an_overlap_has_an_end(tmp_path: Path, run: Run) -> None:
+    before = (tmp_path / "keys").read_text()
+    assert run("replica", "key", "rotate", "keys", "--overlap", "1e9").code == 2
+    assert (tmp_path / "keys").read_text() == before
+    assert run("replica", "key", "rotate", "keys", "--overlap", "1e6").code == 0
+
+
+def test_who_is_evicted_again_is_said_again() -> None:
+    said: list[dict[str, object]] = []
+    warnings, about = (
+        Warnings(said.append, Log(as_json=True)),
+        {"jumps": 0, "replica": Replica(Memory(), "a")},
+    )
+    silent = ("strangers", "unreadable", "moved", "lost", "divergences")
+    node = SimpleNamespace(**about, suspects={}, **dict.fromkeys(silent, dict))
+    for gone, members in (({"b": None}, ()), ({"b": None}, ()), ({}, ("b",)), ({"b": None}, ())):
+        node.gone, node.members = gone.copy, members
+        warnings.look(cast("ReplicaNode", node))
+    assert said == [{"event": "evicted", "member": "b"}] * 2
 
 
 def test_lines_in_lines_out(phone: Path, run: Run) -> None:
@@ -370,6 +441,9 @@ def test_what_cannot_be_served_is_one_clear_error(phone: Path, run: Run) -> None
         "keys",
         why="is the store of the replica phone, not of tablet",
     )
+    for listens in ("--listen", "--http"):
+        found = run("replica", "serve", "phone.j", "--keys", "keys", listens, "ä..ö:1")
+        assert (found.code, found.out, "cannot listen " in found.err) == (4, "", True)
     with Journal.open(phone / "other", application="another", create=True):
         pass
     refused("other", "--keys", "keys", why="another")

@@ -17,6 +17,7 @@ from statistics import median
 from time import process_time
 from typing import NamedTuple
 
+from microcosm.replica.network.peer import NEVER
 from tests.replica.simulated import World
 
 STEP = 0.05
@@ -66,7 +67,7 @@ class Members:
         node = world.random.choice(self.nodes)
         world.act(node.name, lambda node: node.replica.local(name))
         known = self.until(lambda: self.known([name]))
-        rest = self.until(lambda: not any(node.carrier.gossip.pushes for node in self.nodes))
+        rest = self.until(lambda: not any(node.carrier.gossip._push_at < NEVER for node in self.nodes))
         return Cost(known.packets + rest.packets, known.seconds, known.processor + rest.processor)
 
     def message(self) -> tuple[Cost, Cost]:

@@ -9,6 +9,7 @@ from typing import Any
 from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.node import ReplicaNode
+from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
 
 RING = Keyring([Key(1, b"k" * 32)])
@@ -68,3 +69,8 @@ class Remembering(Memory):
         for records in self.commits[:count]:
             store.commit(records)
         return store
+
+
+def is_given(replica: Replica, fact: object) -> bool:
+    """Whether a correspondence is given as such, set aside or not."""
+    return str(fact) in map(str, replica.ledger.given())

@@ -9,14 +9,17 @@ import pytest
 
 from microcosm.errors import Malformed, Undefined, WrongReplica
 from microcosm.givens.relation import Relation
+from microcosm.replica.authored import MOST_HEADS
 from microcosm.replica.exchange_messages import Supply, decode, encode
 from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Remove
 from microcosm.replica.network.status import divergences
+from microcosm.replica.network.wire import fragments
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from tests.replica.nodes import is_given
 from tests.replica.test_rollback import copy_of
 
 pytest.importorskip("cryptography")
@@ -184,7 +187,7 @@ def test_a_removal_of_what_is_not_yet_takes_nothing_from_anybody() -> None:
     level(evil, a)
     level(b, a)
     assert a.happened("event")
-    assert a.is_given("event < x")
+    assert is_given(a, "event < x")
     assert a.digest() == b.digest()
     for each in (a, b):
         again(each)
@@ -423,7 +426,8 @@ def test_a_head_of_what_was_lost_by_all_stops_nobody() -> None:
     one, other = signing("one"), signing("other")
     old = clone(one)
     one.local("lost"), one.local("lost too")
-    other.exchange.receive("one", encode(one.newest_heads()))
+    for heads in one.newest_heads(answer=True):
+        other.exchange.receive("one", encode(heads))
     for event in ("first", "second", "third"):
         old.local(event)
     level(old, other)
@@ -603,6 +607,19 @@ def exchanged(one: Replica, other: Replica) -> None:
     while waiting:
         to, sender, message = waiting.pop(0)
         waiting += [(sender, to, answer) for answer in to.exchange.receive(sender.name, message)]
+
+
+def test_heads_of_many_streams_fit_into_messages() -> None:
+    a, b = signing("a"), signing("b" * 200)
+    for n in range(5 * MOST_HEADS):
+        b.local(f"e{n}")
+        b.renew()
+    exchanged(a, b)
+    told = [*a.newest_heads(answer=True)]
+    assert [each.answer for each in told] == [True, *[False] * (len(told) - 1)]
+    streams = [head[:2] for each in told for head in each.heads]
+    assert len(streams) == len({*map(tuple, streams)}) > 5 * MOST_HEADS - 2
+    assert all(list(fragments(encode(each), 1100)) for each in told)
 
 
 def test_a_segment_is_read_or_refused() -> None:

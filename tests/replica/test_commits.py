@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.errors import Contradiction, MicrocosmError, ReplicaError
+from microcosm.errors import Contradiction, JournalError, MicrocosmError, ReplicaError
 from microcosm.replica.background import running
-from microcosm.replica.journal import Journal
+from microcosm.replica.journal import Journal, log
 from microcosm.replica.journal.files import Disk, Flat
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
@@ -169,6 +169,23 @@ def test_snapshots_are_written_aside_and_have_everything(tmp_path: Path) -> None
         async with serve(tmp_path / "a.journal", **OPTIONS) as a:
             assert a.blocked() == []
             a.replica.local("goes on")
+
+    ran(scene())
+
+
+def test_a_snapshot_that_is_too_large_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with serve(tmp_path / "a.journal", "a", **OPTIONS) as a:
+            for n in range(30):
+                await a.do(lambda replica, n=n: replica.local(f"e{n}"))  # type: ignore[misc]
+            monkeypatch.setattr(log, "LARGEST", 500)
+            for n in range(30, 40):
+                await a.do(lambda replica: replica.compact())
+                await a.do(lambda replica, n=n: replica.local(f"e{n}"))  # type: ignore[misc]
+        with closing(Replica(tmp_path / "a.journal")) as again:
+            assert len(again.events) == 40
+            with pytest.raises(JournalError, match="at most"):
+                again.compact()
 
     ran(scene())
 

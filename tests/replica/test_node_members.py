@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from microcosm.errors import ReplicaError
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.write_ahead import STATE, remembered
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
@@ -120,6 +121,45 @@ def test_a_new_incarnation_comes_in_after_the_old_one_is_evicted() -> None:
                 b.replica.local("new")
                 await level(a, b)
                 assert a.replica.events == ["new", "old"]
+
+    ran(scene())
+
+
+def test_an_eviction_by_who_has_not_met_the_evicted_is_followed() -> None:
+    async def scene() -> None:
+        names = ("a", "b", "c")
+        async with AsyncExitStack() as stack:
+            a, b, c = [await stack.enter_async_context(serve(Memory(), name, **OPTIONS)) for name in names]
+            meet(a, b)
+            a.replica.local("said")
+            await level(a, b)
+            where = a.address
+            a.close()
+            meet(b, c)
+            await level(b, c)
+            c.add_member("a", where)
+            c.evict("a")
+            await b.until(lambda replica: replica.members == ("b", "c"))
+            message = c.replica.send("b", b"and go on")
+            await b.until(lambda replica: replica.happened(f"d:b:{message}"))
+
+    ran(scene())
+
+
+def test_who_lets_in_what_another_has_evicted_agrees_with_it_again() -> None:
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+            meet(a, b)
+            await level(a, b)
+            b.add_member("c", ("127.0.0.1", 9))
+            b._carrier.durable.bind(b._carrier.durable.process.membership.of("c").number, 7)
+            b.replica.note_divergence("c", "c does not remember", mine=False)
+            a._carrier.durable.fence(Fence("c", 7))
+            a.transport.flush()
+            await b.until(lambda replica: "c" in b.gone())
+            assert b.health == "diverged"
+            b.replace("c")
+            assert b.health == "ok"
 
     ran(scene())
 

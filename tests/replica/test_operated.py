@@ -9,6 +9,7 @@ import pytest
 
 from microcosm.replica.network import status
 from tests.replica import operated
+from tests.replica.nodes import is_given
 from tests.replica.operated import story
 from tests.thorough import draws
 
@@ -42,7 +43,7 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
         },
     )
     with closing(story(3, tmp_path)) as world:
-        dot = next(dot for dot, fact in world.adds.items() if world.nodes["a"].replica.is_given(fact))
+        dot = next(dot for dot, fact in world.adds.items() if is_given(world.nodes["a"].replica, fact))
         world.adds[dot] = "x999 < y999"
         found = world.judge()
     for wrong in ("lacks x999", "which was removed", "nobody was told"):

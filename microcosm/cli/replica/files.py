@@ -180,7 +180,7 @@ def new(file: Keys) -> int:
 def rotate(
     file: Keys,
     overlap: Annotated[
-        float, Option(metavar="HOURS", min=0.01, help="How long the old key is still accepted.")
+        float, Option(metavar="HOURS", min=0.01, max=1e6, help="How long the old key is still accepted.")
     ] = 168.0,
 ) -> int:
     """Add a new key, and state when the old one ends.

@@ -176,12 +176,13 @@ def exchange(
         first, second = (stack.enter_context(opened(path)) for path in (one, other))
         if first.name == second.name:
             raise Undefined(f"both are replicas of the name {first.name}; each must have its own")
-        before = [len(each.divergences) for each in (first, second)]
+        before = [divergences(each) for each in (first, second)]
         traffic = level(first, second)
         summary = [
             f"{each.name}: {found['why']}"
-            for each, count in zip((first, second), before, strict=True)
-            for found in divergences(each)[count:]
+            for each, known in zip((first, second), before, strict=True)
+            for found in divergences(each)
+            if found not in known
         ]
         for each in summary:
             output.warn(output.printable(each))

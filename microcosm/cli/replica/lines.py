@@ -131,6 +131,10 @@ KIND = "lines to tell"
 
 Line = dict[str, Any]
 
+MOST_PENDING, MOST_BYTES = 1024, 16 << 20
+"""While so many deliveries, or payloads of so many bytes, wait for somebody to read of them, no more messages
+are taken: each commit writes them down again."""
+
 
 class PendingLines:
     """The lines that are not told yet: `send` is given one, and `written` called once it is written."""
@@ -139,15 +143,27 @@ class PendingLines:
         self._send = send
         self._waiting: deque[Line] = deque()
         self._telling: deque[Line] = deque()
+        self._doubtful: list[Line] = []
+        """Those of a commit that failed, which may have happened all the same."""
+        self._bytes = 0
+        """Of the payloads of those that wait, or are being told."""
         self._added = False
         """Whether something was added that is in no note."""
 
-    def __len__(self) -> int:
-        return len(self._waiting) + len(self._telling)
+    @property
+    def waits(self) -> bool:
+        """Whether there are any."""
+        return bool(self._waiting or self._telling)
+
+    @property
+    def full(self) -> bool:
+        """Whether there are too many, or too much in them."""
+        return len(self._waiting) + len(self._telling) >= MOST_PENDING or self._bytes >= MOST_BYTES
 
     def add(self, line: Line) -> None:
         """A line of something that is not durable yet."""
         self._waiting.append(line)
+        self._bytes += _size(line)
         self._added = True
 
     def note(self) -> tuple[str, bytes] | None:
@@ -158,15 +174,29 @@ class PendingLines:
         return KIND, json.dumps([*self._telling, *self._waiting]).encode()
 
     def durable(self, error: BaseException | None) -> None:
-        """What the oldest line says is durable; or never will be."""
+        """What the oldest line says is durable; or it could not be written down."""
         line = self._waiting.popleft()
         if error is None:
-            self._telling.append(line)
-            self._send(line)
+            self._tell(line)
+        else:
+            self._bytes -= _size(line)
+            self._doubtful.append(line)
+
+    def tell_again(self, replica: Replica) -> None:
+        """The journal was opened again: tell what is in it though its commit seemed to fail."""
+        doubtful, self._doubtful = self._doubtful, []
+        for line in self.left(replica):
+            if line in doubtful:
+                self._bytes += _size(line)
+                self._tell(line)
 
     def written(self) -> None:
         """The oldest line that was told has been written."""
-        self._telling.popleft()
+        self._bytes -= _size(self._telling.popleft())
+
+    def _tell(self, line: Line) -> None:
+        self._telling.append(line)
+        self._send(line)
 
     @staticmethod
     def left(replica: Replica) -> Iterator[Line]:
@@ -178,6 +208,10 @@ class PendingLines:
         """An orderly end."""
         if replica.noted(KIND):
             replica.note(KIND, b"")
+
+
+def _size(line: Line) -> int:
+    return len(line.get("payload") or line.get("payload64") or "")
 
 
 class Outlet:
@@ -300,8 +334,8 @@ def payload_fields(payload: bytes) -> Line:
 MOST = 64
 """Clients at a time."""
 
-UNREAD = 1 << 20
-"""Bytes that may wait for a client to read them; who leaves more is cut off."""
+UNREAD = 8 << 20
+"""Bytes that may wait for a client to read them when another line comes; who leaves more is cut off."""
 
 Done = Callable[[dict[str, Any]], object]
 """Takes the answer, or what is empty where there is none."""
@@ -343,11 +377,10 @@ class ControlSocket:
             self._put(writer, line)
 
     def _put(self, writer: asyncio.StreamWriter, line: str) -> None:
-        if writer.is_closing():
-            return
-        writer.write(f"{line}\n".encode())
         if writer.transport.get_write_buffer_size() > UNREAD:
             writer.transport.abort()
+        elif not writer.is_closing():
+            writer.write(f"{line}\n".encode())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) >= MOST:

@@ -84,9 +84,9 @@ class Monitor:
         """Answer there from now on; where that is. Raises `ReplicaError` where that cannot be."""
         try:
             self._server = await asyncio.start_server(self._answer, *address, limit=LARGEST)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             where = f"{address[0]}:{address[1]}"
-            why = error.strerror or error
+            why = getattr(error, "strerror", None) or error
             raise ReplicaError(f"cannot listen at {where} for HTTP: {why}; choose another --http") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         return host, port
@@ -238,6 +238,7 @@ class Warnings:
                 ("newer", name),
                 f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
             )
+        self._warned -= {("gone", name) for name in node.members}  # let in again, and maybe evicted again
         for name in node.gone():
             message = f"{name} was evicted by another member; `replica member replace` lets it in again"
             if self.once(("gone", name), message):

@@ -54,7 +54,8 @@ def add(
     """
     where = endpoint_of(address)
     with network_of(path) as (replica, durable):
-        _let_in(replica, durable, name, where, author)
+        _trust(replica, name, author)
+        _let_in(replica, durable, name, where)
         return _show(path, durable)
 
 
@@ -97,6 +98,7 @@ def replace(
     Example:
       microcosm replica member replace phone.journal laptop
     """
+    from microcosm.replica.network.durable import check_address
     from microcosm.replica.network.status import gone, taken
 
     with network_of(path) as (replica, durable):
@@ -106,23 +108,27 @@ def replace(
             where = old.host, old.port
         assert where is not None
         where = where if address is None else endpoint_of(address)
+        check_address(name, *where)  # first: an eviction cannot be undone
+        _trust(replica, name, author)
         if old is not None and incarnation is not None and old.remembered == incarnation:
             lost = taken(replica, durable, name)
         else:
             lost = _evicted(replica, durable, name, mine=False)
-        _let_in(replica, durable, name, where, author)
+        _let_in(replica, durable, name, where)
         return _show(path, durable, lost)
 
 
-def _let_in(
-    replica: Replica, durable: Durable, name: str, where: tuple[str, int], author: str | None
-) -> None:
-    """Have a member that listens at an address, and signs with the key of `author`, if that is stated."""
-    from microcosm.replica.network.carrier import Stating
-
+def _trust(replica: Replica, name: str, author: str | None) -> None:
+    """A member signs with the key of `author`, if that is stated."""
     if author is not None:
         replica.sign()
         replica.trust(name, author)
+
+
+def _let_in(replica: Replica, durable: Durable, name: str, where: tuple[str, int]) -> None:
+    """Have a member that listens at an address."""
+    from microcosm.replica.network.carrier import Stating
+
     durable.member(name, *where)
     Stating(replica, durable).follow()
     durable.flush()
@@ -136,7 +142,7 @@ def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> li
     stating = Stating(replica, durable)
     stating.follow()
     if name not in gone(replica, durable.process):
-        durable.evict(name)
+        durable.evict(name, replica.incarnations_of(name) if mine else ())
     replica.settle_divergences(name, mine=mine)
     stating.follow()
     durable.flush()
@@ -299,7 +305,7 @@ def _quota(stated: Sequence[str]) -> Quota | None:
         what, _, number = each.partition("=")
         if (
             what not in ("rate", "held", "bytes")
-            or not (number.isascii() and number.isdecimal())
+            or not (number.isascii() and number.isdecimal() and len(number) < 19)
             or not int(number)
         ):
             raise exits.UsageError(f"--quota {each}: a quota is rate=N, held=N or bytes=N")

@@ -43,8 +43,8 @@ from microcosm.replica.store import ReplicaStore
 
 Fields = dict[str, Any]
 
-MOST_PENDING = 1024
-"""While so many deliveries wait for somebody to read of them, no more messages are taken."""
+LONGEST_ID = 1000
+"""Characters of an `id` at most, so that it is not nested too deeply to be written again."""
 
 
 class Serving:
@@ -73,7 +73,7 @@ class Serving:
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._pending = PendingLines(lambda line: self._print(line, self._pending.written))
+        self._pending = PendingLines(lambda line: self._print(line, self._written))
         self._ahead = threading.Semaphore(AHEAD)
         self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
@@ -120,7 +120,7 @@ class Serving:
         )
         node = await open_node(self._path, name, keys=read_keys(self._keys), address=address, members=members)
         self._use(node)
-        known = len(node.replica.divergences)
+        known = node.replica.divergences
         self._outlet = Outlet(loop, self._stop.set)
         try:
             await self._open_interfaces()
@@ -144,7 +144,7 @@ class Serving:
                     return exits.BAD_INPUT
                 node = found
             await self._leave(node)
-            return exits.REFUTED if len(self._replica.divergences) > known else exits.HOLDS
+            return exits.holding(all(each in known for each in self._replica.divergences))
         finally:
             self._monitor.close()
             if self._control is not None:
@@ -181,7 +181,7 @@ class Serving:
                 f"{node.replica.name!r} was evicted by the others; `replica renew` starts afresh"
             )
         await node.durable()
-        if await self._outlet.drained(LEAVE) and not len(self._pending):
+        if await self._outlet.drained(LEAVE) and not self._pending.waits:
             self._pending.all_written(node.replica)
 
     async def _until_stopped(self, node: ReplicaNode, every: float) -> None:
@@ -189,7 +189,6 @@ class Serving:
         while True:
             self._keep_metrics()
             self._warnings.look(node)
-            node.pause(len(self._pending) >= MOST_PENDING)
             done, _ = await asyncio.wait(ended, timeout=every, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
@@ -222,6 +221,7 @@ class Serving:
                     self._why = str(error)
                     continue
                 self._use(fresh)
+                self._pending.tell_again(fresh.replica)
                 for left, right in [*self._whens]:
                     self._wait_for(fresh, left, right)
                 self._print({"event": "health", "health": fresh.health})
@@ -278,9 +278,13 @@ class Serving:
 
     def _done(self, line: str) -> Fields:
         """Do what a line says; the answer, whatever becomes of it."""
-        request: Any = None
+        asked: object = None
         try:
             request = json.loads(line, parse_constant=finite, parse_float=finite)
+            if isinstance(request, dict):
+                if len(json.dumps(request.get("id"))) > LONGEST_ID:
+                    raise ReplicaError(f"an `id` has at most {LONGEST_ID:,} characters")
+                asked = request.get("id")
             line.encode()
             do = request.get("do") if isinstance(request, dict) else None
             if not isinstance(do, str) or do not in {**self._reading, **self._changing}:
@@ -305,7 +309,7 @@ class Serving:
             }
         except Exception as error:
             answer = {"error": f"not understood: {error or type(error).__name__}"}
-        return {"re": request.get("id") if isinstance(request, dict) else None, **answer}
+        return {"re": asked, **answer}
 
     def _print(self, fields: Fields, written: Callable[[], object] | None = None) -> None:
         line = output.json_line(fields)
@@ -398,8 +402,14 @@ class Serving:
         )
         assert self._node is not None
         self._node.when_durable(self._pending.durable)
-        if len(self._pending) >= MOST_PENDING:
+        if self._pending.full:
             self._node.pause(True)
+
+    def _written(self) -> None:
+        """The oldest delivery that was told has been written."""
+        self._pending.written()
+        if self._node is not None:
+            self._node.pause(self._pending.full)
 
     def _keep_metrics(self) -> None:
         if self._node is None or self._node.fault is None:

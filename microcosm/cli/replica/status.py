@@ -19,7 +19,7 @@ from microcosm.files import display_name, read_text
 from microcosm.logic.derivation import proof_object
 from microcosm.replica.ledger.chain import imported
 from microcosm.replica.ledger.dots import Dot
-from microcosm.replica.store import LogRecord
+from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
@@ -94,7 +94,7 @@ def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
     from microcosm.replica.network.write_ahead import STATE, remembered
 
-    records = (LogRecord(n, kind, payload) for n, (kind, payload) in enumerate(replica.network, 1))
+    records = NetworkStore(replica.store, lambda: replica.network).records()
     return remembered(records, replica.noted(STATE))
 
 

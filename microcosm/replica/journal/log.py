@@ -136,16 +136,6 @@ class Journal:
         """Its own reader, until it is closed; also when it cannot be written any more."""
         return self._reader
 
-    @property
-    def transactions(self) -> int:
-        """How many were written since this was opened."""
-        return self._writer.transactions
-
-    @property
-    def seconds(self) -> float:
-        """How long they took, syncs included."""
-        return self._writer.seconds
-
     def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 
@@ -153,7 +143,7 @@ class Journal:
         that the journal stopped, when only opening it again tells. Cost: two syncs, shared with who waits as
         well.
         """
-        _check_records(records)
+        self._check_records(records)
         if self._grouping == threading.get_ident():
             assert self._group is not None
             self._group += records
@@ -194,7 +184,7 @@ class Journal:
 
     def compact(self, through: int, content: bytes) -> None:
         """Let `content` stand for the records up to `through`; durable on return, even in a `group`."""
-        _check_records([("snapshot", content)])
+        self._check_records([("snapshot", content)])
         with self._turn:
             self._check_open()
             self._writer.compact(through, content)
@@ -222,6 +212,14 @@ class Journal:
         self._writer.append(records)
         return before
 
+    def _check_records(self, records: Records) -> None:
+        for kind, payload in records:
+            if not isinstance(kind, str) or not isinstance(payload, bytes):
+                raise TypeError("a record is a kind (str) and a payload (bytes)")
+            if len(payload) > LARGEST:
+                why = f"a record takes {LARGEST:,} bytes at most, and {kind!r} has {len(payload):,}"
+                raise JournalError(why, file=str(self._files.database))
+
     def _check_open(self, *, for_writing: bool = True) -> None:
         if self._process != os.getpid():
             raise JournalError("was opened before a fork, by another process", file=str(self._files.database))
@@ -237,14 +235,6 @@ class Journal:
             assert head is not None
             assert disagreement(connection, state, head) is None
             assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
-
-
-def _check_records(records: Records) -> None:
-    for kind, payload in records:
-        if not isinstance(kind, str) or not isinstance(payload, bytes):
-            raise TypeError("a record is a kind (str) and a payload (bytes)")
-        if len(payload) > LARGEST:
-            raise ValueError(f"{len(payload)} bytes of {kind!r}; a journal takes {LARGEST} at most")
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
@@ -39,7 +38,6 @@ class Writer:
         self._watch: FilesInPlace | None = None
         self.stopped: str | None = None
         self.transactions = 0
-        self.seconds = 0.0
         self._head: HeadFile | None = None
         with self._errors():
             self._connection = disk.connect(files.database, "rw")
@@ -210,7 +208,7 @@ class Writer:
         For lack of space it is undone and the journal goes on. After any other failure it is not known what
         the system has written: only opening it again tells.
         """
-        began, state = perf_counter(), self.state
+        state = self.state
         try:
             with self._errors():
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -220,8 +218,6 @@ class Writer:
             if self.state is not state or _name(cause) != "SQLITE_FULL" or not self._undo():
                 self._stop(cause)
             raise
-        finally:
-            self.seconds += perf_counter() - began
 
     def _undo(self) -> bool:
         """Roll back, and leave no frames of it behind in the log; whether that succeeded."""

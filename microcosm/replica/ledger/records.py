@@ -29,7 +29,7 @@ from typing import Any
 
 import msgpack
 
-from microcosm.errors import Malformed
+from microcosm.errors import JournalError, Malformed
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import Author, Chains, Segment, leaf, read_proof, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
@@ -46,16 +46,26 @@ OWN = (
 
 
 def load(store: Store) -> tuple[ReplicaState, int]:
-    """The state that a store holds, and how many records it has after the snapshot. Raises `Malformed`."""
+    """The state that a store holds, and how many records it has after the snapshot. Raises `Malformed`.
+
+    Where it is compacted meanwhile, this begins anew, with the new snapshot.
+    """
     snapshot = store.snapshot()
     state = ReplicaState() if snapshot is None else decode_state(snapshot[1])
     count = 0
-    for record in store.records(after=snapshot[0] if snapshot is not None else 0):
-        try:
+    through = 0 if snapshot is None else snapshot[0]
+    try:
+        for record in store.records(after=through):
+            if record.number > through + count + 1:
+                return load(store)
             apply(state, record.kind, record.payload)
-        except Malformed as error:
-            raise Malformed(f"record {record.number} ({record.kind}) of the store: {error}") from None
-        count += 1
+            count += 1
+    except Malformed as error:
+        raise Malformed(f"record {record.number} ({record.kind}) of the store: {error}") from None
+    except JournalError:
+        if (store.snapshot() or (0,))[0] == through:
+            raise
+        return load(store)
     return state, count
 
 

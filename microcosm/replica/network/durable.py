@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgpack import packb
 
@@ -223,9 +223,7 @@ class Durable(WriteAhead):
         self._usable()
         if name == self.process.name:
             raise ReplicaError(f"{name!r} is this replica itself; each needs a name of its own")
-        if not host.isprintable() or not 0 <= port <= 65535:
-            why = "a host is printable, and a port at most 65535"
-            raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: {why}")
+        check_address(name, host, port)
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:
@@ -241,12 +239,17 @@ class Durable(WriteAhead):
         if (member.boot, member.life) != (boot, life):
             self._change((MET, number, boot, life))
 
-    def evict(self, name: str) -> Fence | None:
-        """Give up a member for good: its fence (None: it was never met). Raises `ReplicaError`."""
+    def evict(self, name: str, heard: Collection[int] = ()) -> None:
+        """Give up a member for good. Raises `ReplicaError`.
+
+        `heard`: the incarnations that others say it has had, all of which are refused if it was never met.
+        """
         self._usable()
-        incarnation = self.process.membership.of(name).remembered
-        self._fence(name, incarnation)
-        return None if incarnation is None else Fence(name, incarnation)
+        met = self.process.membership.of(name).remembered
+        if met is None and not heard:
+            self._fence(name, None)
+        for incarnation in heard if met is None else (met,):
+            self._fence(name, incarnation)
 
     def fence(self, fence: Fence) -> None:
         """Keep a fence that a member keeps."""
@@ -297,6 +300,13 @@ class Durable(WriteAhead):
             raise
         finally:
             self._delivering = False
+
+
+def check_address(name: str, host: str, port: int) -> None:
+    """Raise `ReplicaError` where no member can be."""
+    if not host.isprintable() or not 0 <= port <= 65535:
+        why = "a host is printable, and a port at most 65535"
+        raise ReplicaError(f"{name!r} cannot be at {host!r}, port {port}: {why}")
 
 
 class DeadlockAvoidance:

@@ -16,7 +16,7 @@ only. Where there is no session yet a greeting is answered at both, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ from microcosm.replica.network.keys import (
     tag,
 )
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
@@ -97,7 +97,8 @@ class Endpoint:
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
         self._next_tick = self._look_at = now
-        self._now = now
+        self.now = now
+        """The time of the last call."""
         self._meet(now)
 
     def __repr__(self) -> str:
@@ -146,11 +147,13 @@ class Endpoint:
         peer = self._peers[self.durable.process.membership.named[name].number]
         peer.address, peer.source, peer.greets_from = address, None, None
 
-    def evict(self, name: str, now: float) -> Fence | None:
-        """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`)."""
-        fence = self.durable.evict(name)
+    def evict(self, name: str, now: float, heard: Collection[int] = ()) -> None:
+        """Give a member up for good, here and, as soon as they hear of it, at all others (see `Process`).
+
+        `heard`: see `Durable.evict`.
+        """
+        self.durable.evict(name, heard)
         self._meet(now)
-        return fence
 
     def diverged(self) -> list[tuple[str, str, bool]]:
         """Members with whom nothing is exchanged, each once: the name, why, whether this one forgot."""
@@ -159,14 +162,12 @@ class Endpoint:
             peer.noted = True
         return [(peer.member.name, peer.diverged, peer.mine) for peer in found]
 
-    @property
-    def now(self) -> float:
-        """The time of the last call."""
-        return self._now
-
     def use_keys(self, ring: Keyring) -> None:
-        """Use the keys of a new ring from now on; sessions under keys that it still accepts go on."""
-        self._sealer.use(ring)
+        """Use the keys of a new ring from now on; sessions under those that were there before go on."""
+        kept = self._sealer.use(ring)
+        for peer in self._peers.values():
+            if peer.session is not None and peer.session.key_id not in kept:
+                peer.session = None
 
     def receive(self, packet: bytes, now: float, wall: float, source: Address | None = None) -> None:
         """Take a packet off the wire, from where it came if that is known.
@@ -258,15 +259,13 @@ class Endpoint:
 
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
-        found = status(self.durable, self._peers.values(), now)
-        drops = (
-            {**self.drops, TOO_LARGE: self.durable.too_large} if self.durable.too_large else {**self.drops}
-        )
-        return {**found, "drops": drops, **self.counts}
+        too_large = {TOO_LARGE: self.durable.too_large} if self.durable.too_large else {}
+        drops = {"drops": {**self.drops, **too_large}}
+        return {**status(self.durable, self._peers.values(), now), **drops, **self.counts}
 
     def _passed(self, now: float) -> float:
         """Time has passed, and never goes back."""
-        self._now = now = max(self._now, now)
+        self.now = now = max(self.now, now)
         if now >= self._next_tick:
             self._next_tick = now + self.limits.tick
             for peer in self._peers.values():
@@ -323,18 +322,11 @@ class Endpoint:
             return MALFORMED
         durable, number = self.durable, peer.member.number
         for mid in content.acks:
-            done = False
-            for acked in peer.acknowledged(mid, now):
+            for acked in [*peer.acknowledged(mid, now)] or [mid]:
                 durable.receive(number, Ack(acked))
-                done = True
-            if not done:
-                durable.receive(number, Ack(mid))
         for mid in content.permits:
-            permitted = peer.permitted(mid, now)
-            for one in permitted:
-                durable.receive(number, Permit(one))
-            if mid not in permitted:
-                durable.receive(number, Permit(mid))
+            for permitted in dict.fromkeys((*peer.permitted(mid, now), mid)):
+                durable.receive(number, Permit(permitted))
         if content.copies:
             self._deadlock_avoidance.look(now)
         for copy in content.copies:

@@ -71,11 +71,6 @@ class Gossip:
         """When `poll` will have something to do."""
         return min(self._push_at, self._round_at) if self.fanout else NEVER
 
-    @property
-    def pushes(self) -> bool:
-        """Whether something new waits to be pushed."""
-        return self._push_at < NEVER
-
     def met(self, name: str) -> None:
         """A member has started, or this replica has: it is the next one to be asked."""
         self._turn = [*(each for each in self._turn if each != name), name]

@@ -41,6 +41,9 @@ SCHEMA = "microcosm-keys/1"
 OVERLAP = 7 * 24 * 3600.0
 """By default both keys of a rotation are accepted for so many seconds."""
 
+LATEST = 253402300799.0
+"""When the year 9999 ends: no key starts or ends later."""
+
 LONGEST_NAME = 200
 """In bytes of UTF-8."""
 
@@ -136,10 +139,9 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
         raise KeyFileError(f"{name}: cannot be read: {error.strerror}") from None
     try:
         return _ring(json.loads(content))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise KeyFileError(
-            f"{name}: is no key file of this program"
-        ) from None  # without what it said: no secrets
+    except (ReplicaError, AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError):
+        # without what it said: no secrets
+        raise KeyFileError(f"{name}: is no key file of this program") from None
 
 
 def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
@@ -184,7 +186,10 @@ def _key(entry: Any) -> Key:
     if between is not None:
         first, second = between
         between = check_name(first), check_name(second)
-    return Key(entry["id"], secret, float(entry["starts"]), None if ends is None else float(ends), between)
+    starts, ends = float(entry["starts"]), None if ends is None else float(ends)
+    if not (0 <= starts <= LATEST and (ends is None or 0 <= ends <= LATEST)):
+        raise ValueError
+    return Key(entry["id"], secret, starts, ends, between)
 
 
 GREETING, CONTENT, EXCHANGE = 0, 1, 2
@@ -296,12 +301,16 @@ class Sealer:
         self._sending: dict[int, Sending] = {}
         self._generation = boot << 32
 
-    def use(self, ring: Keyring) -> None:
-        """Seal with the keys of another ring from now on; what was derived of a key that stays is kept."""
+    def use(self, ring: Keyring) -> set[int]:
+        """Seal with the keys of another ring from now on; the ids of those that stay.
+
+        What was derived of these is kept.
+        """
         before = {key.id: key.secret for key in self.ring.keys}
         kept = {key.id for key in ring.keys if before.get(key.id) == key.secret}
         self._sending = {id_: used for id_, used in self._sending.items() if id_ in kept}
         self.ring = ring
+        return kept
 
     def sending(self, peer: str, now: float, wall: float) -> Sending:
         """The derived key to seal with for a peer; a new one where it is time for it.
@@ -340,23 +349,19 @@ class ReplayWindow:
     [True, True, True, False, True, False, True, False]
     """
 
-    __slots__ = ("_bits", "_highest")
+    __slots__ = ("_bits", "highest")
 
     def __init__(self) -> None:
-        self._highest = -1
-        self._bits = 0
-
-    @property
-    def highest(self) -> int:
+        self.highest = -1
         """The greatest counter so far."""
-        return self._highest
+        self._bits = 0
 
     def fresh(self, counter: int) -> bool:
         """Whether a counter has not been seen; from now on it has. Cost: 4,096 bits."""
-        ahead = counter - self._highest
+        ahead = counter - self.highest
         if ahead > 0:
             self._bits = ((self._bits << ahead) | 1) & ((1 << WINDOW) - 1) if ahead < WINDOW else 1
-            self._highest = counter
+            self.highest = counter
             return True
         if -ahead >= WINDOW or self._bits >> -ahead & 1:
             return False

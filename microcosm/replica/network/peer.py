@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
@@ -119,7 +120,7 @@ class Peer:
         self._queue: deque[int] = deque()
         self._again: deque[int] = deque()
         self._on_wire = 0
-        self._missing: dict[int, float] = {}
+        self.missing: dict[int, float] = {}
         """Since when the permit of each message is missing, oldest message first."""
         self._ask_at = NEVER
         self._ask_wait = 0.0
@@ -179,27 +180,19 @@ class Peer:
 
     def await_permit(self, mid: int, now: float) -> None:
         """A permit is missing: ask for it in a while, and again."""
-        if mid not in self._missing:
-            self._missing[mid] = now
+        if mid not in self.missing:
+            self.missing[mid] = now
             if self._ask_at == NEVER:
                 self._ask_anew(now)
 
     def permitted(self, mid: int, now: float) -> list[int]:
         """The ids of all missing permits for which a permit is one, oldest first."""
-        found = []
-        for missing in self._missing:
-            if missing > mid:
-                break
-            found.append(missing)
+        found = [*takewhile(mid.__ge__, self.missing)]
         for missing in found:
-            del self._missing[missing]
+            del self.missing[missing]
         if found:
             self._ask_anew(now)
         return found
-
-    def missing(self) -> list[tuple[int, float]]:
-        """The messages whose permits are missing, and since when."""
-        return [*self._missing.items()]
 
     def confirm(self, fence: Fence) -> None:
         """Tell the member that a fence is kept."""
@@ -238,15 +231,13 @@ class Peer:
     def next_time(self) -> float:
         """When there will be something to do, fences apart."""
         timers = self._timers
-        if not timers:
-            return self._ask_at if self._ask_at < self.greet_at else self.greet_at
         while timers and not self._valid(*timers[0]):
             heappop(timers)
         return min(self._ask_at, self.greet_at, timers[0][0] if timers else NEVER)
 
     def contents(self, now: float, fences: list[Fence]) -> Iterator[Content]:
         """What to send now, a packet at a time. `fences`: to tell the member of, when it is time."""
-        wanted = next(iter(self._missing), 0) if self._asking else 0
+        wanted = next(iter(self.missing), 0) if self._asking else 0
         acks = sorted({wanted, self._ack} - {0})
         permits, kept = sorted(self._permits), [*self._confirm]
         due_fences = fences if fences and now >= self.fences_at else []
@@ -300,7 +291,7 @@ class Peer:
     def _ask_anew(self, now: float) -> None:
         """Ask for the oldest missing permit, if there is one, after the shortest wait."""
         self._ask_wait = 2 * self.congestion.patience
-        self._ask_at = now + self._ask_wait if self._missing else NEVER
+        self._ask_at = now + self._ask_wait if self.missing else NEVER
 
     def _valid(self, due: float, mid: int) -> bool:
         return mid in self._copies and self._copies[mid].due == due
@@ -324,18 +315,6 @@ FIRST_WINDOW = 16.0 * PACKET
 
 class Congestion:
     """The path to one peer. Sizes in bytes, times in seconds."""
-
-    __slots__ = (
-        "_cut",
-        "_deviation",
-        "_least",
-        "_longest",
-        "_threshold",
-        "flying",
-        "rtt",
-        "silence",
-        "window",
-    )
 
     def __init__(self, least: float = 0.03, longest: float = 5.0) -> None:
         self.window = FIRST_WINDOW

@@ -311,7 +311,7 @@ class Process:
         """What is remembered of an incarnation of a member, to be told to it. Cost: the send buffer."""
         member, machine = self.membership.members[number], self.machine
         if member.remembered != incarnation:
-            return LastKnown(0, b"", 0, 0)
+            return NOTHING_KNOWN
         return LastKnown(member.boot, member.life, machine.delivered_of(number), machine.acked_by(number))
 
     def contradicts(self, number: int, memory: LastKnown) -> str | None:
@@ -393,17 +393,8 @@ class Process:
         membership = self.membership
         members = tuple(
             (
-                *(
-                    m.number,
-                    m.name,
-                    m.host,
-                    m.port,
-                    m.incarnation,
-                    tuple(sorted(m.confirmed)),
-                    m.boot,
-                    m.life,
-                ),
-                *(() if m.starts_of is None else (m.starts_of,)),
+                *(m.number, m.name, m.host, m.port, m.incarnation, tuple(sorted(m.confirmed))),
+                *(m.boot, m.life, *(() if m.starts_of is None else (m.starts_of,))),
             )
             for m in self.members
         )

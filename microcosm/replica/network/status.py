@@ -53,7 +53,7 @@ def _of_peer(durable: Durable, peer: Peer, now: float) -> dict[str, Any]:
         "silent for": None if peer.heard_at is None else now - peer.heard_at,
         "unacknowledged": peer.unacked,
         "held out of order": durable.process.machine.holds(number),
-        "missing permits": {mid: now - since for mid, since in peer.missing()},
+        "missing permits": {mid: now - since for mid, since in peer.missing.items()},
         "unconfirmed fences": [tuple(fence) for fence in durable.process.membership.unconfirmed(number)],
         "retransmissions": peer.retransmissions,
         "suppressed answers": peer.suppressed,

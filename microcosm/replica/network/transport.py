@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ from microcosm.errors import ReplicaError
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
-from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.process import MessageId
 from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
 
 BATCH = 16
@@ -149,7 +149,7 @@ class Transport:
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
             sock.bind(address)
-        except (OSError, OverflowError, UnicodeError) as error:
+        except (OSError, OverflowError, TypeError, UnicodeError) as error:  # the third: a name that is none
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
@@ -176,12 +176,11 @@ class Transport:
         self.endpoint.add_member(name, address, time.monotonic())
         self._soon()
 
-    def evict(self, name: str) -> Fence | None:
-        """Give a member up for good; the fence that keeps its messages out, None where it was none."""
+    def evict(self, name: str, heard: Collection[int] = ()) -> None:
+        """Give a member up for good. `heard`: see `Durable.evict`."""
         self._usable()
-        fence = self.endpoint.evict(name, time.monotonic())
+        self.endpoint.evict(name, time.monotonic(), heard)
         self._soon()
-        return fence
 
     @property
     def busy(self) -> bool:

@@ -25,6 +25,7 @@ from microcosm.errors import Malformed
 from microcosm.protocol.packets import natural, naturals
 from microcosm.replica.ledger.dots import LAST_INCARNATION, LAST_NUMBER, Dot
 from microcosm.replica.ledger.evolution import Append, read
+from microcosm.replica.network.keys import LONGEST_NAME
 from microcosm.replica.network.process import NOTHING_KNOWN, Fence, LastKnown
 
 VERSIONS = (1,)
@@ -119,19 +120,15 @@ def _memory(value: object) -> bool:
 
 
 def _copy(value: object) -> bool:
-    return (
-        type(value) is tuple
-        and len(value) == 4
-        and type(value[0]) is int
-        and type(value[1]) is int
-        and type(value[2]) is bool
-        and type(value[3]) is bytes
-    )
+    return type(value) is tuple and (*map(type, value),) == (int, int, bool, bytes)
 
 
 def _fences(value: object) -> bool:
     return type(value) is tuple and all(
-        type(fence) is tuple and len(fence) == 2 and type(fence[0]) is str and natural(fence[1])
+        type(fence) is tuple
+        and (*map(type, fence),) == (str, int)
+        and len(fence[0].encode()) <= LONGEST_NAME  # all have to fit into packets
+        and natural(fence[1])
         for fence in value
     )
 

@@ -374,6 +374,6 @@ def test_a_payload_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyt
     assert journal_log.LARGEST == 256 << 20
     monkeypatch.setattr(journal_log, "LARGEST", 100)
     with journal(tmp_path / "journal") as opened:
-        with pytest.raises(ValueError, match="a journal takes 100 at most"):
+        with pytest.raises(JournalError, match="takes 100 bytes at most"):
             opened.commit([("note", bytes(100)), ("note", bytes(101))])
         assert opened.commit([("note", bytes(100))]) == 1

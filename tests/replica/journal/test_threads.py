@@ -35,7 +35,7 @@ def test_threads_share_transactions(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert sorted(numbers) == list(range(3, 19, 2))
-        assert opened.transactions == 2
+        assert opened._writer.transactions == 2
         opened._check()
 
 

@@ -15,6 +15,7 @@ from random import Random
 import pytest
 
 from microcosm.replica.network import handshake as reasons
+from microcosm.replica.network.peer import NEVER
 from microcosm.replica.node import ReplicaNode, serve
 from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy
@@ -82,7 +83,7 @@ class Scene:
             await asyncio.sleep(0)
             under_way = self.count("packets out") + self._thrown != self.count("packets in")
             waits = any(about["missing permits"] for node in self.nodes for about in _members(node))
-            soon = any(node.blocked() or node._carrier.gossip.pushes for node in self.nodes)
+            soon = any(node.blocked() or node._carrier.gossip._push_at < NEVER for node in self.nodes)
             turns = 0 if under_way or waits or soon else turns + 1
 
     async def refused(self, node: ReplicaNode, packets: list[bytes], end: socket.socket) -> set[str]:

@@ -50,6 +50,21 @@ def test_keys_rotate_while_messages_go_on() -> None:
     assert [key.id for key in rotated.rotated(SECRET, 1101.0).keys] == [2, 3]
 
 
+def test_another_secret_under_the_number_of_a_key_ends_what_was_agreed_under_it() -> None:
+    pair = Pair(names="ab")
+    pair.settle()
+    pair.goes_on()
+    old = pair.sealed()
+    pair.ends["b"].use_keys(Keyring([Key(1, OTHER)]))
+    pair.into("b", old)
+    assert pair.letters["b"][-1].payload != b"secret"
+    assert pair.ends["b"].drops[reasons.NO_SESSION] == 1
+    pair.ends["a"].use_keys(Keyring([Key(1, OTHER)]))
+    pair.settle()
+    assert pair.letters["b"][-1].payload == b"secret"
+    pair.goes_on("b", "a")
+
+
 def test_a_pairwise_key_replaces_that_of_the_group() -> None:
     """What a and b say to each other, c can neither read nor forge; it still talks with both."""
     private = Key(7, OTHER, between=("a", "b"))
@@ -139,6 +154,11 @@ def test_a_key_file(tmp_path: Path) -> None:
         (lambda text: text.replace('"schema"', '"scheme"'), "no key file"),
         (lambda text: text.replace('"secret": "', '"secret": "00'), "no key file"),
         (lambda text: text.replace('"id": 1', '"id": "1"'), "no key file"),
+        (lambda text: text.replace('"starts": 0.0', '"starts": 1' + "0" * 400), "no key file"),
+        (lambda text: text.replace('"starts": 0.0', '"starts": 1e18'), "no key file"),
+        (lambda text: text.replace('"ends": null', '"ends": NaN'), "no key file"),
+        (lambda text: text.replace('"between": null', '"between": [1, 2]'), "no key file"),
+        (lambda text: text.replace('"between": null', '"between": ["", "b"]'), "no key file"),
         (lambda text: "[" * 100_000, "no key file"),
         (lambda text: "\udcff", "no key file"),
     ],

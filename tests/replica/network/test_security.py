@@ -14,7 +14,7 @@ from msgpack import packb
 from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
-from microcosm.replica.network.process import LAST, MORE, PART_COST, Process
+from microcosm.replica.network.process import LAST, MORE, PART_COST, Fence, Process
 from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
 from tests.replica.network.pair import OTHER, SECRET, Pair
@@ -210,6 +210,19 @@ def test_any_numbers_of_a_member(
     b.flush(pair.now, 0.0)
     b.durable.process._check()
     assert a.durable.process.boot == 1
+
+
+def test_a_fence_that_would_fit_into_no_packet_is_not_kept(three: Pair) -> None:
+    """It would have to be confirmed by all others before anything is sent to them again."""
+    three.settle(6)
+    a, b = three.ends["a"], three.ends["b"]
+    peer = b._peers[b.durable.process.membership.named["a"].number]
+    for name, kept in (("x" * 200, True), ("x" * 1100, False), ("ä" * 101, False)):
+        content = read_content(packb(Content(fences=(Fence(name, 7),))))
+        assert b._read(peer, content, three.now) == (None if kept else reasons.MALFORMED)
+        three.settle(30)
+        assert a.durable.process.membership.fences.keys() == b.durable.process.membership.fences.keys()
+        three.goes_on("b", "c")
 
 
 def test_versions_are_negotiated(three: Pair) -> None:
