@@ -47,6 +47,8 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
 OUTSIDE = {
     "aiohttp": {"record"},
     "cryptography": {"replica"},
+    "backports": {"traces"},
+    "compression": {"traces"},
     "gmpy2": {"order"},
     "google": {"collect"},
     "grpc": {"collect", "record"},
@@ -60,7 +62,6 @@ OUTSIDE = {
     "requests": {"record"},
     "starlette": {"collect", "page"},
     "uvicorn": {"collect", "page"},
-    "zstandard": {"traces"},
     "prompt_toolkit": {"cli"},
     "pyarrow": {"spark", "queries", "state", "traces"},
     "pysat": {"worlds"},

@@ -59,10 +59,10 @@ def expect_text(*values: object) -> None:
 def expect(kind: type, wanted: str, *values: object) -> None:
     """Raise `Undefined` for what is not of a kind, `wanted` being what it is no ….
 
-    >>> expect(Relation, "relation", Relation.BEFORE, 10**9999)
+    >>> expect(Relation, "relation", Relation.BEFORE, "<")
     Traceback (most recent call last):
     ...
-    microcosm.errors.Undefined: what has the type int is no relation
+    microcosm.errors.Undefined: '<' is no relation
     """
     for value in values:
         if not isinstance(value, kind):

@@ -168,12 +168,14 @@ PACKAGES = {
     "grpcio": Package("grpc", CONNECT, "connect"),
     "grpcio-status": Package("grpc_status", CONNECT, "connect"),
     "googleapis-common-protos": Package("google.rpc", CONNECT, "connect"),
-    "zstandard": Package("zstandard", f"logs packed by zstd are not read; {CONNECT}", "zstd"),
+    "zstandard": Package("zstandard", CONNECT, "connect"),
     "python-sat": Package("pysat", SLOWER, "sat"),
     "gmpy2": Package("gmpy2", "tables of many pairs take longer; the answers are the same", "fast"),
     "cryptography": Package("cryptography", f"`microcosm replica serve` {ALONE}", "replica"),
 }
 """The optional packages, by the names under which they are installed."""
+if sys.version_info < (3, 14):  # which has it itself
+    PACKAGES["backports.zstd"] = Package("backports.zstd", "logs packed by zstd are not read", "zstd")
 
 
 @dataclass(frozen=True, slots=True)

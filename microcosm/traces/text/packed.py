@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -17,9 +18,6 @@ from microcosm.traces.report import Report
 
 BLOCK = 256 << 10
 """Bytes of a block that is handed on, roughly."""
-
-_ZSTD_SLICE = 512
-"""Bytes given to zstd at a time: it unpacks all that it is given, perhaps to 32,000 times the size."""
 
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 
@@ -85,43 +83,21 @@ def _until_fault(unzip: zlib._Decompress, data: bytes) -> Iterator[bytes]:
         return
 
 
-class _Zstd:
-    """A piece packed by zstd, by the library `zstandard`."""
+def _zstd() -> _Unpacking:
+    """A piece packed by zstd."""
+    if sys.version_info >= (3, 14):
+        from compression.zstd import ZstdDecompressor
+    else:
+        from backports.zstd import ZstdDecompressor
 
-    def __init__(self) -> None:
-        import zstandard
-
-        self._unpack = zstandard.ZstdDecompressor().decompressobj()
-        self._rest = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._unpack.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._unpack.unused_data + (self._rest if self._unpack.eof else b"")
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._rest
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        given = self._rest + data
-        at = 0
-        blocks: list[bytes] = []
-        while at < len(given) and not self._unpack.eof and sum(map(len, blocks)) < BLOCK:
-            blocks.append(self._unpack.decompress(given[at : at + _ZSTD_SLICE]))
-            at += _ZSTD_SLICE
-        self._rest = given[at:]
-        return b"".join(blocks)
+    return ZstdDecompressor()
 
 
 _PACKED: dict[bytes, tuple[str, Callable[[], _Unpacking]]] = {
     b"\x1f\x8b": ("gzip", _Gzip),
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
     b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
-    b"(\xb5/\xfd": ("zstd", _Zstd),
+    b"(\xb5/\xfd": ("zstd", _zstd),
 }
 _ZIP = b"PK\x03\x04"
 
@@ -142,7 +118,9 @@ def unpacked(head: bytes, packed: Iterator[bytes], file: str, report: Report) ->
         new()
     except ImportError:
         hint = f"Install it: {installing('zstd')}, or unpack the file first."
-        raise TextError("is packed by zstd: `zstandard` is not installed", file=file, hint=hint) from None
+        raise TextError(
+            "is packed by zstd: `backports.zstd` is not installed", file=file, hint=hint
+        ) from None
     return _unpack(new, name, packed, file, report)
 
 

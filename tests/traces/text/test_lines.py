@@ -161,8 +161,8 @@ def test_what_packs_several_files_is_no_log(tmp_path: Path) -> None:
 
 
 def zstd(content: bytes) -> bytes:
-    zstandard = pytest.importorskip("zstandard")
-    packed: bytes = zstandard.ZstdCompressor().compress(content)
+    library = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    packed: bytes = pytest.importorskip(library).compress(content)
     return packed
 
 
@@ -204,7 +204,8 @@ def test_all_is_read_before_a_wrong_sum() -> None:
 
 
 def test_zstd_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "zstandard", None)
+    for library in ("backports.zstd", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(TextError, match=r"f: is packed by zstd.*\n.*pip install 'causal-microcosm\[zstd\]'"):
         lines_of(b"(\xb5/\xfd and so on")
 
