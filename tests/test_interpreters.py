@@ -51,7 +51,7 @@ def interpreter(version: str) -> str | None:
 
 
 def test_the_oldest_is_the_one_that_is_required() -> None:
-    assert NAMED == ["3.11", "3.12", "3.13", "3.14"]
+    assert NAMED == ["3.11", "3.12", "3.13", "3.14", "3.15"]
 
 
 @pytest.mark.slow
