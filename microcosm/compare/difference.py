@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, seeds_own
+from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, judge_givens_alike, seeds_own
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, transposed
@@ -102,6 +102,8 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
     >>> [(str(news.fact), news.decides) for news in found.news[0]], found.more
     ([('b < c', 4)], (4, 1))
     """
+    if judge_givens_alike(one, other):
+        return Comparison(([], []), (0, 0), [])
     seeds = seeds_own(one.rules) and seeds_own(other.rules)
     left, right = (_Side(table, symmetric=seeds) for table in compared(one, other))
     news = (

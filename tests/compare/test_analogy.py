@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm.compare import verdict_rows as verdict_rows_module
+from microcosm.compare.difference import difference
 from microcosm.compare.digest import analogy_digest, analogy_digest_of
 from microcosm.compare.verdict_rows import (
     KNOWN,
@@ -16,6 +18,7 @@ from microcosm.compare.verdict_rows import (
     cover,
     differing,
     first_difference,
+    judge_givens_alike,
     known_rows,
     related_names,
     seeds_own,
@@ -23,7 +26,7 @@ from microcosm.compare.verdict_rows import (
 )
 from microcosm.errors import Contradiction
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.order.bits import bits, transposed
 from microcosm.state.microcosm import Microcosm
@@ -56,6 +59,29 @@ def test_differing_pairs_are_found_by_rows(one: Givens, other: Givens) -> None:
     assert list(differing(*compared(here, there))) == known
     assert analogous(here, there) is (not apart)
     assert first_difference(here, there) == next(iter(known), None)
+
+
+@given(microcosms(2, 6), st.data())
+def test_who_judges_alike_what_either_is_given_is_analogous(givens: Givens, data: st.DataObject) -> None:
+    """Where one is given what the other infers, or lacks what it cannot."""
+    here, other = Microcosm(givens), givens.copy()
+    for key in givens.external:
+        if data.draw(st.booleans()):
+            del other.external[key]
+    for a, b in permutations(here.events, 2):
+        if (verdict := here.online(a, b)) in KNOWN and data.draw(st.booleans()):
+            other.add(Correspondence(a, verdict, b))
+    there = Microcosm(other)
+    alike = not pair_by_pair(here, there)
+    assert judge_givens_alike(here, there) is judge_givens_alike(there, here) is alike
+    assert difference(here, there).same is alike
+
+
+def test_no_rows_are_made_of_two_that_know_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million events have 10^12 pairs."""
+    monkeypatch.delattr(verdict_rows_module, "compared")
+    text = "internal a < b < c\nc || d\nd <> e"
+    assert analogous(Microcosm.parse(f"{text}\na < c"), Microcosm.parse(f"{text}\nb < c"))
 
 
 @given(microcosms(2, 5), microcosms(2, 5), st.sampled_from(sorted(set(BOOKS) - {"the ten"})))
