@@ -8,9 +8,12 @@ the record of an event is its process: that is the peer to ask, for one clock or
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from heapq import heapify, heappop, heappush
+from itertools import chain, islice, pairwise
+from math import lcm
 from typing import Any
 
 from microcosm.engine.engine import Engine
@@ -138,20 +141,37 @@ def _cover(needed: Needs) -> list[tuple[Any, int]]:
     """Few that have one of each set, chosen greedily, each with how many more tuples are decided by it.
 
     No way to choose them that is known to be fast does better than within a factor ln n of the fewest. Cost:
-    linear in the sets for each that is chosen.
+    that of a heap with an entry for each member of a set, and as often for each as its tuple has sets.
     """
+    whole = lcm(*range(1, 1 + max(map(len, needed), default=0)))
+    worth, holding = Counter[Any](), defaultdict[Any, set[int]](set)
+
+    def weigh(needs: list[frozenset[Any]], sign: int) -> Iterator[Any]:
+        for one in chain.from_iterable(needs):
+            worth[one] += sign * whole // len(needs)
+            yield one
+
+    left = [*needed]
+    for at, needs in enumerate(left):
+        for one in weigh(needs, 1):
+            holding[one].add(at)
+    best_first = [(-value, one) for one, value in worth.items()]
+    heapify(best_first)
     chosen = []
-    while needed:
-        worth: dict[Any, float] = {}
-        for needs in needed:
-            for need in needs:
-                for one in need:
-                    worth[one] = worth.get(one, 0) + 1 / len(needs)
-        most = max(worth.values())
-        best = min(one for one, value in worth.items() if value == most)
-        left = [[need for need in needs if best not in need] for needs in needed]
-        chosen.append((best, sum(not needs for needs in left)))
-        needed = [needs for needs in left if needs]
+    while best_first:
+        value, best = heappop(best_first)
+        if not value or -value != worth[best]:  # it is worth something else by now
+            continue
+        touched, decided = set[Any](), 0
+        for at in holding[best]:
+            rest = [need for need in left[at] if best not in need]
+            if len(rest) < len(left[at]):
+                touched.update(chain(weigh(left[at], -1), weigh(rest, 1)))
+                left[at] = rest
+                decided += not rest
+        chosen.append((best, decided))
+        for one in touched:
+            heappush(best_first, (-worth[one], one))
     return chosen
 
 
