@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TypeVar
 
-from microcosm.givens.clock import Clock, Stamp, too_late
+from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits
@@ -21,7 +21,7 @@ from microcosm.order.rows import Rows
 from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds.constraints import constrained
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 
@@ -139,38 +139,23 @@ def _units(givens: Givens) -> list[GivenPart]:
 
 
 def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
-    chain: list[str] = []
-    facts: list[Correspondence] = []
+    givens = Givens()
     groups: dict[str, list[str]] = {}
-    clocks: dict[str, Clock] = {}
-    stamps: dict[str, Stamp] = {}
-    position: dict[str, int] = {}
     for unit in units:
         match unit:
             case Correspondence():
-                facts.append(unit)
-                position.setdefault(unit.left, len(position))
-                position.setdefault(unit.right, len(position))
-                continue
+                givens.add(unit)
             case _Internal():
-                chain.append(unit.event)
+                givens.internal.append(unit.event)
             case _Held():
                 groups.setdefault(unit.token, []).append(unit.event)
             case Clocked():
-                clocks[unit.event] = unit.clock
+                givens.set_clock(unit.event, unit.clock)
             case Stamped():
-                stamps[unit.event] = unit.stamp
-        position.setdefault(unit.event, len(position))
-    known = constrained(
-        position,
-        len(position),
-        chain=chain,
-        facts=facts,
-        groups=groups.values(),
-        clocks=clocks,
-        stamps=stamps,
-    )
-    return Possibilities(known, stop=stop).realisable()
+                givens.stamps[unit.event] = unit.stamp
+    givens.tokens = {token: tuple(group) for token, group in groups.items()}
+    position = givens.numbers()
+    return Possibilities(constraints_of(givens, position, len(position)), stop=stop).realisable()
 
 
 def refuted_chain(givens: Givens) -> tuple[list[Correspondence], list[str]] | None:
