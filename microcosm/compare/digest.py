@@ -262,7 +262,7 @@ def _stamp(stamp: Stamp) -> GivenItem:
 def _bound(value: Number) -> object:
     """A number in one form, however many zeros it was written with; a fraction where it has many digits."""
     near = as_float(value)
-    return str(Fraction(value)) if near is None else near
+    return str(Fraction(value)) if near is None else near + 0.0  # which is no -0.0
 
 
 def _message(message: Message) -> GivenItem:

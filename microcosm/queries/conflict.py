@@ -143,8 +143,9 @@ def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
     groups: dict[str, list[str]] = {}
     for unit in units:
         match unit:
-            case Correspondence():
-                givens.add(unit)
+            case Correspondence():  # which is not spelled in two ways here
+                stated = givens.refuted if unit.relation is Relation.NOT_BEFORE else givens.external
+                stated[unit.left, unit.relation.value or "", unit.right] = unit
             case _Internal():
                 givens.internal.append(unit.event)
             case _Held():

@@ -268,7 +268,7 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
         watch = Watch(transit)
         for event, violated in _violations(file, level, trace, watch, report):
             for ordering in violated:
-                first, second = watch.violated[Ordering(ordering)]
+                first, second = watch.violated[ordering]
                 found = {"ordering": ordering, "pair": [first, second], "event": event.id}
                 message = f"{ordering} is violated by {first} and {second} (at {event.id})"
                 line = output.printable(f"{event.file}:{event.line}: {message}")
@@ -290,7 +290,7 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
 
 def _violations(
     file: str, level: str, trace: str | None, watch: Watch, report: Report
-) -> Iterator[tuple[TraceEvent, list[str]]]:
+) -> Iterator[tuple[TraceEvent, list[Ordering]]]:
     """The events at which an ordering is violated for the first time."""
     application = None if level == "application" else False
     last: dict[str, int] = {}
@@ -320,7 +320,7 @@ def _violations(
             if event.kind in ("send", "causal_send"):
                 watch.send(event.process, event.message, event.to)
             elif found := watch.receive(event.process, event.message):
-                yield event, [one.value for one in found]
+                yield event, found
         except Unfit as fault:
             report.add(fault.kind, f"{event.id}: {fault}", file=event.file, line=event.line)
     if execution is None and trace is not None:

@@ -183,12 +183,15 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(session, relation)
     event = session.known_event(parts[0])
-    if not known.givens.complete:
-        return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
-    found, where = known.concluded.with_verdict(relation, event), counted.format(words_of(known)(event))
-    lines = _listed(known, found, where)
-    concluded = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
-    return _concluded(known, lines, concluded)
+    concluded = known.concluded if known.givens.complete else None
+    answer = _listed(
+        known, (concluded or known).with_verdict(relation, event), counted.format(words_of(known)(event))
+    )
+    apart = concluded.apart(event) if concluded and relation is Relation.CONCURRENT else []
+    if not apart:
+        return answer
+    lines = chain(answer.lines, [f"note: {len(apart):,} of them {by_complete(known)}"])
+    return replace(answer, lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -235,7 +238,8 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
-    return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
+    shown = chain([next(lines, "nothing is given")], lines)
+    return Answer(shown, lambda: {"microcosm": givens_to_json(given)})
 
 
 def with_unknown(answer: Answer, known: Microcosm, *events: str, also: Iterable[str] = ()) -> Answer:
@@ -322,16 +326,3 @@ def _pairs(session: Session, relation: Relation) -> Answer:
         return {"pairs": [[a, b] for a, b, _ in pairs], **more, **named}
 
     return Answer(lines(), fields)
-
-
-def _concluded(known: Microcosm, answer: Answer, events: list[str]) -> Answer:
-    """An answer about a log that is said to be complete: how much of it was concluded offline."""
-    notes = [f"note: {len(events):,} of them {by_complete(known)}"] if events else []
-    more = {"concluded_offline": events} if events else {}
-    return replace(answer, lines=chain(answer.lines, notes), fields=lambda: {**answer.fields(), **more})
-
-
-def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:
-    first = next(lines, nothing)
-    yield first
-    yield from lines

@@ -170,8 +170,6 @@ def joined(relations: tuple[Relation, ...]) -> str:
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
 NONE_FITS = "inconsistent: no world fits all that is given"
-OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
-INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
 
 
 MOST_EVENTS = 20_000
@@ -218,7 +216,9 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
 
 def beyond(givens: Givens) -> str:
     """Why no world fits, where that is for what is stated of messages."""
-    return OUT_OF_ORDER if givens.orderings else INCOMPLETE
+    stated = ["the network is known to keep an ordering of messages"] if givens.orderings else []
+    stated += ["the log is stated to be complete"] if givens.complete else []
+    return f"inconsistent: {' and '.join(stated)}, which contradicts what is given"
 
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
