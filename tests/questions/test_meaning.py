@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations, pairwise, permutations
+from operator import gt, le, lt
 from random import Random
 
 import pytest
@@ -172,6 +173,14 @@ def test_values_of_two_events_compare_as_those_of_each_pair_do(sign: str) -> Non
         found = known.find(f'never x: [name = "e{a}"] < y: [name] where x.k {sign} y.k').counts
         held = [compared(one, sign, other) for b, other in enumerate(values) if b != a]
         assert sum(found.values()) == sum(held)
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-Infinity", "1_0", " 9", "٣", "0x1", "1e", "", "."])
+def test_what_no_file_writes_as_a_number_compares_as_text(word: str) -> None:
+    for other in ("5", "m", "-1e3", ".5", "7."):
+        for sign, holds in (("<", lt), ("<=", le), (">", gt)):
+            assert compared(word, sign, other) is holds(word, other)
+            assert compared(other, sign, word) is holds(other, word)
 
 
 def test_a_name_that_begins_as_never_does_forbids_nothing() -> None:
