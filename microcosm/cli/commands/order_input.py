@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from microcosm.cli import exits, output
@@ -149,12 +150,15 @@ def _placed(
     """The computation of matched pairs and of unreceived sends, and the execution of the lines."""
     name: dict[int, str] = {}
     kind: dict[int, str] = {}
-    copies: dict[str, int] = {}
+    said = {run.events[event].message or "" for event in found.sent}
+    used: set[str] = set()
+    copies: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for event in found.sent:
-        message = run.events[event].message or ""
-        count = copies[message] = copies.get(message, 0) + 1
-        name[event] = message if count == 1 else f"{message}#{count}"
-        kind[event] = "send"
+        called = message = run.events[event].message or ""
+        while called in used or (called != message and called in said):
+            called = f"{message}#{next(copies[message])}"
+        used.add(called)
+        name[event], kind[event] = called, "send"
     for send, reception in pairs:
         name[reception], kind[reception] = name[send], "receive"
     chains: dict[str, list[tuple[str, str]]] = {}
