@@ -222,8 +222,9 @@ def events(session: Session, sentence: Sentence) -> Answer:
         one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
         found = {row.name for row in matching(part.text[1:-1] if one else escape(part.text), known)}
         rows = [row for row in rows if row.name in found]
-    wanted = dict(part.text.split("=", 1) for part in sentence.of("FIELD"))
-    rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
+    wanted = [part.text.split("=", 1) for part in sentence.of("FIELD")]
+    for name, value in wanted:
+        rows = [*having(rows, {name: value})]
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
     shown = [*lines(rows), output.counted(len(rows), "event")]
