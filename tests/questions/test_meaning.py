@@ -30,6 +30,7 @@ from tests.questions.enumerated import (
     random_log,
     random_question,
 )
+from tests.rulesets import without
 from tests.thorough import draws
 
 VERDICTS = {1: "holds", -1: "violated", 0: "open"}
@@ -160,6 +161,14 @@ def test_a_part_of_the_search_that_a_known_ordering_excludes_is_no_contradiction
     known = Microcosm.parse(f"{log} \n a <> c")
     text = "event any; assert for all x: any, y: any: x < y or y < x or x || y or x = y"
     assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["holds"]  # noqa: PT009
+
+
+@pytest.mark.parametrize("rule", ["Ref-||", "Ref-<", "Off-OK"])
+def test_a_search_by_cases_that_tell_the_rules_nothing_comes_to_its_end(rule: str) -> None:
+    known = Microcosm.parse("a < c \n b < d", rules=without(rule))
+    for sign in ("<", "||"):
+        text = f'never [name = "a"] {sign} [name = "b"]'
+        assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["open"]  # noqa: PT009
 
 
 @pytest.mark.parametrize("sign", ["=", "!=", "<", ">="])

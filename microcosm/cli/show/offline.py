@@ -87,7 +87,7 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
             notes.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
         else:
             known = "some world has each" if found.exact else "whether a world has each was not decided"
-            notes.append(f"possible: {left_over} ({known})")
+            notes.append(f"possible: {left_over} ({known})" if found.possible else "possible: nothing")
     return notes
 
 
@@ -153,8 +153,8 @@ def _world(world: WitnessWorld, words: Words) -> list[str]:
     return drawn
 
 
-SIGNS = {"<": "<", ">": ">", "||": "||", "<>": "<>", ">||": "!<", "<||": "!>", "<>||": "."}
-"""What may be, and its sign; anything is a dot."""
+SIGNS = {"<": "<", ">": ">", "||": "||", "<>": "<>", ">||": "!<", "<||": "!>", "<>||": ".", "": "none"}
+"""What may be, and its sign; anything is a dot. Nothing is left where rules see no contradiction in that."""
 
 
 def joined(relations: tuple[Relation, ...]) -> str:
