@@ -100,7 +100,7 @@ class World:
 
         Raises as that does, and `Undefined` for what is no relation of a world.
         """
-        meaning = _MEANING.get(read_relation(relation))
+        meaning = MEANING.get(read_relation(relation))
         if meaning is None:
             raise Undefined("of a world nothing is silent: one of `<`, `>` and `||` holds of each pair")
         return self.relation(a, b) in meaning
@@ -212,7 +212,7 @@ def _ruled_out(givens: Givens) -> Iterator[tuple[str, str]]:
             yield a, b
 
 
-_MEANING = {
+MEANING = {
     Relation.BEFORE: (Relation.BEFORE,),
     Relation.AFTER: (Relation.AFTER,),
     Relation.CONCURRENT: (Relation.CONCURRENT,),
@@ -223,6 +223,7 @@ _MEANING = {
     Relation.NOT_CONCURRENT: (Relation.BEFORE, Relation.AFTER),
     Relation.NOT_RELATED: (Relation.CONCURRENT,),
 }
+"""Which of `<`, `>` and `||` each relation leaves of a pair."""
 
 
 @dataclass(frozen=True, slots=True)

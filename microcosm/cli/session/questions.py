@@ -37,14 +37,13 @@ from microcosm.givens.spelling import SPELLINGS
 from microcosm.queries.events import having, matching, rows_of
 from microcosm.text.mc_writer import iter_mc
 from microcosm.text.names import quote
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.queries.concluded import Shown
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence, SentencePart
-
-DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 AROUND = {
     "past": (Relation.BEFORE, "before {}"),
@@ -116,7 +115,7 @@ def answers(relation: Relation, verdict: Relation) -> bool | None:
         return True
     if relation is Relation.UNKNOWN:
         return False
-    if verdict in DECIDED:
+    if verdict in MEMBERS:
         return relation.at_most_as_accurate_as(verdict)
     if verdict is Relation.RELATED and relation is Relation.CONCURRENT:
         return False
