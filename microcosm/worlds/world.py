@@ -170,7 +170,7 @@ class World:
     def fits(self, givens: Givens) -> bool:
         """Whether all givens are true here: chain, correspondences, refutations, clocks, tokens, stamps.
 
-        Messages and orderings say nothing about a single world's `<` and are not looked at. Cost:
+        Messages, orderings, and that a log is complete, are not looked at. Cost:
         quadratic in the number of members, since clocks and tokens are read pair by pair.
         """
         if not set(givens.named()) <= set(self.events):
