@@ -383,11 +383,6 @@ def redundant(known: Microcosm) -> list[Correspondence]:
     return _by_intervals(known, facts) if seeds_own(known.rules) else _by_trial(known, facts)
 
 
-def is_irredundant(known: Microcosm) -> bool:
-    """Whether no external correspondence follows from the rest. Cost: as `redundant`."""
-    return not redundant(known)
-
-
 def irredundant(known: Microcosm) -> Microcosm:
     """An analogous microcosm without redundant correspondences; unique under the shipped rules.
 

@@ -121,7 +121,7 @@ def _parts_of(known: Microcosm) -> Iterator[bytes]:
         table = verdict_rows(engine, _remarkable(table), silent=True)
         yield from _parts(table)
         yield b"?"
-        yield from _matrix(table, Relation.SILENT)
+        yield _bytes(table.rows[Relation.SILENT], len(table.names))
 
 
 def _under_shipped_rules(table: VerdictRows) -> VerdictRows | None:
@@ -151,7 +151,7 @@ def _remarkable(table: VerdictRows) -> list[str]:
 def _parts(table: VerdictRows) -> Iterator[bytes]:
     yield from _names(table.names)
     for relation in KNOWN:
-        yield from _matrix(table, relation)
+        yield _bytes(table.rows[relation], len(table.names))
 
 
 def _blockwise(engine: Engine, names: list[str]) -> Iterator[bytes]:
@@ -167,10 +167,6 @@ def _names(names: list[str]) -> Iterator[bytes]:
     for name in names:
         written = name.encode("utf-8", "surrogatepass")
         yield _number(len(written)) + written
-
-
-def _matrix(table: VerdictRows, relation: Relation) -> Iterator[bytes]:
-    yield _bytes(table.rows[relation], len(table.names))
 
 
 def _bytes(rows: list[int], events: int) -> bytes:
@@ -262,7 +258,7 @@ def _stamp(stamp: Stamp) -> GivenItem:
 def _bound(value: Number) -> object:
     """A number in one form, however many zeros it was written with; a fraction where it has many digits."""
     near = as_float(value)
-    return str(Fraction(value)) if near is None else near
+    return str(Fraction(value)) if near is None else near + 0.0  # which is no -0.0
 
 
 def _message(message: Message) -> GivenItem:

@@ -50,18 +50,13 @@ class Computation:
         """Whether an event is a send. Cost: constant."""
         return self.send[self.message[event]] == event
 
-    def next(self, event: int) -> int:
-        """The event after this one on its peer, or -1. Cost: constant."""
-        after = event + 1
-        return after if after < len(self.index) and self.index[after] else -1
-
     def successors(self, event: int) -> list[int]:
         """The next event of the peer and, of a send, its receptions: what generates the causal order.
 
         Cost: linear in them.
         """
-        after = self.next(event)
-        found = [] if after < 0 else [after]
+        after = event + 1
+        found = [after] if after < len(self.index) and self.index[after] else []
         return found + self.receptions[self.message[event]] if self.sends(event) else found
 
     def future(self, event: int) -> set[int]:

@@ -99,10 +99,6 @@ class PageModel:
         """The number of each event by its name."""
         return {name: at for at, name in enumerate(self.names)}
 
-    def lane(self, event: int) -> int:
-        """The lane of an event."""
-        return self.layout.lane[self.chain[event]]
-
     # -- what is before what -------------------------------------------------------------------------------
 
     def _owners(self, places: Sequence[str], rows: Sequence[int]) -> list[str | None]:

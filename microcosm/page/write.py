@@ -152,12 +152,9 @@ def _read(name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def page(known: Microcosm, *, live: bool = False, **how: Any) -> str:
-    """The page of a microcosm, as HTML; `how` are the options of `modelled`, which see.
-
-    A page that is `live` has a session behind it.
-    """
-    return html(*contents(known, **how), live=live)
+def page(known: Microcosm, **how: Any) -> str:
+    """The page of a microcosm, as HTML; `how` are the options of `modelled`, which see."""
+    return html(*contents(known, **how))
 
 
 def write(known: Microcosm, path: AnyPath, **how: Any) -> None:

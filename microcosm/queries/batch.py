@@ -19,7 +19,7 @@ from microcosm.givens.event_table import EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.givens.spelling import expect_text, pair_of
+from microcosm.givens.spelling import expect_text, pair_of, read_relation
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
@@ -84,6 +84,8 @@ class Batch:
         """An Arrow table of two columns of names with a third, `verdict`: its sign, null for silence."""
         import pyarrow as pa
 
+        if table.num_columns < 2:
+            raise Undefined("a table of pairs has two columns of names")
         left, right = (table.column(at).to_pylist() for at in (0, 1))
         signs = [verdict.value for verdict in self.verdicts(zip(left, right, strict=True))]
         return table.append_column("verdict", pa.array(signs, pa.string()))
@@ -180,9 +182,9 @@ class VerdictTable:
             found.update({verdict: later.bit_count() for verdict, later in row.items() if later})
         return found
 
-    def of(self, verdict: Relation) -> Iterator[tuple[str, str]]:
+    def of(self, verdict: Relation | str | None) -> Iterator[tuple[str, str]]:
         """The pairs with one verdict, in the order of the table. Cost: as `counts`, and n log n a row."""
-        names, position = self._events, self._engine.universe.position
+        names, position, verdict = self._events, self._engine.universe.position, read_relation(verdict)
         rank = {position[name]: number for number, name in enumerate(names)}
         for a, row in zip(names, self._engine.rows(names), strict=True):
             for number in sorted(map(rank.__getitem__, bits(row.get(verdict, 0)))):

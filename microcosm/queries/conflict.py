@@ -7,21 +7,21 @@ refute. They are found directly: a shortest chain and what it runs into are mini
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TypeVar
 
-from microcosm.givens.clock import Clock, Stamp, too_late
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.order.bits import bits
+from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
+from microcosm.order.stamps import StampOrder
 from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds.constraints import constrained
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 
@@ -139,38 +139,24 @@ def _units(givens: Givens) -> list[GivenPart]:
 
 
 def _fits(units: Iterable[GivenPart], stop: Stop | None) -> bool:
-    chain: list[str] = []
-    facts: list[Correspondence] = []
+    givens = Givens()
     groups: dict[str, list[str]] = {}
-    clocks: dict[str, Clock] = {}
-    stamps: dict[str, Stamp] = {}
-    position: dict[str, int] = {}
     for unit in units:
         match unit:
-            case Correspondence():
-                facts.append(unit)
-                position.setdefault(unit.left, len(position))
-                position.setdefault(unit.right, len(position))
-                continue
+            case Correspondence():  # which is not spelled in two ways here
+                stated = givens.refuted if unit.relation is Relation.NOT_BEFORE else givens.external
+                stated[unit.left, unit.relation.value or "", unit.right] = unit
             case _Internal():
-                chain.append(unit.event)
+                givens.internal.append(unit.event)
             case _Held():
                 groups.setdefault(unit.token, []).append(unit.event)
             case Clocked():
-                clocks[unit.event] = unit.clock
+                givens.set_clock(unit.event, unit.clock)
             case Stamped():
-                stamps[unit.event] = unit.stamp
-        position.setdefault(unit.event, len(position))
-    known = constrained(
-        position,
-        len(position),
-        chain=chain,
-        facts=facts,
-        groups=groups.values(),
-        clocks=clocks,
-        stamps=stamps,
-    )
-    return Possibilities(known, stop=stop).realisable()
+                givens.stamps[unit.event] = unit.stamp
+    givens.tokens = {token: tuple(group) for token, group in groups.items()}
+    position = givens.numbers()
+    return Possibilities(constraints_of(givens, position, len(position)), stop=stop).realisable()
 
 
 def refuted_chain(givens: Givens) -> tuple[list[Correspondence], list[str]] | None:
@@ -208,26 +194,12 @@ def refuted_chain(givens: Givens) -> tuple[list[Correspondence], list[str]] | No
         return links([*cycle.path, cycle.path[0]]), []
     for fact in (*givens.external.values(), *givens.refuted.values()):
         if fact.relation in (Relation.CONCURRENT, Relation.NOT_BEFORE):
-            for a, b in ((fact.left, fact.right), (fact.right, fact.left)):
-                if fact.relation is Relation.NOT_BEFORE and a != fact.left:
-                    continue
-                path = rows.chain(at[a], at[b])
-                if path:
+            for a, b in ((fact.left, fact.right), (fact.right, fact.left))[: 1 + fact.relation.symmetric]:
+                if path := rows.chain(at[a], at[b]):
                     return [*links(path), fact], []
-    for a, b in _late(givens, rows, at, names):
-        path = rows.chain(at[a], at[b])
-        if path:
-            return links(path), [a, b]
+    stamps = StampOrder({at[event]: stamp for event, stamp in givens.stamps.items()})
+    for y in stamps.of:
+        if late := stamps.col(y) & rows.past(y):
+            x = lowest(late)
+            return links(rows.chain(x, y) or []), [names[x], names[y]]
     return None
-
-
-def _late(givens: Givens, rows: Rows, at: dict[str, int], names: list[str]) -> Iterator[tuple[str, str]]:
-    """A pair of stamped events in an order that their stamps rule out, if there is one."""
-    ordered = {event for f in givens.external.values() for event in (f.left, f.right)} | set(givens.internal)
-    for event, stamp in givens.stamps.items():
-        if event not in ordered:
-            continue
-        for x in bits(rows.past(at[event])):
-            if too_late(givens.stamps.get(names[x]), stamp):
-                yield names[x], event
-                return

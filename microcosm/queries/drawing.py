@@ -303,7 +303,10 @@ def _lost(givens: Givens, shown: dict[str, None]) -> dict[str, tuple[str, str]]:
 
 
 def _holes(givens: Givens, shown: dict[str, None], process: dict[str, str]) -> dict[str, Missing]:
-    """What is missing before some events: what the log lacks, and what the drawing leaves out."""
+    """What is missing before some events: what the log lacks, and what the drawing leaves out.
+
+    What the log gives no position in its process is before nothing there.
+    """
     if givens.events is None:
         return {}
     wanted = set(process.values())
@@ -314,12 +317,13 @@ def _holes(givens: Givens, shown: dict[str, None], process: dict[str, str]) -> d
             chains.setdefault(where, []).append((seq, name))
     found: dict[str, Missing] = {}
     for chain in chains.values():
-        chain.sort()
-        own = [clock.own for _, name in chain if (clock := givens.clocks.get(name)) is not None]
-        believed = own == sorted(own)  # else, as clocks contradict positions, nobody knows what is missing
+        placed = sorted(event for event in chain if event[0])
+        own = [clock.own for _, name in placed if (clock := givens.clocks.get(name)) is not None]
+        # Where clocks contradict positions, or an event has none, nobody knows what is missing.
+        believed = own == sorted(own) and len(placed) == len(chain)
         hidden = lost = before = 0
-        for seq, name in chain:
-            lost += max(0, seq - before - 1) if believed and seq else 0
+        for seq, name in placed:
+            lost += max(0, seq - before - 1) if believed else 0
             before = seq
             if name not in shown:
                 hidden += 1

@@ -11,7 +11,6 @@ from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
 from microcosm.engine.refutation import Refutation
-from microcosm.engine.relations import RowRelation
 from microcosm.errors import MicrocosmError, Stopped, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -26,6 +25,7 @@ from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
 from microcosm.text.quoted import readable
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
+from microcosm.worlds.world import MEANING
 
 PROVED = (*MEMBERS, Relation.RELATED)
 """What can be proved of a pair, the most accurate first."""
@@ -37,15 +37,6 @@ REFUTED = {
     Relation.RELATED: Relation.NOT_RELATED,
 }
 """What can be refuted of a pair, and as what."""
-
-_MEANS = {
-    Relation.BEFORE: {Relation.BEFORE},
-    Relation.AFTER: {Relation.AFTER},
-    Relation.CONCURRENT: {Relation.CONCURRENT},
-    Relation.RELATED: {Relation.BEFORE, Relation.AFTER},
-}
-"""The relations of worlds that each of `PROVED` stands for."""
-
 
 _RELATED = (Judgement.INITIAL, Relation.RELATED)
 
@@ -246,7 +237,8 @@ class Decisions:
         before = memo.judged((Judgement.ONLINE, Relation.BEFORE))
         concurrent = memo.judged((Judgement.ONLINE, Relation.CONCURRENT))
         ground = self._engine.ground
-        relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *self._complete(memo))
+        complete = [View(concluding_concurrency(memo.program), memo)] if self._givens.complete else []
+        relations = (concurrent, ground.given[Relation.NOT_BEFORE], ground.stamps, *complete)
         later = before.row(y) | 1 << y
         if later >> x & 1:
             return []  # y < x refutes it
@@ -255,10 +247,6 @@ class Decisions:
                 if found := relation.row(u) & later:
                     return [u, lowest(found)]
         return []
-
-    def _complete(self, memo: Memo) -> list[RowRelation]:
-        """What is concurrent as the log is said to be complete, if it is."""
-        return [View(concluding_concurrency(memo.program), memo)] if self._givens.complete else []
 
     def _positions(self, givens: Iterable[OneGiven]) -> list[int]:
         position = self._engine.universe.position
@@ -309,10 +297,10 @@ def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> 
         return fact if search.hypothesis.holds(*fact) else None
 
     def denied(relation: Relation) -> bool:
-        return bool(sure) and not _MEANS[relation] & set(sure)
+        return bool(sure) and {*sure}.isdisjoint(MEANING[relation])
 
     def known(relation: Relation) -> bool:
-        return bool(sure) and set(sure) <= _MEANS[relation]
+        return bool(sure) and {*sure} <= {*MEANING[relation]}
 
     derivations: dict[str, Derivation | None] = {}
     proved = next((relation for relation in PROVED if holds(relation) or known(relation)), None)

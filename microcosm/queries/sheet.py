@@ -93,7 +93,8 @@ class Sheet:
         way, bend = (_pieces(start, end, None), None) if straight else _route(start, end, self._points)
         self._ways.append(way)
         (x1, y1), (x2, y2) = start, end
-        path = f"M{x1:g} {y1:g}" + (f"L{x2:g} {y2:g}" if bend is None else _curve(bend, end))
+        bent = "L" if bend is None else f"Q{bend[0]:.1f} {bend[1]:.1f} "
+        path = f"M{x1:g} {y1:g}{bent}{x2:g} {y2:g}"
         dash = f' stroke-dasharray="{DASHES[dashes]}"' if DASHES[dashes] else ""
         opacity = ' opacity="0.4"' if faint else ""
         self._lines.append(
@@ -271,10 +272,6 @@ def _pieces(start: Point, end: Point, bend: Point | None) -> list[Point]:
 def _clearance(way: list[Point], others: list[Point]) -> float:
     """How near a way comes to any of some points."""
     return min((hypot(x - a, y - b) for a, b in others for x, y in way), default=2.0 * CLEAR)
-
-
-def _curve(bend: Point, end: Point) -> str:
-    return f"Q{bend[0]:.1f} {bend[1]:.1f} {end[0]:g} {end[1]:g}"
 
 
 def _head(way: list[Point], kind: str, colour: str) -> str:

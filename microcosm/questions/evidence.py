@@ -186,7 +186,10 @@ def decide(log: QuestionedLog, formula: Formula, scope: Scope, stop: Stop | None
             atom = next((one for one in atoms if _undecided(now, one)), None)
             if atom is not None:
                 a, b = now.table.names[atom.left], now.table.names[atom.right]
-                parts += (_with(givens, a, relation, b) for relation in MEMBERS)
+                cases = [_with(givens, a, relation, b) for relation in MEMBERS]
+                if givens in cases:  # of what is given here the rules tell nothing
+                    return OPEN, False
+                parts += cases
                 continue
         values.add(value)
         if len(values) > 1 or value == OPEN:  # what the log lacks leaves it open in a world: so it is

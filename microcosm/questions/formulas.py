@@ -4,11 +4,13 @@ uses of patterns; errors with their place and what was expected there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from microcosm.givens.exact import in_json, number
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.questions.language import (
@@ -69,6 +71,9 @@ _WORDS = {
     "EXISTS": "`exists`",
     "$END": "the end",
 }
+_PART = re.compile(r"""("(?:[^"\\\n]|\\[\s\S])*+"|'(?:[^'\\\n]|\\[\s\S])*+')|(?:\s|#[^\n]*)+""")
+"""A text in quotes, or what stands between words: blanks and comments."""
+
 _UNSAID = {"RELATION", "COMMENT", "FIELD", "SEMICOLON", "__ANON_0"}
 
 
@@ -116,10 +121,6 @@ def place_of(tree: Any) -> Place:
 def offset(error: UnexpectedInput) -> int:
     at = error.pos_in_stream
     return at if at is not None and at >= 0 else 1 << 60
-
-
-def numeric(token: str) -> float:
-    return float(token) if any(sign in token for sign in ".eE") else int(token)
 
 
 def unquoted(token: str) -> str:
@@ -273,10 +274,8 @@ class FormulaReader:
         return Is(variable, reference, place)
 
     def _operand(self, token: Token, variables: dict[str, Reference] | None, bound: set[str]) -> Operand:
-        if token.type == "STRING":
-            return Value(unquoted(token))
-        if token.type == "NUMBER":
-            return Value(numeric(token))
+        if (value := self._value(token)) is not None:
+            return value
         if token.type == "FIELD" or variables is None:
             return self._field(token)
         name = str(token)
@@ -347,11 +346,18 @@ class FormulaReader:
             given = [None] * len(pattern.parameters)
         return Reference(name, tuple(given), place_of(token))
 
-    def _argument(self, token: Token) -> Parameter | Value | None:
+    def _value(self, token: Token) -> Value | None:
+        """A text or a number; None for what is neither."""
         if token.type == "STRING":
             return Value(unquoted(token))
-        if token.type == "NUMBER":
-            return Value(numeric(token))
+        try:
+            return Value(in_json(number(token))) if token.type == "NUMBER" else None
+        except (ValueError, OverflowError):
+            self._fail("the number has too many digits, or is too large", place_of(token))
+
+    def _argument(self, token: Token) -> Parameter | Value | None:
+        if (value := self._value(token)) is not None:
+            return value
         if "." in token:
             self._fail("an argument is a name without a dot, a text, a number or _", place_of(token))
         return None if token == "_" else Parameter(str(token))
@@ -364,11 +370,15 @@ class FormulaReader:
     # -- errors --------------------------------------------------------------------------------------------
 
     def _source(self, tree: Any) -> str:
-        """The text of a statement, on one line."""
-        source = self.text[tree.meta.start_pos : tree.meta.end_pos]
-        return " ".join(
-            line.split("#")[0].strip() if '"' not in line else line.strip() for line in source.split("\n")
-        )
+        """The text of a statement on one line, without comments; of statements that differ it differs."""
+
+        def on_one_line(part: re.Match[str]) -> str:
+            text = part[0]
+            if part[1]:  # a line end in a text, which a quote and its like cannot be in
+                return text.replace("\\\n", f"{text[0]}\N{SYMBOL FOR NEWLINE}{text[0]}")
+            return " " if "\n" in text else text
+
+        return _PART.sub(on_one_line, self.text[tree.meta.start_pos : tree.meta.end_pos])
 
     def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:
         raise self.found.fault(message, place, hint) from None

@@ -10,6 +10,7 @@ from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from microcosm.errors import TextError
+from microcosm.givens.exact import Number, number
 from microcosm.givens.relation import Relation
 
 
@@ -28,7 +29,7 @@ COLUMNS = ("name", "process", "seq", "kind", "message", "label", "trace", "time"
 class Value:
     """A text or a number that stands in the question."""
 
-    value: str | float
+    value: str | Number | float
 
 
 @dataclass(frozen=True)
@@ -298,8 +299,11 @@ def compared(left: object, sign: str, right: object) -> bool:
     return _COMPARE[sign](one, other)
 
 
-def _number(text: str) -> float | None:
-    for read in (int, float):  # of a float the last digits of nanoseconds are not left
-        with suppress(ValueError):
-            return read(text)
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?").fullmatch
+
+
+def _number(text: str) -> Number | None:
+    if _NUMBER(text):
+        with suppress(ValueError, OverflowError):  # too many digits, too large
+            return number(text)
     return None

@@ -264,8 +264,9 @@ def _ends(log: QuestionedLog) -> Iterator[tuple[str, str, str, str]]:
     for message in log.givens.messages:
         (sent if message.kind == "send" else received).setdefault(message.message, []).append(message)
     for process, before, after in _gaps(log):
-        gap = f"if it is in the gap of {quote(process)}, between {quote(before)} and {quote(after)}"
-        for name, ends in received.items():
+        where = f"between {quote(before)} and {quote(after)}" if before else f"before {quote(after)}"
+        gap = f"if it is in the gap of {quote(process)}, {where}"
+        for name, ends in received.items() if before else ():
             for end in ends if name not in sent else ():
                 if process != end.process:
                     yield f"the sending of {quote(name)}, {gap}", before, end.event, process
@@ -275,12 +276,12 @@ def _ends(log: QuestionedLog) -> Iterator[tuple[str, str, str, str]]:
                     yield f"the reception of {quote(name)}, {gap}", end.event, after, process
 
 
-def _gaps(log: QuestionedLog) -> list[tuple[str, str, str]]:
-    """Where events are missing: the process, and its events before and after."""
+def _gaps(log: QuestionedLog) -> Iterator[tuple[str, str, str]]:
+    """Where events are missing: the process, and its events before (empty where none is) and after."""
     table = log.table
-    return [
-        (process, table.names[a], table.names[b])
-        for process, events in by_process(table).items()
-        for a, b in pairwise(events)
-        if table.seqs[a] and table.seqs[b] - table.seqs[a] > 1
-    ]
+    for process, events in by_process(table).items():
+        if table.seqs[events[0]] > 1:
+            yield process, "", table.names[events[0]]
+        for a, b in pairwise(events):
+            if table.seqs[a] and table.seqs[b] - table.seqs[a] > 1:
+                yield process, table.names[a], table.names[b]

@@ -232,7 +232,8 @@ class Strands:
         called = _name_of_task(owner) if _is_task(owner) else owner.name
         name = f"{self._process}/{called}"
         self._called[name] = count = self._called.get(name, 0) + 1
-        return name if count == 1 else f"{name}#{count}"
+        numbered = count > 1 or name.rpartition("#")[2].isdigit()  # as the second one of another name is
+        return f"{name}#{count}" if numbered else name
 
 
 class Follower(Protocol):

@@ -199,15 +199,17 @@ def _part(token: Token, line: str) -> SentencePart:
     kind, column = token.type, token.column or 1
     if kind == "STATEMENT":  # it reads its own quotes, and its columns are those of the line
         return SentencePart(kind, " " * (column - 1) + str(token), column)
-    if not token.startswith('"'):
+    begin = token.index("=") + 1 if kind == "FIELD" else 0
+    written = token[begin:]
+    if not (len(written) > 1 and written[0] == written[-1] == '"'):
         return SentencePart(kind, str(token), column)
     try:
-        text = unquote(str(token))
+        text = unquote(written)
     except ValueError:
-        raise _expected("the escapes of JSON in quoted text", line, column) from None
-    if fault := unfit(text):
+        raise _expected("the escapes of JSON in quoted text", line, column + begin) from None
+    if not begin and (fault := unfit(text)):
         raise TextError(fault, column=column, text=line)
-    return SentencePart(kind, text, column, quoted=True)
+    return SentencePart(kind, token[:begin] + text, column, quoted=True)
 
 
 def _explain(command: str, line: str, error: UnexpectedInput, grammar: Lark) -> NoReturn:

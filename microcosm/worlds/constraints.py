@@ -14,10 +14,9 @@ from itertools import chain, combinations, pairwise
 from operator import or_
 
 from microcosm import tuning
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.facts import covered, ports
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows, clock_rows
 from microcosm.order.happens_before import AcyclicGraph, Cycle
@@ -201,19 +200,25 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     complete leaves unordered is refuted both ways. Cost: linear, and n·n/64 for tokens, complete logs, and
     clocks of some thousand events (of more they are asked one by one).
     """
+    known = Constraints(size, [(position[a], position[b]) for a, b in pairwise(givens.internal)])
+    stated = {
+        Relation.BEFORE: known.before,
+        Relation.NOT_BEFORE: known.refuted,
+        Relation.CONCURRENT: known.concurrent,
+        Relation.RELATED: known.related,
+    }
     links = givens.order_columns
-    external = givens.external.values() if links is None else ()
-    known = constrained(
-        position,
-        size,
-        chain=givens.internal,
-        facts=[*external, *givens.refuted.values()],
-        groups=givens.tokens.values(),
-        clocks=givens.clocks,
-        stamps=givens.stamps,
-    )
+    for fact in chain(givens.external.values() if links is None else (), givens.refuted.values()):
+        stated[fact.relation].append((position[fact.left], position[fact.right]))
     if links is not None:
         known.before += zip(*links.placed(map(position.__getitem__, links.names)), strict=True)
+    known.groups = [[position[event] for event in group] for group in givens.tokens.values()]
+    if givens.clocks:
+        known.clocks = clock_rows(givens.clocks, position)
+        known.before += known.clocks.cover()
+        if known.decides or len(givens.clocks) <= tuning.ROWS_UP_TO:
+            known.lay_out()
+    known.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
     if givens.complete:
         _complete(givens, position, known)
     return known
@@ -238,38 +243,3 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -
         open_to = (entered if leaving >> at & 1 else 0) | (leaving if entered >> at & 1 else 0)
         if row := everything & ~(past[at] | future[at] | related[at] | open_to | 1 << at):
             known.unseen[at] = known.unseen.get(at, 0) | row
-
-
-def constrained(
-    position: Mapping[str, int],
-    size: int,
-    *,
-    chain: Sequence[str] = (),
-    facts: Iterable[Correspondence] = (),
-    groups: Iterable[Sequence[str]] = (),
-    clocks: Mapping[str, Clock] | None = None,
-    stamps: Mapping[str, Stamp] | None = None,
-) -> Constraints:
-    """The constraints that the parts of a `Givens` say. Cost: as `constraints_of`."""
-    known = Constraints(size, [(position[a], position[b]) for a, b in pairwise(chain)])
-    stated = _stated(known)
-    for fact in facts:
-        stated[fact.relation].append((position[fact.left], position[fact.right]))
-    known.groups = [[position[event] for event in group] for group in groups]
-    if clocks:
-        known.clocks = clock_rows(clocks, position)
-        known.before += known.clocks.cover()
-        if known.decides or len(clocks) <= tuning.ROWS_UP_TO:
-            known.lay_out()
-    known.stamps = StampOrder({position[event]: stamp for event, stamp in (stamps or {}).items()})
-    return known
-
-
-def _stated(known: Constraints) -> dict[Relation, list[tuple[int, int]]]:
-    """Where each relation that can be given is listed."""
-    return {
-        Relation.BEFORE: known.before,
-        Relation.NOT_BEFORE: known.refuted,
-        Relation.CONCURRENT: known.concurrent,
-        Relation.RELATED: known.related,
-    }

@@ -100,7 +100,7 @@ class World:
 
         Raises as that does, and `Undefined` for what is no relation of a world.
         """
-        meaning = _MEANING.get(read_relation(relation))
+        meaning = MEANING.get(read_relation(relation))
         if meaning is None:
             raise Undefined("of a world nothing is silent: one of `<`, `>` and `||` holds of each pair")
         return self.relation(a, b) in meaning
@@ -170,7 +170,7 @@ class World:
     def fits(self, givens: Givens) -> bool:
         """Whether all givens are true here: chain, correspondences, refutations, clocks, tokens, stamps.
 
-        Messages and orderings say nothing about a single world's `<` and are not looked at. Cost:
+        Messages, orderings, and that a log is complete, are not looked at. Cost:
         quadratic in the number of members, since clocks and tokens are read pair by pair.
         """
         if not set(givens.named()) <= set(self.events):
@@ -212,7 +212,7 @@ def _ruled_out(givens: Givens) -> Iterator[tuple[str, str]]:
             yield a, b
 
 
-_MEANING = {
+MEANING = {
     Relation.BEFORE: (Relation.BEFORE,),
     Relation.AFTER: (Relation.AFTER,),
     Relation.CONCURRENT: (Relation.CONCURRENT,),
@@ -223,6 +223,7 @@ _MEANING = {
     Relation.NOT_CONCURRENT: (Relation.BEFORE, Relation.AFTER),
     Relation.NOT_RELATED: (Relation.CONCURRENT,),
 }
+"""Which of `<`, `>` and `||` each relation leaves of a pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,20 @@ def test_events_are_listed_in_natural_order_and_searched(run: Run, log: str) -> 
     assert (ran.code, "http.status" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("label", ["x", "a b", 'say "hi"', '"x"', "\\", 'a\\"', "a=b", "'", "=", '"'])
+def test_a_session_finds_events_by_what_they_have_as_the_command_does(run: Run, label: str) -> None:
+    rows = [{"process": "p", "label": each} for each in (label, "other", f'"{label}"', f"{label}=")]
+    Path("m.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    for wanted in ([label], [label, label], ["other", label], [label, "other"]):
+        found = [
+            each["name"]
+            for each in run("events", "m.jsonl", *(f"label={w}" for w in wanted), "--json").json_lines
+        ]
+        line = " ".join(["events", *(f"label={json.dumps(w)}" for w in wanted)])
+        assert run("repl", "m.jsonl", "--json", stdin=f"{line}\n".encode()).json["events"] == found
+        assert found == (["p:1"] if {*wanted} == {label} else [])
+
+
 def test_answers_of_a_log_are_verified_with_their_words(run: Run, log: str) -> None:
     ran = run("online", log, "p:1", "q:2", "--json")
     Path("answer").write_text(ran.out, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -73,6 +74,26 @@ def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> No
     ran = run("offline", "m.mc", "e", "b", "--rules", "rules", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["exact"]) == (3, None, False)
     assert ran.json["possible"] == ["<", ">", "||"]
+
+
+def test_rules_that_see_no_contradiction_may_leave_nothing(run: Run) -> None:
+    """Wherever the rules of a folder end, a pair of which all is refuted is told."""
+    Path("m.mc").write_text("a <> b \n a !< b \n b !< a", encoding="utf-8")
+    Path("rules").mkdir()
+    for file in shipped("rules").glob("*.rules"):
+        Path("rules", file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    text = Path("rules/offline.rules").read_text(encoding="utf-8")
+    said = {}
+    for name in re.findall("^rule (.*?):", text, re.MULTILINE):
+        Path("rules/offline.rules").write_text(text[: text.index(f"rule {name}:")], encoding="utf-8")
+        for asked in (["table", "m.mc", "--mode", "offline"], ["offline", "m.mc", "a", "b"]):
+            for more in ([], ["--all"] if asked[0] == "table" else ["--depth", "0"]):
+                ran = run(*asked, *more, "--rules", "rules")
+                assert ran.code in (0, 1, 3)
+                said[name, asked[0], *more] = ran.out
+    assert "1 none 2" in said["NCo-CR", "table"]
+    assert "a, b: nothing" in said["NCo-CR", "table", "--all"]
+    assert "possible: nothing\n" in said["NCo-CR", "offline"]
 
 
 def test_what_only_a_solver_decided_comes_with_all_that_checks_it(

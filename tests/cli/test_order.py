@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
@@ -142,6 +143,16 @@ def test_bad_input_is_reported_and_left_out(run: Run, text: str, kind: str) -> N
     strict = run("order", "run.jsonl", "--strict")
     assert strict.code == 4
     assert kind in strict.err
+
+
+@pytest.mark.parametrize("names", sorted({*permutations(["m", "m", "m", "m#2", "m#2", "m#3"])}))
+def test_messages_of_several_senders_are_several_whatever_others_are_called(
+    run: Run, names: tuple[str, ...]
+) -> None:
+    text = " ".join(f"p{at}!{name}" for at, name in enumerate(names))
+    Path("run.jsonl").write_text(log(f"{text} a!x b?x b?m#3"), encoding="utf-8")
+    ran = run("order", "run.jsonl", "--json")
+    assert (ran.code, ran.json["messages"]) == (0, len(names) + 1)
 
 
 def test_an_unreceived_message_is_no_error(run: Run) -> None:

@@ -427,6 +427,10 @@ ordering causal
     [
         ("a < b < c \n b <> d \n complete", "the log is stated to be complete"),
         (CROSSED, "the network is known to keep an ordering"),
+        (
+            "send m = m p \n a < b < c \n b <> d \n complete \n ordering causal",
+            "to keep an ordering of messages and the log is stated to be complete",
+        ),
     ],
 )
 def test_a_session_and_the_command_agree_on_what_worlds_do_not_know(run: Run, text: str, why: str) -> None:

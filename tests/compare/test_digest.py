@@ -160,6 +160,14 @@ def test_the_order_of_arrival_does_not_matter(givens: Givens, rng: Random) -> No
     assert analogy_digest(grown) == analogy_digest(Microcosm(givens))
 
 
+@pytest.mark.parametrize("number", ["0", "-0", "-0.0", "0e5", "10", "1e1", "10.00", "1e-400", "0.10", "1e-1"])
+def test_what_is_the_same_however_a_number_is_written_has_one_digest(number: str) -> None:
+    one = read_givens(f"stamp a = [{number}, 20]")
+    for written in ("0.0", "-0.0", "10", "0.1", "1e-400"):
+        other = read_givens(f"stamp a = [{written}, 20]")
+        assert (givens_digest(one) == givens_digest(other)) is same_givens(one, other)
+
+
 def test_events_of_which_nothing_is_known_do_not_matter() -> None:
     one = Microcosm.parse("a < b")
     for other in ("a < b \n stamp z = 1", "internal z \n a < b", "a < b \n token t = z", "a < b \n z !< a"):

@@ -268,6 +268,19 @@ def test_positions_that_clocks_contradict_tell_of_no_hole(tmp_path: Path) -> Non
     assert drawing_of(known.givens, known.rules).holes == {}
 
 
+@given(st.permutations("abcdef"), st.sets(st.sampled_from("abcdef")), st.integers(1, 5))
+def test_what_has_no_position_is_before_nothing(order: list[str], placed: set[str], most: int) -> None:
+    seq = {event: number for number, event in enumerate(order, 1) if event in placed}
+    stated = [f"event {e} process p{f' seq {seq[e]}' if e in seq else ''}" for e in "abcdef"]
+    known = Microcosm.parse("\n".join([*stated, f"{' < '.join(order)}"]))
+    part = drawing_of(known.givens, known.rules, most)
+    for event, hole in part.holes.items():
+        hidden = {other for other in seq.keys() - {*part.events} if seq[other] < seq[event]}
+        assert hole.hidden <= len(hidden)
+        assert hidden <= {*known.past(event)}
+        assert not hole.lost  # what may be there without a position is not said to be missing
+
+
 def test_the_pairs_of_a_token_are_drawn_where_nothing_orders_them() -> None:
     known = Microcosm.parse("token lock = a, b, c\na < x < b")
     part = drawing_of(known.givens, known.rules)

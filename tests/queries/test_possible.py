@@ -24,7 +24,7 @@ from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.statement import Clocked
-from microcosm.worlds.constraints import constrained
+from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.world import Candidate, World, fault
@@ -244,7 +244,7 @@ def test_a_world_that_the_clocks_refute_does_not_pass() -> None:
     for many in (3, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tuning, "ROWS_UP_TO", many)
-            known = constrained(position, 3, clocks=clocks)
+            known = constraints_of(Givens(clocks=clocks), position, 3)
         assert (known.clocks is None) is (many == 3)
         assert fault(known, Candidate.of(3, [(1, 2)])) is None
         assert fault(known, Candidate.of(3, [(1, 2), (0, 1)])) is not None

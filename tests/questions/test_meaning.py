@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations, pairwise, permutations
+from operator import gt, le, lt
 from random import Random
 
 import pytest
@@ -29,6 +30,7 @@ from tests.questions.enumerated import (
     random_log,
     random_question,
 )
+from tests.rulesets import without
 from tests.thorough import draws
 
 VERDICTS = {1: "holds", -1: "violated", 0: "open"}
@@ -161,6 +163,14 @@ def test_a_part_of_the_search_that_a_known_ordering_excludes_is_no_contradiction
     assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["holds"]  # noqa: PT009
 
 
+@pytest.mark.parametrize("rule", ["Ref-||", "Ref-<", "Off-OK"])
+def test_a_search_by_cases_that_tell_the_rules_nothing_comes_to_its_end(rule: str) -> None:
+    known = Microcosm.parse("a < c \n b < d", rules=without(rule))
+    for sign in ("<", "||"):
+        text = f'never [name = "a"] {sign} [name = "b"]'
+        assert [answer.verdict for answer in known.assert_(text, exact=True)] == ["open"]  # noqa: PT009
+
+
 @pytest.mark.parametrize("sign", ["=", "!=", "<", ">="])
 def test_values_of_two_events_compare_as_those_of_each_pair_do(sign: str) -> None:
     """Where one event has no text, an empty one, or numbers with more digits than a float."""
@@ -172,6 +182,14 @@ def test_values_of_two_events_compare_as_those_of_each_pair_do(sign: str) -> Non
         found = known.find(f'never x: [name = "e{a}"] < y: [name] where x.k {sign} y.k').counts
         held = [compared(one, sign, other) for b, other in enumerate(values) if b != a]
         assert sum(found.values()) == sum(held)
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-Infinity", "1_0", " 9", "٣", "0x1", "1e", "", "."])
+def test_what_no_file_writes_as_a_number_compares_as_text(word: str) -> None:
+    for other in ("5", "m", "-1e3", ".5", "7."):
+        for sign, holds in (("<", lt), ("<=", le), (">", gt)):
+            assert compared(word, sign, other) is holds(word, other)
+            assert compared(other, sign, word) is holds(other, word)
 
 
 def test_a_name_that_begins_as_never_does_forbids_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,37 @@ def test_comments_lines_and_semicolons_mean_nothing() -> None:
     read = read_questions(text)
     assert [question.text for question in read.questions] == ["never a || a", "never a"]
     assert [question.place.line for question in read.questions] == [2, 5]
+
+
+def test_what_stands_in_a_question_is_one_pattern_only_where_it_is_the_same() -> None:
+    """Whatever quotes, signs of comments and line ends are in its texts, and however these are written."""
+    texts = [
+        "a",
+        "a#1",
+        "a#2",
+        "a # 'b",
+        'a"',
+        "a'",
+        "a ",
+        "a\n",
+        "a\n ",
+        "a\\ ",
+        "a\\\n",
+        "a\u2424",
+        "\\n",
+        "\n\n",
+    ]
+    for quote in "\"'":
+        written = [
+            quote + text.replace("\\", "\\\\").replace(quote, f"\\{quote}").replace("\n", "\\\n") + quote
+            for text in texts
+        ]
+        for (one, first), (other, second) in combinations(zip(texts, written, strict=True), 2):
+            read = read_questions(f"never [label # it's \"{quote}\n = {first}] < [label\n = {second}]")
+            values = [pattern.condition.right.value for pattern in read.patterns.values()]  # type: ignore[union-attr]
+            assert values == [one, other]
+            assert "\n" not in read.questions[0].text
+            assert "label = " in read.questions[0].text
 
 
 def test_strings_keep_what_regular_expressions_need() -> None:
@@ -92,6 +124,8 @@ WRONG = [
     ("never aa(k)", "1:", "nothing above defines aa"),
     ("never message", "1:", "[message] is an event that has such a field"),
     ("state t on z from x until y", "1:", "z is no parameter of t"),
+    (f"never [k = {'1' * 5000}]", "1:", "too many digits"),
+    ("never a(1e400)", "1:", "too large"),
     ("event c(k, k) where k; never c", "1:", "is there twice"),
     ("""event c where "p:1" < 'q:1'; never c""", "1:", 'the event of that name is [name = "p:1"]'),
 ]

@@ -161,6 +161,14 @@ def test_complete_and_the_lost_end_of_a_message() -> None:
     assert not any(one.kind == "complete" for one in found)  # the log has gaps
 
 
+def test_a_reception_may_have_been_before_the_first_event_that_is_there() -> None:
+    log = "event a2 process a seq 2 \n event b1 process b seq 1 \n send b1 = m b -> a \n process a = a2"
+    [(_, found)] = Microcosm.parse(log).settle('never [name = "b1"] || [name = "a2"]')
+    [said] = [one for one in found if one.kind == "message"]
+    assert (said.given, said.decides) == ("b1 < a2", 1)
+    assert said.text == "the reception of m, if it is in the gap of a, before a2"
+
+
 def test_complete_is_offered_where_nothing_speaks_against_it() -> None:
     givens = Givens()
     builder = EventTableBuilder()

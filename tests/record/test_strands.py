@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,18 @@ def test_threads_start_after_their_start_and_end_before_their_join(tmp_path: Pat
     pairs = ("a b", "a c", "b c", "b d", "c d", "c e")
     assert [*verdicts(log, *pairs).values()] == ["<", "<", None, "<", None, "<"]
     assert {each["process"] for each in lines(log)} == {"p", "p/w", "p/w#2"}
+
+
+@pytest.mark.parametrize("names", sorted({*permutations(["t", "t", "t#2", "t#2", "t#2#1"])}), ids="|".join)
+def test_no_two_threads_have_one_chain_whatever_they_are_called(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    with Recorder("p", tmp_path / "log.jsonl", tasks=True) as recorder:
+        for name in names:
+            thread = threading.Thread(target=recorder.event, args=("x",), name=name)
+            thread.start()
+            thread.join()
+    assert len({each["process"] for each in lines(tmp_path / "log.jsonl")}) == len(names)
 
 
 def test_messages_between_tasks_are_matched_and_those_of_one_task_are_in_order(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ ASKS: dict[str, Ask] = {
     "derive": lambda known, said: known.derive("offline", "unshare", said, "view"),
     "with_verdict": lambda known, said: list(known.with_verdict(said, "upload")),
     "pairs": lambda known, said: list(known.pairs(said)),
+    "table": lambda known, said: list(known.table().of(said)),
     "world": lambda known, said: World.of("ab", [("a", "b")]).holds("a", said, "b"),
     "certificate": lambda known, said: known.worlds.certificate("unshare", said, "view") is None,
     "add": lambda known, said: known.add(Correspondence("view", said, "late")) or known.to_text(),
@@ -203,6 +204,12 @@ def test_a_text_of_two_letters_is_no_pair() -> None:
     for ask in (WRONG["online_many"], WRONG["page, pairs"]):
         with pytest.raises(Undefined, match="'ab' is no pair"):
             ask(known, "ab")
+
+
+def test_a_table_of_one_column_has_no_pairs() -> None:
+    table = pytest.importorskip("pyarrow").table({"left": ["unshare"]})
+    with pytest.raises(Undefined, match="two columns"):
+        Microcosm.parse(ALBUM).online_many(table)
 
 
 def test_a_number_of_any_size_is_handed_over() -> None:

@@ -246,10 +246,10 @@ def _difference(
     how = "backward bisimilar" if backward else "bisimilar"
     if witness is None:
         same = "they are given the same" if backward else "every pair of events has the same verdict in both"
-        yield f"{_both(*files)} are {how}: {same}"
+        yield f"{' and '.join(files)} are {how}: {same}"
         return
 
-    yield f"{_both(*files)} are not {how}"
+    yield f"{' and '.join(files)} are not {how}"
     given = witness.given
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
@@ -275,7 +275,7 @@ def _verdicts(
 
 def _compared(found: Comparison, files: tuple[str, str], most: int | None, words: Words) -> Iterator[str]:
     if found.same:
-        yield f"{_both(*files)} know the same"
+        yield f"{' and '.join(files)} know the same"
     for at, items in enumerate(found.news):
         if items:
             pairs = output.counted(found.more[at], "pair")
@@ -304,7 +304,3 @@ def _cut(lines: Sequence[str], most: int | None) -> Iterator[str]:
     yield from lines[:most]
     if most is not None and len(lines) > most:
         yield f"  and {len(lines) - most:,} more; --all tells them"
-
-
-def _both(one: str, other: str) -> str:
-    return f"{one} and {other}"

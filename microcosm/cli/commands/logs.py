@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from difflib import get_close_matches
 from itertools import chain
@@ -136,8 +136,9 @@ def events(
 
     files, wanted = _parted(arguments)
     known = reading.load(files, strict=strict)
-    rows = [*rows_of(known)] if grep is None else matching(grep, known)
-    found = [*having(rows, wanted)]
+    found = [*rows_of(known)] if grep is None else matching(grep, known)
+    for name, value in wanted:
+        found = [*having(found, {name: value})]
     if not found and wanted:
         _refuse_unknown(known, wanted)
     if output.for_machines():
@@ -166,22 +167,22 @@ def lines(rows: Iterable[EventRow]) -> Iterator[str]:
         yield f"{text}   ({output.printable(row.place)})" if row.place else text
 
 
-def _parted(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+def _parted(arguments: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """The files on a command line, and the fields that are asked for. Raises `UsageError`."""
     files = [each for each in arguments if "=" not in each or exists(each)]
     pairs = [each.partition("=") for each in arguments if each not in files]
     if not files:
         raise exits.UsageError("missing FILE: say FILE, and then what the events have")
-    return files, {name: value for name, _, value in pairs}
+    return files, [(name, value) for name, _, value in pairs]
 
 
-def _refuse_unknown(known: Microcosm, wanted: Mapping[str, str]) -> None:
+def _refuse_unknown(known: Microcosm, wanted: Iterable[tuple[str, str]]) -> None:
     """Raise `UsageError` for a field that no event has."""
     from microcosm.queries.events import member, rows_of
 
     rows = [*rows_of(known)]
     there = {*EventRow._fields, *chain.from_iterable(row.attributes for row in rows)} - {"attributes"}
-    for name in wanted:
+    for name, _ in wanted:
         if name not in there and not any(member(row, name) is not None for row in rows):
             near = get_close_matches(name, there, 3) or sorted(there)[:12]
             raise exits.UsageError(f"no event has a field {name!r}: {', '.join(near)}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from microcosm.cli import exits, output
@@ -149,12 +150,15 @@ def _placed(
     """The computation of matched pairs and of unreceived sends, and the execution of the lines."""
     name: dict[int, str] = {}
     kind: dict[int, str] = {}
-    copies: dict[str, int] = {}
+    said = {run.events[event].message or "" for event in found.sent}
+    used: set[str] = set()
+    copies: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for event in found.sent:
-        message = run.events[event].message or ""
-        count = copies[message] = copies.get(message, 0) + 1
-        name[event] = message if count == 1 else f"{message}#{count}"
-        kind[event] = "send"
+        called = message = run.events[event].message or ""
+        while called in used or (called != message and called in said):
+            called = f"{message}#{next(copies[message])}"
+        used.add(called)
+        name[event], kind[event] = called, "send"
     for send, reception in pairs:
         name[reception], kind[reception] = name[send], "receive"
     chains: dict[str, list[tuple[str, str]]] = {}
@@ -268,7 +272,7 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
         watch = Watch(transit)
         for event, violated in _violations(file, level, trace, watch, report):
             for ordering in violated:
-                first, second = watch.violated[Ordering(ordering)]
+                first, second = watch.violated[ordering]
                 found = {"ordering": ordering, "pair": [first, second], "event": event.id}
                 message = f"{ordering} is violated by {first} and {second} (at {event.id})"
                 line = output.printable(f"{event.file}:{event.line}: {message}")
@@ -290,7 +294,7 @@ def watch_all(traces: list[str], level: str, trace: str | None, strict: bool, tr
 
 def _violations(
     file: str, level: str, trace: str | None, watch: Watch, report: Report
-) -> Iterator[tuple[TraceEvent, list[str]]]:
+) -> Iterator[tuple[TraceEvent, list[Ordering]]]:
     """The events at which an ordering is violated for the first time."""
     application = None if level == "application" else False
     last: dict[str, int] = {}
@@ -320,7 +324,7 @@ def _violations(
             if event.kind in ("send", "causal_send"):
                 watch.send(event.process, event.message, event.to)
             elif found := watch.receive(event.process, event.message):
-                yield event, [one.value for one in found]
+                yield event, found
         except Unfit as fault:
             report.add(fault.kind, f"{event.id}: {fault}", file=event.file, line=event.line)
     if execution is None and trace is not None:

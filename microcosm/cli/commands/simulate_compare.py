@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Correspondence
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery
@@ -18,6 +18,7 @@ from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
 from microcosm.simulation.run import Constant, Network, NetworkLink, Run
 from microcosm.simulation.simulate import Mixture
 from microcosm.state.microcosm import Microcosm
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.simulation.measure import CostRow
@@ -219,8 +220,7 @@ def _decided(facts: list[Correspondence]) -> tuple[int, int, int, int]:
     known = Microcosm()
     for fact in facts:
         known.add(fact)
-    decided = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-    online = sum(verdict in decided for _, _, verdict in known.table())
+    online = sum(verdict in MEMBERS for _, _, verdict in known.table())
     offline = sum(len(left) == 1 for _, _, left in known.offline_table())
     worlds = Worlds(known.givens).table()
     assert worlds is not None, "what was disclosed is true of a world"

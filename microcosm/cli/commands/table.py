@@ -246,7 +246,7 @@ def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fiel
 
 
 def _left_lines(known: Microcosm, pairs: PairsLeft) -> Iterator[Iterator[str]]:
-    sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left))}" for left in pairs.counts()}
+    sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left)) or 'nothing'}" for left in pairs.counts()}
     yield from pair_texts(pairs.rows(), "{}, ", _Words(words_of(known)), sign)
 
 
@@ -263,6 +263,6 @@ def _left_counts(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
     found, drawn = pairs.counts(), new_table("possible")
     drawn.add_column("pairs", justify="right")
     for left, count in found.most_common():
-        drawn.add_row(" or ".join(map(str, left)), f"{count:,}")
+        drawn.add_row(" or ".join(map(str, left)) or "nothing", f"{count:,}")
     yield from (f"{len(known.events):,} events, {output.counted(found.total(), 'pair')}; {EVERY_PAIR}", "")
     yield from lines_of(drawn)

@@ -28,9 +28,11 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import proof_object
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.sentences import read_sentence
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
+    from microcosm.queries.possible import PairLeft
     from microcosm.questions.language import Questions
     from microcosm.text.sentences import Sentence
 
@@ -122,10 +124,7 @@ def _two(session: Session, sentence: Sentence) -> tuple[str, str]:
     return left, right
 
 
-_Left = tuple[str, str, tuple[Relation, ...]]
-
-
-def _narrowed(session: Session, fact: Correspondence) -> Iterator[_Left]:
+def _narrowed(session: Session, fact: Correspondence) -> Iterator[PairLeft]:
     """Each pair of which less is left under an assumption, with what is left of `<`, `>` and `||`."""
     known = session.known
     supposed = Microcosm(known.givens, rules=known.rules)
@@ -134,21 +133,18 @@ def _narrowed(session: Session, fact: Correspondence) -> Iterator[_Left]:
     return supposed.offline_table(stop=stop).unlike(known.offline_table(stop=stop))
 
 
-_ALL = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
-
-
-def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[_Left]) -> Iterator[str]:
+def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[PairLeft]) -> Iterator[str]:
     words = words_of(session.known)
     for a, b, left in narrowed:
         session.work.did(1)
         turned = Relation.AFTER in left and Relation.BEFORE not in left
-        sign = joined(tuple(r for r in _ALL if r.converse in left)) if turned else joined(left)
+        sign = joined(tuple(r for r in MEMBERS if r.converse in left)) if turned else joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
     pairs = output.counted(len(narrowed), "pair")
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 
-def _followed(fact: Correspondence, narrowed: Sequence[_Left]) -> Fields:
+def _followed(fact: Correspondence, narrowed: Sequence[PairLeft]) -> Fields:
     follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
     return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
 

@@ -37,14 +37,13 @@ from microcosm.givens.spelling import SPELLINGS
 from microcosm.queries.events import having, matching, rows_of
 from microcosm.text.mc_writer import iter_mc
 from microcosm.text.names import quote
+from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
     from microcosm.queries.concluded import Shown
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence, SentencePart
-
-DECIDED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 
 AROUND = {
     "past": (Relation.BEFORE, "before {}"),
@@ -116,7 +115,7 @@ def answers(relation: Relation, verdict: Relation) -> bool | None:
         return True
     if relation is Relation.UNKNOWN:
         return False
-    if verdict in DECIDED:
+    if verdict in MEMBERS:
         return relation.at_most_as_accurate_as(verdict)
     if verdict is Relation.RELATED and relation is Relation.CONCURRENT:
         return False
@@ -183,12 +182,15 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not parts:
         return _pairs(session, relation)
     event = session.known_event(parts[0])
-    if not known.givens.complete:
-        return _listed(known, known.with_verdict(relation, event), counted.format(words_of(known)(event)))
-    found, where = known.concluded.with_verdict(relation, event), counted.format(words_of(known)(event))
-    lines = _listed(known, found, where)
-    concluded = known.concluded.apart(event) if relation is Relation.CONCURRENT else []
-    return _concluded(known, lines, concluded)
+    concluded = known.concluded if known.givens.complete else None
+    answer = _listed(
+        known, (concluded or known).with_verdict(relation, event), counted.format(words_of(known)(event))
+    )
+    apart = concluded.apart(event) if concluded and relation is Relation.CONCURRENT else []
+    if not apart:
+        return answer
+    lines = chain(answer.lines, [f"note: {len(apart):,} of them {by_complete(known)}"])
+    return replace(answer, lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -219,8 +221,9 @@ def events(session: Session, sentence: Sentence) -> Answer:
         one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
         found = {row.name for row in matching(part.text[1:-1] if one else escape(part.text), known)}
         rows = [row for row in rows if row.name in found]
-    wanted = dict(part.text.split("=", 1) for part in sentence.of("FIELD"))
-    rows = [*having(rows, {name: value.strip('"') for name, value in wanted.items()})]
+    wanted = [part.text.split("=", 1) for part in sentence.of("FIELD")]
+    for name, value in wanted:
+        rows = [*having(rows, {name: value})]
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
     shown = [*lines(rows), output.counted(len(rows), "event")]
@@ -235,7 +238,8 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 
     given = session.story.givens
     lines = (line.rstrip("\n") for line in iter_mc(given, events=False))
-    return Answer(_or_nothing(lines, "nothing is given"), lambda: {"microcosm": givens_to_json(given)})
+    shown = chain([next(lines, "nothing is given")], lines)
+    return Answer(shown, lambda: {"microcosm": givens_to_json(given)})
 
 
 def with_unknown(answer: Answer, known: Microcosm, *events: str, also: Iterable[str] = ()) -> Answer:
@@ -322,16 +326,3 @@ def _pairs(session: Session, relation: Relation) -> Answer:
         return {"pairs": [[a, b] for a, b, _ in pairs], **more, **named}
 
     return Answer(lines(), fields)
-
-
-def _concluded(known: Microcosm, answer: Answer, events: list[str]) -> Answer:
-    """An answer about a log that is said to be complete: how much of it was concluded offline."""
-    notes = [f"note: {len(events):,} of them {by_complete(known)}"] if events else []
-    more = {"concluded_offline": events} if events else {}
-    return replace(answer, lines=chain(answer.lines, notes), fields=lambda: {**answer.fields(), **more})
-
-
-def _or_nothing(lines: Iterator[str], nothing: str) -> Iterator[str]:
-    first = next(lines, nothing)
-    yield first
-    yield from lines

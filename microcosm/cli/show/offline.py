@@ -87,7 +87,7 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
             notes.append("nothing is proved or refuted: there are worlds with <, > and || between the two")
         else:
             known = "some world has each" if found.exact else "whether a world has each was not decided"
-            notes.append(f"possible: {left_over} ({known})")
+            notes.append(f"possible: {left_over} ({known})" if found.possible else "possible: nothing")
     return notes
 
 
@@ -153,8 +153,8 @@ def _world(world: WitnessWorld, words: Words) -> list[str]:
     return drawn
 
 
-SIGNS = {"<": "<", ">": ">", "||": "||", "<>": "<>", ">||": "!<", "<||": "!>", "<>||": "."}
-"""What may be, and its sign; anything is a dot."""
+SIGNS = {"<": "<", ">": ">", "||": "||", "<>": "<>", ">||": "!<", "<||": "!>", "<>||": ".", "": "none"}
+"""What may be, and its sign; anything is a dot. Nothing is left where rules see no contradiction in that."""
 
 
 def joined(relations: tuple[Relation, ...]) -> str:
@@ -170,8 +170,6 @@ def joined(relations: tuple[Relation, ...]) -> str:
 FITS = "consistent: some world fits all that is given"
 NO_WORLD = "inconsistent: no world fits all of this, and without any one of them some world does"
 NONE_FITS = "inconsistent: no world fits all that is given"
-OUT_OF_ORDER = "inconsistent: the network is known to keep an ordering of messages that this contradicts"
-INCOMPLETE = "inconsistent: the log is stated to be complete, which contradicts what it gives"
 
 
 MOST_EVENTS = 20_000
@@ -218,7 +216,9 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
 
 def beyond(givens: Givens) -> str:
     """Why no world fits, where that is for what is stated of messages."""
-    return OUT_OF_ORDER if givens.orderings else INCOMPLETE
+    stated = ["the network is known to keep an ordering of messages"] if givens.orderings else []
+    stated += ["the log is stated to be complete"] if givens.complete else []
+    return f"inconsistent: {' and '.join(stated)}, which contradicts what is given"
 
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:

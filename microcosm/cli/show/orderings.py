@@ -189,21 +189,20 @@ def _reason(ordering: Ordering, pair: tuple[str, str]) -> str:
 
 def _part(caption: str, computation: Computation, execution: Sequence[int], pair: Collection[str]) -> Panel:
     """The messages of a pair, and those of a causal path between their sends, in an execution."""
-    first, second = (computation.send[m] for m in _numbers(computation, pair, sort=False))
+    first, second = (computation.send[m] for m in _numbers(computation, pair))
     way = shortest(computation, first, [second], along_messages(computation)) or []
-    kept = sorted({computation.message[event] for event in (first, second, *way)})
+    kept = {computation.message[event] for event in (first, second, *way)}
     part = computation.restrict(kept)
     place = {event: at for at, event in enumerate(execution)}
     old = sorted(event for m in kept for event in (computation.send[m], *computation.receptions[m]))
-    old.sort(key=lambda event: (computation.peer[event], computation.index[event]))
     order = sorted(range(len(old)), key=lambda event: place[old[event]])
     return Panel(caption, part, order, pair)
 
 
-def _numbers(computation: Computation, names: Collection[str], sort: bool = True) -> list[int]:
+def _numbers(computation: Computation, names: Collection[str]) -> list[int]:
     wanted = set(names)
     number = {name: m for m, name in enumerate(computation.messages) if name in wanted}
-    return sorted(number.values()) if sort else [number[name] for name in names]
+    return [number[name] for name in names]
 
 
 SHORT = 12
