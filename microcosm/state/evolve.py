@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
-from microcosm.engine.lowering import PlanShape, compile_rules, initial
+from microcosm.engine.lowering import HAPPENS_BEFORE, compile_rules
 from microcosm.engine.prove import Prover, balanced
 from microcosm.engine.steps import leaf_shows
 from microcosm.errors import Contradiction, Undefined
@@ -109,14 +109,12 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
     member = engine.universe.members >> engine.universe.position.get(event, 0) & 1
     if member and event in givens.internal:  # the chain is long: look whether it need be read
         raise Undefined(f"{event} is an internal event already")
-    last = givens.internal[-1] if givens.internal else None
-    if last is not None and member:
-        back = Prover(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
-        if back is not None:
-            raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
     try:
-        problem = _contradiction(engine, givens, engine.append(event), strict)
+        try:
+            problem = _contradiction(engine, givens, engine.append(event), strict)
+        except CyclicGivens as cycle:
+            problem = _of_cycle(cycle, givens, engine.rules)
         if problem is not None:
             raise problem
     except BaseException:
@@ -374,12 +372,11 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     """
     path = cycle.path
     shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
-    program = compile_rules(rules)
-    plan = program.of[initial(Relation.BEFORE)]
-    if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:
+    plan = compile_rules(rules).order
+    if plan is None or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")
     facts = GivenFacts(givens)
-    rule = plan.bodies[initial(Relation.BEFORE)][0].instance.rule.name
+    rule = plan.bodies[HAPPENS_BEFORE][0].instance.rule.name
     links = [_link(rule, a, b, facts) for a, b in zip(path, [*path[1:], path[0]], strict=True)]
     sides = (balanced(plan.transitive[0].instance.rule.name, links[:-1]), links[-1])
     return Contradiction(f"contradiction: the order closes a cycle: {shown}", sides)
