@@ -123,7 +123,7 @@ def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, 
     names = engine.universe.names
     after: dict[str, list[str]] = {}
     entries: dict[tuple[str, str], None] = {}
-    for x, y in engine.ground.given[Relation.BEFORE].cover():
+    for x, y in engine.ground.given[Relation.BEFORE]:
         a, b = names[x], names[y]
         if a in gone:
             after.setdefault(a, []).append(b)
