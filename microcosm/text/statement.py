@@ -59,6 +59,11 @@ def unfit(name: str) -> str | None:
     return None
 
 
+def is_count(digits: str) -> bool:
+    """Whether a text is a number of an event or a line, as files have them: digits, at most 19."""
+    return digits.isascii() and digits.isdecimal() and len(digits) < 20
+
+
 def expect_named(*events: str) -> None:
     """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
     expect_text(*events)
