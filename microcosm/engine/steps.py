@@ -17,7 +17,7 @@ from microcosm.engine.memo import Memo
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
+from microcosm.logic.derivation import Derivation, absent, not_in, step
 from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not, Pred
 from microcosm.order.bits import bits
 
@@ -56,11 +56,10 @@ class Steps:
 
     def given(self, rule: Body, x: int, y: int) -> Derivation:
         """The step of a rule that only says that what is given holds."""
+        judgement, relation = rule.head
         a, b = self.names[x], self.names[y]
-        conclusion = Conclusion(rule.head[0], a, str(rule.head[1]), b)
-        return Derivation(
-            rule.instance.rule.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b)
-        )
+        shows = leaf_shows(self._facts, a, relation, b)
+        return step(rule.instance.rule.name, judgement, a, relation, b, **shows)
 
     def step(self, memo: Memo, rules: Iterable[Body], goal: Goal) -> Derivation | None:
         """The step of the shortest of some rules without recursion that concludes the goal."""
@@ -146,12 +145,9 @@ class Steps:
                     evidence.update(leaf_shows(self._facts, ends[0], relation, ends[1]))
         if premises:
             evidence.pop("source", None)  # it would not say of which of them
-        head = instance.conclusion
-        assert isinstance(head.relation, Relation)
-        conclusion = Conclusion(
-            head.judgement, self.names[at[head.left]], str(head.relation), self.names[at[head.right]]
-        )
-        return Derivation(instance.rule.name, conclusion, tuple(premises), evidence)
+        (judgement, concluded), head = rule.head, instance.conclusion
+        left, right = self.names[at[head.left]], self.names[at[head.right]]
+        return step(instance.rule.name, judgement, left, concluded, right, *premises, **evidence)
 
     def premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
         if isinstance(premise.relation, Relation):

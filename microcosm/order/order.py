@@ -77,10 +77,6 @@ class Closure:
     """
 
     def __init__(self, order: HappensBefore) -> None:
-        self.renew(order)
-
-    def renew(self, order: HappensBefore) -> None:
-        """The order changed, or is another one."""
         self.order = order
         self._futures: list[int] | None = None  # all rows, once they are known
         self._pasts: list[int] | None = None
@@ -88,6 +84,8 @@ class Closure:
         self._made: tuple[Remembered, Remembered] | None = None
         if isinstance(order, Labels):
             self._made = Remembered(order.future), Remembered(order.past)
+
+    renew = __init__  # the order changed, or is another one
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if isinstance(self.order, Rows) and width == self.order.size <= Rows.SATURATE:

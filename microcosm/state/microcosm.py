@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 from microcosm import files, queries, state
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
-from microcosm.errors import Undefined, UnknownEvent
+from microcosm.errors import UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import checked, expect, expect_text, read_relation
+from microcosm.givens.spelling import expect, expect_text, read_relation
 from microcosm.logic.derivation import Derivation, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -81,10 +81,9 @@ class Microcosm:
     def __init__(
         self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None
     ) -> None:
-        if not isinstance(givens, Givens | None):
-            expect(Givens, "givens: `Microcosm.parse` reads a text, and `Microcosm.read` a file", givens)
-        if not isinstance(rules, RuleBook | None):
-            expect(RuleBook, "rule book, such as `read_rules` reads from a folder", rules)
+        if not (isinstance(givens, Givens | None) and isinstance(rules, RuleBook | None)):
+            expect(Givens | None, "givens: `Microcosm.parse` reads a text, `Microcosm.read` a file", givens)
+            expect(RuleBook | None, "rule book, such as `read_rules` reads from a folder", rules)
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
@@ -256,8 +255,6 @@ class Microcosm:
     def copy(self) -> Microcosm:
         """An independent microcosm with the same givens, rules and profile."""
         return Microcosm(self._givens, strict=self.strict, rules=self.rules)
-
-    __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, object]) -> Microcosm:
         return self.copy()
@@ -447,13 +444,11 @@ class Microcosm:
         refute by that is left out, witnesses do not heed it, `ignored` names it. Cost: as `contradiction`.
         """
         self._ask(a, b, must_exist)
-        found = self.worlds.possible(a, b, stop)
-        return self._decisions().narrowed(a, b, found, stop) if self._givens.orderings else found
+        return self._decisions().narrowed(a, b, self.worlds.possible(a, b, stop), stop)
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
-        found = self.worlds.table(stop)
-        return self._decisions().narrowed_table(found, stop) if self._givens.orderings else found
+        return self._decisions().narrowed_table(self.worlds.table(stop), stop)
 
     # -- questions about all events ------------------------------------------------------------------------
 
@@ -549,12 +544,9 @@ class Microcosm:
         Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
         propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
         propagation ordered it by way of the event; what takes assumptions; what a known ordering refutes by a
-        message of it; `?` against silence. Raises `Undefined` for an event that nothing names. Cost: as
-        `without_events`.
+        message of it; `?` against silence. Raises `UnknownEvent`, `Undefined`. Cost: as `without_events`.
         """
-        if event not in self:
-            expect_text(event)
-            raise Undefined(f"nothing names the event {event}")
+        self.require(event)
         self._replace(state.forget.without_events(self._givens, [event], self.rules, self._engine))
 
     def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
@@ -598,8 +590,7 @@ class Microcosm:
         where no evolution rule applies, as of what follows by other givens too, which `why` explains. Raises
         `Undefined` where `change` is not given.
         """
-        evolve.expect_distinct(a, b)
-        return evolve.explain_evolution(self._engine, self._givens, (a, b), checked(change), update)
+        return evolve.explain_evolution(self._engine, self._givens, (a, b), change, update)
 
     # -- inside --------------------------------------------------------------------------------------------
 
