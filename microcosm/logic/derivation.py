@@ -203,6 +203,9 @@ def from_the_leaves(derivation: Derivation) -> list[Derivation]:
     return order
 
 
+Words: TypeAlias = Callable[[str], str]
+"""How an event is written."""
+
 SourceOf: TypeAlias = "Callable[[Derivation], str]"
 """What tells where a given came from."""
 
@@ -232,7 +235,7 @@ def tree_lines(
     look: Look = PLAIN,
     source: SourceOf | None = None,
     *,
-    words: Callable[[str], str] = quote,
+    words: Words = quote,
     fold: Fold | None = None,
 ) -> Iterator[str]:
     """The lines of the tree of a derivation, whole unless chains are to `fold`; `words` shows an event.
@@ -273,9 +276,7 @@ def is_transitive(node: Derivation) -> bool:
     )
 
 
-def conclusion_text(
-    conclusion: Conclusion, look: Look, *, absent: bool = False, words: Callable[[str], str] = quote
-) -> str:
+def conclusion_text(conclusion: Conclusion, look: Look, *, absent: bool = False, words: Words = quote) -> str:
     """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the text."""
     left = words(conclusion.left)
     if conclusion.right is None:
@@ -298,9 +299,7 @@ class _Folded(NamedTuple):
 
 
 class _Tree:
-    def __init__(
-        self, look: Look, source: SourceOf | None, words: Callable[[str], str], fold: Fold | None
-    ) -> None:
+    def __init__(self, look: Look, source: SourceOf | None, words: Words, fold: Fold | None) -> None:
         self.look = look
         self.source = source
         self.words = words

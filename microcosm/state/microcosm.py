@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from microcosm import files, queries, state
 from microcosm.engine.engine import Engine
@@ -16,7 +16,7 @@ from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text, read_relation
-from microcosm.logic.derivation import Derivation, read_judged, read_judgement
+from microcosm.logic.derivation import Derivation, Words, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 _PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
-
-Words: TypeAlias = Callable[[str], str]
-"""How an event is written."""
 
 _Columns = TypeVar("_Columns", "numpy.ndarray[Any, Any]", "pyarrow.Table")
 _Part = TypeVar("_Part")
@@ -444,11 +441,13 @@ class Microcosm:
         refute by that is left out, witnesses do not heed it, `ignored` names it. Cost: as `contradiction`.
         """
         self._ask(a, b, must_exist)
-        return self._decisions().narrowed(a, b, self.worlds.possible(a, b, stop), stop)
+        found = self.worlds.possible(a, b, stop)
+        return self._decisions().narrowed(a, b, found, stop) if self._givens.orderings else found
 
     def possible_table(self, stop: Stop | None = None) -> tuple[PairsLeft, bool] | None:
         """What is possible of every pair, as `Worlds.table`; less what propagation refutes by an ordering."""
-        return self._decisions().narrowed_table(self.worlds.table(stop), stop)
+        found = self.worlds.table(stop)
+        return self._decisions().narrowed_table(found, stop) if self._givens.orderings else found
 
     # -- questions about all events ------------------------------------------------------------------------
 
