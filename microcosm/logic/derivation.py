@@ -67,12 +67,7 @@ class Conclusion:
     right: str | None
 
     def __str__(self) -> str:
-        sign = self.judgement.turnstile
-        if self.relation == "not-in":
-            return f"{self.left} not in M"
-        if self.relation == "in-both":
-            return f"no event related to both {self.left} and {self.right}"
-        return f"{sign} {self.left} {self.relation} {self.right}"
+        return conclusion_text(self, PLAIN, words=str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -346,11 +346,6 @@ def owned(process: str, events: Sequence[str]) -> Owned:
     return Owned(process, tuple(events))
 
 
-def clocked_twice(process: str, column: int | None) -> BadStatement:
-    """The fault of a clock with two entries for one process, the second at `column`."""
-    return BadStatement(f"the clock has two entries for {shown(process)}", "Keep one of them.", column=column)
-
-
 def ordering(name: str, interior: bool) -> Ordered:
     """A known ordering, or its interior."""
     if name not in ORDERINGS:
