@@ -26,12 +26,12 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.drawing import drawing_of
-from microcosm.queries.offline import are_shipped
+from microcosm.queries.offline import are_shipped, refuted_orders
 from tests.engine.test_changed_rules import VARIANTS
 from tests.naive import Naive
 from tests.proofs import proved
 from tests.random_rules import random_givens, random_rules
-from tests.rulesets import edited, ten, without
+from tests.rulesets import blocks, edited, ten, without
 from tests.thorough import draws
 
 Pairs = set[tuple[str, str]]
@@ -281,6 +281,27 @@ def test_forgetting_invents_no_order() -> None:
     m.forget("b")
     assert list(m.givens.external) == []
     assert m.online("a", "c") is not Relation.BEFORE
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forgetting_keeps_what_follows_of_refutations_too(seed: int) -> None:
+    """Where the rules make an order of what is refuted, or let none be given; or nothing is forgotten."""
+    rng = Random(seed)
+    offline = blocks("offline.rules")
+    back = "rule Back:\n    given b !< a\n    ------------\n    |-0 a < b\n"
+    more = [text for name, text in offline.items() if seed % 2 or name != "Off-Init"]
+    rules = parse_rules("\n".join([ten(), *more, *([back] if seed % 2 else [])]))
+    try:
+        m = Microcosm(random_givens(rng), rules=rules)
+        was = facts(Naive(rules, m.givens), Judgement.INITIAL)
+        refuted = refuted_orders(m.givens, rules)
+        event = rng.choice(m.events)
+        m.forget(event)
+    except (Contradiction, Undefined):
+        return
+    assert facts(Naive(rules, m.givens), Judgement.INITIAL) == {pair for pair in was if event not in pair}
+    if refuted is not None:
+        assert refuted_orders(m.givens, rules) == {fact for fact in refuted if event not in fact}
 
 
 @pytest.mark.parametrize("asked", [Microcosm.hasse, Microcosm.longest_chain])
