@@ -47,7 +47,7 @@ class _Trigger:
 
 
 class Hypothesis:
-    """The judgements of one kind over some events, under assumptions made and taken back.
+    """The offline judgements over some events, under assumptions made and taken back.
 
     `clashes` holds, for each relation, what excludes it (see `Assumptions`). Once two facts exclude each
     other (`clash`), propagation stops until the assumption behind them is undone. Cost: one step for each
@@ -56,13 +56,11 @@ class Hypothesis:
 
     def __init__(
         self,
-        judgement: Judgement,
         clashes: dict[Relation, tuple[tuple[Relation, bool], ...]],
         steps: Steps,
         memo: Memo,
         events: Iterable[int],
     ) -> None:
-        self.judgement = judgement
         self.events = sorted(events)
         self.clash: tuple[Fact, Fact] | None = None
         self._clashes = clashes
@@ -75,8 +73,7 @@ class Hypothesis:
         self._done: dict[Fact, Derivation] = {}
         self._at = 0  # the facts of the trail before it have woken their rules
         self._triggers: dict[Relation, list[_Trigger]] = {}
-        preds = [pred for pred in steps.program.concluding if pred[0] is judgement]
-        for pred in preds:
+        for pred in [pred for pred in steps.program.concluding if pred[0] is Judgement.OFFLINE]:
             for rule in steps.rules(pred):
                 self._prepare(rule)
         self.propagate()
@@ -108,13 +105,8 @@ class Hypothesis:
             self.clash = None
         self._at = min(self._at, mark)
 
-    def assume(self, relation: Relation, a: int, b: int) -> None:
-        """Add what is assumed, and what follows."""
-        self._add((relation, a, b), None)
-        self.propagate()
-
-    def conclude(self, relation: Relation, a: int, b: int, proof: Derivation) -> None:
-        """Add what was derived elsewhere, and what follows."""
+    def assume(self, relation: Relation, a: int, b: int, proof: Derivation | None = None) -> None:
+        """Add what is assumed, or has a proof from elsewhere, and what follows."""
         self._add((relation, a, b), proof)
         self.propagate()
 
@@ -168,7 +160,7 @@ class Hypothesis:
 
     def _conclusion(self, relation: Relation | str, a: int, b: int) -> Conclusion:
         names = self._steps.names
-        return Conclusion(self.judgement, names[a], str(relation), names[b])
+        return Conclusion(Judgement.OFFLINE, names[a], str(relation), names[b])
 
     def _add(self, fact: Fact, why: Derivation | tuple[Body, Env] | None) -> None:
         if fact in self._why:
@@ -186,7 +178,7 @@ class Hypothesis:
                     return
 
     def _reads(self, rule: Body) -> tuple[PairLiteral, ...]:
-        return tuple(p for p in rule.pairs if p.positive and p.source.judgement is self.judgement)
+        return tuple(p for p in rule.pairs if p.positive and p.source.judgement is Judgement.OFFLINE)
 
     def _prepare(self, rule: Body) -> None:
         # What else of this judgement is denied, no assumption can bring (`strata`); nor base predicates.
@@ -264,7 +256,7 @@ class Refutation:
         self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
     ) -> None:
         known = assumptions(rules)
-        self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
+        self.hypothesis = Hypothesis(known.clashes, steps, memo, events)
         self._rules = known.rules
         related = any(rule.assumed is Relation.RELATED for rule in known.rules)
         self._assumed = (*ASSUMED, Relation.RELATED) if related else ASSUMED
@@ -400,7 +392,7 @@ class Refutation:
         guarded = self._steps.node(self._memo, rule.guard, bound, {})
         assumes = {"assumes": [names[a], str(assumed), names[b]]}
         proof = replace(guarded, premises=(*guarded.premises, clash), evidence=assumes)
-        self.hypothesis.conclude(rule.guard.head[1], left, right, proof)
+        self.hypothesis.assume(rule.guard.head[1], left, right, proof)
 
     def _rule(self, relation: Relation, a: int, b: int) -> Assumption | None:
         """A rule that may assume `a relation b`, which is open, and would conclude something new."""
