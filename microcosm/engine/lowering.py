@@ -69,11 +69,6 @@ class Plan:
             bodies[lowered.head] = (*bodies.get(lowered.head, ()), lowered)
         return cls(bodies)
 
-    @property
-    def reads_itself(self) -> bool:
-        """Whether any rule reads what the plan concludes."""
-        return any(b.reads(self.bodies) for found in self.bodies.values() for b in found)
-
     @cached_property
     def alias(self) -> Pred | LiteralSource | None:
         """The one predicate or other source that the predicate merely renames, if it does."""
@@ -192,8 +187,8 @@ def choose_shape(plan: Plan) -> Plan:
     >>> choose_shape(Plan.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
     <PlanShape.TABLE: 'table'>
     """
-    pointwise = all(b.pointwise for found in plan.bodies.values() for b in found)
-    if plan.shape is PlanShape.CLOSURE or plan.reads_itself or not pointwise:
+    rules = [b for found in plan.bodies.values() for b in found]
+    if plan.shape is PlanShape.CLOSURE or any(b.reads(plan.bodies) or not b.pointwise for b in rules):
         return plan
     return replace(plan, shape=PlanShape.VIEW)
 

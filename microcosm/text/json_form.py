@@ -66,7 +66,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
             for event, stamp in givens.stamps.items()
         },
         "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
-        "messages": [_message_to_json(message) for message in givens.messages],
+        "messages": [[*m[:4], *([[*m.receivers]] if m.kind == "send" else [])] for m in givens.messages],
         **(
             {"processes": {name: list(events) for name, events in givens.processes.items()}}
             if givens.processes
@@ -81,11 +81,6 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
 
 def _origin(fact: Correspondence) -> list[str]:
     return [] if fact.source is None or is_default(fact.source) else [str(fact.source)]
-
-
-def _message_to_json(message: Message) -> list[object]:
-    member: list[object] = [message.kind, message.event, message.message, message.process]
-    return [*member, list(message.receivers)] if message.kind == "send" else member
 
 
 def read_json(text: str, file: str | None = None) -> Givens:
