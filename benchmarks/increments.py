@@ -15,7 +15,6 @@ from statistics import fmean
 from benchmarks.families import Family, Pairs, rand, trace
 from benchmarks.measure import Line, paired
 from microcosm import Correspondence, Microcosm, Relation
-from microcosm.engine.lowering import initial
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets
 from microcosm.order.rows import Rows
 
@@ -115,4 +114,4 @@ def closed(known: Microcosm) -> Microcosm:
 
 
 def order(known: Microcosm) -> HappensBefore:
-    return known._engine.order(initial(Relation.BEFORE))
+    return known._engine.order

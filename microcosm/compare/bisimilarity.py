@@ -291,7 +291,7 @@ class GivenOrder:
             known.rules, Givens(internal=given.internal, clocks=given.clocks, tokens=given.tokens)
         )
         names = self._fixed.universe.names
-        cover = self._fixed.ground.given[Relation.BEFORE].cover()
+        cover = self._fixed.ground.given[Relation.BEFORE]
         self.fixed_links = [(names[a], names[b]) for a, b in cover]
         self._links: dict[str, dict[str, bool]] = {}  # to the events after one, and whether it can be removed
         for a, b in self.fixed_links:

@@ -38,13 +38,13 @@ class BackwardSearch:
         self._scope = scope
         self._base: list[tuple[Pointwise, Join | None]] = []
         self._steps: list[tuple[Pointwise, Join, int]] = []
-        self._reach = Reachability(rules, scope)
+        self.reach = Reachability(rules, scope)
         self.steps = 0
         """How many events all searches have met since the ground changed."""
         self.searches = 0
         """How many of them there were."""
         self._trails: dict[Ends, Climb] = {}
-        self._listed: dict[int, dict[int, list[int]] | None] = {}
+        self._listed: dict[int, dict[int, list[int]]] = {}
         for rule in rules:
             rest = rule.rest
             if not rule.reads:
@@ -62,7 +62,7 @@ class BackwardSearch:
         self.steps = self.searches = 0
         self._trails.clear()
         self._listed.clear()
-        self._reach.forget()
+        self.reach.forget()
 
     def trail(self, a: int, b: int) -> Climb | None:
         """From a pair that was found to hold to one that needs no recursion, where it was climbed to."""
@@ -80,19 +80,7 @@ class BackwardSearch:
             found |= within if join is None or not within else join.solve({LEFT: a}, within)
         for bound in dict.fromkeys(bound for bound, _, _ in self._steps):
             maybe |= bound.row(a, others & ~found & ~maybe)
-        return found, maybe ^ self._reach.surely_vain_with(a, maybe)
-
-    def surely_vain(self, a: int, b: int) -> bool:
-        """Whether the pair surely does not hold, by what is before both. Cost: two rows, or some look-ups."""
-        return self._reach.surely_vain(a, b)
-
-    def nothing(self) -> bool:
-        """Whether surely no pair holds at all. Cost: some row operations a rule."""
-        return self._reach.nothing()
-
-    def vain(self, b: int) -> int:
-        """Events that were found not to hold with b. Cost: a bit test a set."""
-        return self._reach.vain(b)
+        return found, maybe ^ self.reach.surely_vain_with(a, maybe)
 
     def decide(self, a: int, b: int, limit: float) -> bool | None:
         """Whether the pair holds; None when over `limit` events were met on the way.
@@ -106,7 +94,7 @@ class BackwardSearch:
         while agenda:
             y, goals = agenda.pop()
             before = met.get(y, 0)
-            goals ^= goals & (before | 1 << y | self._reach.vain(y))
+            goals ^= goals & (before | 1 << y | self.reach.vain(y))
             if not goals:
                 continue
             met[y] = before | goals
@@ -117,18 +105,18 @@ class BackwardSearch:
             barred = 0
             for bound, step, kept in self._steps:
                 left = bound.col(y, goals)
-                if left and not steps and self._reach.found_vain(a, b):
+                if left and not steps and self.reach.found_vain(a, b):
                     return False
                 for x in bits(left ^ left & barred):
                     if barred >> x & 1:
                         continue
-                    if steps and (vainly := self._reach.surely_with(x, y)):
+                    if steps and (vainly := self.reach.surely_with(x, y)):
                         barred |= vainly
                         continue
                     if steps >= limit:
                         return None
                     if steps == len(self._steps):
-                        if self._reach.hopeless(a, b):
+                        if self.reach.hopeless(a, b):
                             return False
                         if self._scope.domain.bit_length() > tuning.CLIMBED_FROM:
                             trail = self.climb((a, b))
@@ -139,7 +127,7 @@ class BackwardSearch:
                     steps += 1
                     self.steps += 1
                     if steps > look:
-                        if vainly := self._reach.hopeless(x, y):
+                        if vainly := self.reach.hopeless(x, y):
                             barred |= vainly
                             helped += 1
                             continue
@@ -156,7 +144,7 @@ class BackwardSearch:
 
         Empty where the pair does not hold; None where that stays open.
         """
-        left, right, rules = self._reach.ahead(*goal)
+        left, right, rules = self.reach.ahead(*goal)
         targets, certain = set[Ends](), True
         for rule in rules:
             pairs = self._pairs(rule)
@@ -167,10 +155,13 @@ class BackwardSearch:
             targets.update((x, y) for x, y in within if right >> y & 1)
         nearest = sorted(targets, key=lambda pair: abs(pair[0] - goal[0]) + abs(pair[1] - goal[1]))
         for target in nearest[: tuning.CLIMBED_ALONG]:
-            if trail := self._straight(goal, target):
+            tails = [self.reach.before(end) for end in target]  # along orders alone, in a few steps
+            if trail := self._way(goal, target, tails, tuning.STEPS_ALONG):
                 return trail
         for target in nearest[: tuning.CLIMBED_ANYHOW]:
-            trail = self._winding(goal, target)
+            tails = [tail for end in target if (tail := self.reach.linked(end, forwards=False)) is not None]
+            many = len(tails) < len(target)
+            trail = None if many else self._way(goal, target, tails, tuning.STEPS_ANYHOW)
             if trail:
                 return trail
             certain = certain and trail is not None
@@ -178,13 +169,9 @@ class BackwardSearch:
 
     def _pairs(self, rule: int) -> dict[int, list[int]] | None:
         """What a rule without recursion concludes, where that can be listed."""
-        if rule not in self._listed:
-            self._listed[rule] = self._list(rule)
-        return self._listed[rule]
-
-    def _list(self, rule: int) -> dict[int, list[int]] | None:
-        bound, join = self._base[rule]
-        lefts = self._reach.lefts(rule)
+        if rule in self._listed:
+            return self._listed[rule]
+        (bound, join), lefts = self._base[rule], self.reach.lefts(rule)
         if join is None or lefts.bit_count() > tuning.RULES_LISTED:
             return None
         found: dict[int, list[int]] = {}
@@ -192,17 +179,7 @@ class BackwardSearch:
             row = bits(join.solve({LEFT: x}, self._scope.domain))
             if ends := [y for y in row if y != x and bound.holds(x, y)]:
                 found[x] = ends
-        return found
-
-    def _straight(self, goal: Ends, target: Ends) -> Climb | None:
-        """How the rules soon lead from one pair to the other, along orders alone."""
-        tails = [self._reach.before(end) for end in target]
-        return self._way(goal, target, tails, tuning.STEPS_ALONG)
-
-    def _winding(self, goal: Ends, target: Ends) -> Climb | None:
-        """How the rules lead from one pair to the other; empty: they do not; None: not in so many steps."""
-        tails = [tail for end in target if (tail := self._reach.linked(end, forwards=False)) is not None]
-        return self._way(goal, target, tails, tuning.STEPS_ANYHOW) if len(tails) == len(target) else None
+        return self._listed.setdefault(rule, found)
 
     def _way(self, goal: Ends, target: Ends, tails: list[int], patience: int) -> Climb | None:
         """How the rules lead from one pair to the other, each end by way of the events of its tail alone.

@@ -17,23 +17,32 @@ from typing import NamedTuple
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource
 from microcosm.engine.ground import Ground, Processes, Universe
-from microcosm.engine.lowering import ONLINE, ONLINE_ORDER, PlanShape, Program, compile_rules, initial
-from microcosm.engine.memo import Memo, Orders
+from microcosm.engine.lowering import (
+    HAPPENS_BEFORE,
+    ONLINE,
+    ONLINE_ORDER,
+    PlanShape,
+    Program,
+    compile_rules,
+    initial,
+)
+from microcosm.engine.memo import Memo, SharedOrder
 from microcosm.engine.relations import RowRelation, all_rows
 from microcosm.engine.table import Table
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect_text
-from microcosm.logic.rule import Judgement, Pred
+from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.labels import Labels
+from microcosm.order.rows import Rows
 from microcosm.tuning import gc_paused
 
-_BEFORE, _CONCURRENT, _RELATED = map(initial, (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED))
+_CONCURRENT, _RELATED = initial(Relation.CONCURRENT), initial(Relation.RELATED)
 
 VERDICTS = (Relation.BEFORE, Relation.AFTER, *ONLINE_ORDER[1:], Relation.SILENT)
 """All that an online question may be answered with, the most accurate first."""
@@ -79,14 +88,14 @@ class Engine:
             # Only labels ask whose an event is.
             many = len(universe.names) > tuning.ROWS_UP_TO
             self._processes = Processes(givens, universe) if many else None
-            self._orders = Orders(self.program, ground, self._processes)
+            self._shared = SharedOrder(self.program, ground, self._processes)
             self._unstated = ground.unstated
-            self.memo = Memo(self._orders, compile_rules(rules, ground.unstated), universe.named)
+            self.memo = Memo(self._shared, compile_rules(rules, ground.unstated), universe.named)
             self._outside: dict[int, Memo] = {}
             self._alone = RLock()
             try:
-                for pred in self.program.orders:
-                    self._orders.order(pred)
+                if self.program.order is not None:
+                    _ = self._shared.order
             except Cycle as cycle:
                 raise self._named(cycle) from None
 
@@ -121,7 +130,7 @@ class Engine:
             places.append(at)
         memo = self._outside.get(domain)
         if memo is None:
-            memo = Memo(self._orders, self.memo.program, domain)
+            memo = Memo(self._shared, self.memo.program, domain)
             memo.named = self._naming
             self._outside[domain] = memo
         return memo, places[0], places[1]
@@ -168,9 +177,10 @@ class Engine:
                 return relation
         return _SILENT
 
-    def order(self, pred: Pred) -> HappensBefore:
-        """The happens-before of a transitive predicate. Cost: linear in the givens, once."""
-        return self._orders.order(pred)
+    @property
+    def order(self) -> HappensBefore:
+        """`|-0 <` of rules that keep it as an order (`Program.order`). Cost: a look-up."""
+        return self._shared.order
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[Relation, int]]:
         """For each of some named events the later ones of them, by the verdict on the two: sets of positions.
@@ -183,10 +193,11 @@ class Engine:
         size = len(self.universe)
         rest = from_positions(at, size)
         judged = {relation: self.memo.judged(pred) for relation, pred in ONLINE.items()}
+        order = self.order if self.program.order is not None and size > tuning.ROWS_KEPT else None
         try:
             for number, x in enumerate(at):
-                if not number % tuning.ROWS_HELD and size > tuning.ROWS_KEPT:
-                    self._orders.expect(at[number : number + tuning.ROWS_HELD])
+                if isinstance(order, Rows) and not number % tuning.ROWS_HELD:
+                    order.expect(at[number : number + tuning.ROWS_HELD])
                 left = rest = rest & ~(1 << x)
                 found = dict.fromkeys(VERDICTS, 0)
                 for relation, rows in judged.items():
@@ -202,7 +213,8 @@ class Engine:
                 found[Relation.SILENT] = left
                 yield found
         finally:
-            self._orders.expect(())
+            if isinstance(order, Rows):
+                order.expect(())
 
     def verdict_rows(self, names: Sequence[str]) -> Iterator[Iterator[Relation]]:
         """For each of some named events the verdicts on it and each later one, in the order of `names`.
@@ -245,14 +257,14 @@ class Engine:
         a, b = self.ground.put(fact)
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
-            self.memo = Memo(self._orders, compile_rules(self.rules, self._unstated), self.universe.named)
+            self.memo = Memo(self._shared, compile_rules(self.rules, self._unstated), self.universe.named)
         try:
             changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
             self._refresh()
-        except Cycle as cycle:
+        except CyclicGivens:
             self.ground.drop(fact)
             self._refresh()
-            raise self._named(cycle) from None
+            raise
         return self._first_clash(a, changed, fact.relation is Relation.BEFORE)
 
     def remove(self, fact: Correspondence) -> None:
@@ -261,10 +273,9 @@ class Engine:
         Raises KeyError where it is not. Cost: what loses something is recomputed.
         """
         a, b = self.ground.drop(fact)
-        if fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b):
-            for pred, order in self._orders.built.items():
-                if self.program.of[pred].plain and self.program.of[pred].bodies[pred]:
-                    order.remove(a, b)
+        linked = fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b)
+        if linked and self.program.closes_links:
+            self.order.remove(a, b)
         self._refresh()
 
     def append(self, event: str) -> Clash | None:
@@ -279,10 +290,7 @@ class Engine:
             self._processes.add([event])
         at, changed = self.universe.position[event], 0
         if last is not None:
-            try:
-                changed = self._link(last, at)
-            except Cycle as cycle:
-                raise self._named(cycle) from None
+            changed = self._link(last, at)
         self._refresh()
         return self._first_clash(at if last is None else last, changed, linked=True)
 
@@ -291,10 +299,10 @@ class Engine:
 
         Cost: none where `<` is an order and nothing is judged concurrent.
         """
-        closed = _BEFORE in self.program.orders or _BEFORE not in self.program.of
+        closed = self.program.order is not None or HAPPENS_BEFORE not in self.program.of
         if closed and _CONCURRENT not in self.memo.program.of:
             return None
-        before, concurrent, related = map(self.memo.judged, (_BEFORE, _CONCURRENT, _RELATED))
+        before, concurrent, related = map(self.memo.judged, (HAPPENS_BEFORE, _CONCURRENT, _RELATED))
         if not closed:
             for x in bits(before.support()[0]):
                 if both := before.row(x) & before.col(x):
@@ -311,7 +319,7 @@ class Engine:
 
         Cost: two rows for each event with a `<>`.
         """
-        before, related = map(self.memo.judged, (_BEFORE, _RELATED))
+        before, related = map(self.memo.judged, (HAPPENS_BEFORE, _RELATED))
         rows, cols = related.support()
         for x in bits(rows | cols):
             row = related.row(x) | related.col(x)
@@ -333,15 +341,15 @@ class Engine:
             for event in theirs.position:
                 row = given.row(mine.position[event])
                 assert names(mine, row) == names(theirs, fresh.given[relation].row(theirs.position[event]))
-        for order in self._orders.built.values():
-            order._check()
+        if self.program.order is not None:
+            self.order._check()
 
     @cached_property
     def _plain(self) -> bool:
         """Whether changes reach the initial judgements in ways that are known without deriving them all."""
-        plan = self.program.of.get(_BEFORE)
         others = (self.program.of.get(pred) for pred in (_CONCURRENT, _RELATED))
-        return plan is not None and plan.plain and all(o is None or o.shape is PlanShape.VIEW for o in others)
+        views = all(other is None or other.shape is PlanShape.VIEW for other in others)
+        return self.program.closes_links and views
 
     def _surely_clean(self) -> int:
         """Events that surely take no part in a clash, found without their rows.
@@ -352,7 +360,7 @@ class Engine:
         """
         if not self.ground.clocks or not self._plain:
             return 0
-        ground, order, plan = self.ground, self.order(_BEFORE), self.program.of.get(_CONCURRENT)
+        ground, order, plan = self.ground, self.order, self.program.of.get(_CONCURRENT)
         labels = None if ground.given[Relation.BEFORE].rightly_clocked else order
         if plan is None or not (labels is None or isinstance(labels, Labels)):
             return 0
@@ -363,25 +371,18 @@ class Engine:
         return agreed & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
     def _link(self, a: int, b: int) -> int:
-        """Put a pair into every order; returns whose past gained, where that may bring a clash."""
-        changed = 0
-        done: list[HappensBefore] = []
-        for pred, order in self._orders.built.items():
-            plan = self.program.of[pred]
-            if plan.plain and plan.bodies[pred]:
-                order.grow(len(self.universe))
-                watched = pred == _BEFORE and self._plain and _CONCURRENT in self.memo.program.of
-                known = order.future(a) if watched else 0
-                try:
-                    order.add(a, b)
-                except Cycle:
-                    for other in done:
-                        other.remove(a, b)
-                    raise
-                done.append(order)
-                if watched and not known >> b & 1:
-                    changed = (order.future(b) | 1 << b) & ~known
-        return changed
+        """Put a pair into the order; returns whose past gained, where that may bring a clash."""
+        if not self.program.closes_links:
+            return 0
+        order = self.order
+        order.grow(len(self.universe))
+        watched = self._plain and _CONCURRENT in self.memo.program.of
+        known = order.future(a) if watched else 0
+        try:
+            order.add(a, b)
+        except Cycle as cycle:
+            raise self._named(cycle) from None
+        return (order.future(b) | 1 << b) & ~known if watched and not known >> b & 1 else 0
 
     def _first_clash(self, a: int, changed: int, linked: bool) -> Clash | None:
         """The first clash after the events in `changed` were told of `a` and, if `linked`, of its past."""
@@ -389,7 +390,7 @@ class Engine:
             return self.clash()
         if not changed:
             return None
-        before, concurrent, related = map(self.memo.judged, (_BEFORE, _CONCURRENT, _RELATED))
+        before, concurrent, related = map(self.memo.judged, (HAPPENS_BEFORE, _CONCURRENT, _RELATED))
         rows, cols = concurrent.support()
         changed &= rows | cols
         gained = 1 << a | (before.col(a) if linked and changed else 0)
@@ -400,12 +401,11 @@ class Engine:
         return None
 
     def _refresh(self) -> None:
-        size = len(self.universe)
-        for pred in list(self._orders.built):
-            if self.program.of[pred].plain:
-                self._orders.built[pred].grow(size)
-            else:
-                self._orders.drop(pred)
+        try:
+            if self.program.order is not None:
+                self._shared.renew()
+        except Cycle as cycle:
+            raise self._named(cycle) from None
         self.memo.refresh(self.universe.named)
         self._outside.clear()
 

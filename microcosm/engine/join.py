@@ -141,13 +141,15 @@ class Join:
         self.root = root
         self._scope = scope
         known = set(bound)
-        free = [v for v in dict.fromkeys(body.mentioned()) if v not in known and _outside_nones(body, v)]
+        outside = {LEFT, RIGHT, *(o.variable for o in body.ones), *(v for p in body.pairs for v in p.ends)}
+        free = [v for v in dict.fromkeys(body.mentioned()) if v not in known and v in outside]
         if root is not None and root not in free:
             free.append(root)
         self._free = free
         self._ones = [(v, o.source, o.positive) for o in body.ones for v in [o.variable] if v in free]
         self._bound_ones = [o for o in body.ones if o.variable in known]
-        self._checks = [p for p in body.pairs if p.left in known and p.right in known]
+        checks = [p for p in body.pairs if p.left in known and p.right in known]
+        self._checks = [(scope.relation(p.source).holds, p.left, p.right, p.positive) for p in checks]
         self._from_bound: list[tuple[int, int, Rows, bool]] = []
         between: dict[tuple[int, int], list[PairLiteral]] = {}
         for p in body.pairs:
@@ -157,15 +159,8 @@ class Join:
                 self._from_bound.append((p.left, p.right, scope.relation(p.source).col, p.positive))
             elif p.left in free:
                 between.setdefault((min(p.left, p.right), max(p.left, p.right)), []).append(p)
-        self._relations = {p: scope.relation(p.source) for p in self._checks}
-        self._nones = [
-            (
-                none,
-                sorted({v for v in none.mentioned() if v in free and v != root and not _own(body, v)}),
-            )
-            for none in body.nones
-        ]
-        self._cut: int | None = next((vs[0] for _, vs in self._nones if vs), None)
+        among = [sorted({*none.mentioned()} & {*free} - {root}) for none in body.nones]
+        self._cut: int | None = next((v for several in among for v in several), None)
         self._steps: list[tuple[int, int | None, Literals]] = []
         if self._cut is None:
             self._cut = self._plan(between)
@@ -173,7 +168,8 @@ class Join:
             self._rest = Join(body, [*known, self._cut], root, scope)
         else:
             self._absent = [
-                Join(none, known, root if self._sees(none) else None, scope) for none, _ in self._nones
+                Join(none, known, root if {root} & {*none.mentioned()} else None, scope)
+                for none in body.nones
             ]
         self._composition = self._is_composition()
         links = [p for several in between.values() for p in several] if self._composition else []
@@ -194,8 +190,8 @@ class Join:
         for one in self._bound_ones:
             if (self._scope.subset(one.source) >> env[one.variable] & 1 == 1) is not one.positive:
                 return 0
-        for check in self._checks:
-            if self._relations[check].holds(env[check.left], env[check.right]) is not check.positive:
+        for holds, left, right, positive in self._checks:
+            if holds(env[left], env[right]) is not positive:
                 return 0
         domain = self._scope.domain
         candidates = dict.fromkeys(self._free, domain)
@@ -306,9 +302,6 @@ class Join:
         _, _, literals = absent._steps[0]
         return absent if len(literals) == 1 and literals[0][2] and literals[0][1] is not None else None
 
-    def _sees(self, none: Body) -> bool:
-        return self.root is not None and self.root in set(none.mentioned())
-
     def _plan(self, between: dict[tuple[int, int], list[PairLiteral]]) -> int | None:
         """Order the unbound variables from leaves to root; in a cycle, a variable to bind first."""
         left = set(self._free)
@@ -402,16 +395,3 @@ def _unmet(targets: int, far: int, outward: Rows, meets: Meets) -> bool:
             targets ^= served
             wasted = 0 if served else wasted + 1
     return False
-
-
-def _outside_nones(body: Body, variable: int) -> bool:
-    return (
-        variable in (0, 1)
-        or any(variable == o.variable for o in body.ones)
-        or any(variable in (p.left, p.right) for p in body.pairs)
-    )
-
-
-def _own(body: Body, variable: int) -> bool:
-    """Whether a variable of a `no … with` pattern belongs to the pattern alone."""
-    return not _outside_nones(body, variable)

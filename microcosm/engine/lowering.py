@@ -46,8 +46,8 @@ class Plan:
     """Predicates that are evaluated together: how, and the bodies of each with mirror images put in.
 
     A closure's transitive rules stand in `transitive`, its other rules in `bodies`; it is `plain`
-    when these only say that what is given holds. `below` are the symmetric predicates of lower strata;
-    `ordered` says that an order may be kept. It begins as a table, and becomes what the passes make of it.
+    when these say that what is given holds, and no more. `below` are the symmetric predicates of lower
+    strata; `ordered` says that an order may be kept. It begins as a table, and becomes what passes make it.
     """
 
     bodies: dict[Pred, tuple[Body, ...]]
@@ -68,11 +68,6 @@ class Plan:
         for lowered in map(body, parse_rules(text).instances):
             bodies[lowered.head] = (*bodies.get(lowered.head, ()), lowered)
         return cls(bodies)
-
-    @property
-    def reads_itself(self) -> bool:
-        """Whether any rule reads what the plan concludes."""
-        return any(b.reads(self.bodies) for found in self.bodies.values() for b in found)
 
     @cached_property
     def alias(self) -> Pred | LiteralSource | None:
@@ -137,9 +132,12 @@ def keep_order(plan: Plan) -> Plan:
         return plan
     transitive = tuple(b for b in plan.bodies[pred] if is_transitivity(b))
     others = tuple(b for b in plan.bodies[pred] if not is_transitivity(b))
-    if not transitive or not all(b.pointwise and not b.reads((pred,)) and _is_grounded(b) for b in others):
+    # Where some premise is given, a rule can only speak of named events.
+    grounded = all(any(p.positive and p.source.kind in ("given", "base") for p in b.pairs) for b in others)
+    if not (transitive and grounded and all(b.pointwise and not b.reads((pred,)) for b in others)):
         return plan
-    plain = all(_is_given_before(b) for b in others)
+    given = PairLiteral(LiteralSource("given", None, Relation.BEFORE), LEFT, RIGHT)
+    plain = bool(others) and all(b.pairs == (given,) and not b.ones for b in others)
     return replace(plan, shape=PlanShape.CLOSURE, bodies={pred: others}, transitive=transitive, plain=plain)
 
 
@@ -189,8 +187,8 @@ def choose_shape(plan: Plan) -> Plan:
     >>> choose_shape(Plan.of("rule J:\\n |-0 a < e\\n |-0 e || b\\n ---\\n |- a ? b")).shape
     <PlanShape.TABLE: 'table'>
     """
-    pointwise = all(b.pointwise for found in plan.bodies.values() for b in found)
-    if plan.shape is PlanShape.CLOSURE or plan.reads_itself or not pointwise:
+    rules = [b for found in plan.bodies.values() for b in found]
+    if plan.shape is PlanShape.CLOSURE or any(b.reads(plan.bodies) or not b.pointwise for b in rules):
         return plan
     return replace(plan, shape=PlanShape.VIEW)
 
@@ -249,16 +247,6 @@ def is_transitivity(b: Body) -> bool:
     return not b.ones and not b.nones and len(b.pairs) == len(links) and set(b.pairs) == links
 
 
-def _is_grounded(b: Body) -> bool:
-    """Whether the rule can only speak of pairs that are given in some way: named events, that is."""
-    return any(p.positive and p.source.kind in ("given", "base") for p in b.pairs)
-
-
-def _is_given_before(b: Body) -> bool:
-    given = PairLiteral(LiteralSource("given", None, Relation.BEFORE), LEFT, RIGHT)
-    return b.head[1] is Relation.BEFORE and not b.ones and not b.nones and b.pairs == (given,)
-
-
 def _weight(b: Body) -> int:
     return len(b.ones) + 2 * len(b.pairs) + 4 * len(b.nones)
 
@@ -271,9 +259,15 @@ class Program:
     concluding: dict[Pred, tuple[Body, ...]]
 
     @cached_property
-    def orders(self) -> tuple[Pred, ...]:
-        """The predicates that are kept as a happens-before."""
-        return tuple(pred for pred, plan in self.of.items() if plan.shape is PlanShape.CLOSURE)
+    def order(self) -> Plan | None:
+        """The plan of `HAPPENS_BEFORE`, where that is kept as an order."""
+        plan = self.of.get(HAPPENS_BEFORE)
+        return plan if plan is not None and plan.shape is PlanShape.CLOSURE else None
+
+    @cached_property
+    def closes_links(self) -> bool:
+        """Whether that order is the closure of the `<` that is given."""
+        return self.order is not None and self.order.plain
 
     def symmetric(self, pred: Pred) -> bool:
         """Whether the predicate is its own converse, by its rules. Cost: a look-up."""
@@ -289,6 +283,7 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
     predicates that nothing else concludes: nothing holds of them. Cost: the square of the instances, once.
     """
     plans: list[Plan] = []
+    ordered = not unstated or compile_rules(rules).order is not None  # of which all memos share one
     empty = {LiteralSource("given", None, relation) for relation in unstated}
     symmetric: set[Pred] = set()
     concluding: dict[Pred, tuple[Body, ...]] = {}
@@ -296,7 +291,8 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
         bodies: dict[Pred, list[Body]] = {pred: [] for pred in sorted(stratum.preds, key=str)}
         for instance in _spelled_out(stratum, rules):
             lowered = body(instance)
-            if not _concludes_itself(lowered):
+            itself = PairLiteral(LiteralSource("judged", *lowered.head), LEFT, RIGHT)
+            if itself not in lowered.pairs:  # else the rule brings nothing
                 bodies[lowered.head].append(lowered)
         if unstated:
             bodies = _possible(bodies, empty)
@@ -305,9 +301,8 @@ def compile_rules(rules: RuleBook, unstated: frozenset[Relation] = frozenset()) 
             [bodies] if stratum.recursive and bodies else [{pred: found} for pred, found in bodies.items()]
         )
         for group in groups:
-            ordered = not unstated or all(_is_order(rules, pred) for pred in group)
-            bodies_of = {pred: tuple(found) for pred, found in group.items()}
-            plan = planned(Plan(bodies_of, frozenset(symmetric), ordered))
+            of_each = {pred: tuple(found) for pred, found in group.items()}
+            plan = planned(Plan(of_each, frozenset(symmetric), ordered))
             plans.append(plan)
             symmetric |= plan.symmetric
     return Program({pred: plan for plan in plans for pred in plan.bodies}, concluding)
@@ -337,11 +332,6 @@ def _spelled_out(stratum: Stratum, rules: RuleBook) -> Iterator[Instance]:
             yield instance if premises == instance.premises else replace(instance, premises=premises)
 
 
-def _concludes_itself(b: Body) -> bool:
-    """Whether the conclusion is a premise of itself: such a rule brings nothing."""
-    return PairLiteral(LiteralSource("judged", *b.head), LEFT, RIGHT) in b.pairs
-
-
 def _possible(bodies: dict[Pred, list[Body]], empty: set[LiteralSource]) -> dict[Pred, list[Body]]:
     """The rules of a stratum that can conclude anything; `empty` are the sources that nothing is in.
 
@@ -369,11 +359,6 @@ def _without(b: Body, empty: Set[LiteralSource]) -> Body:
     # A proof names every event of the rule: what stands only where something is denied is looked for, too.
     pairs = tuple(p for p in b.pairs if p in kept or not p.ends <= named)
     return b._replace(pairs=pairs, nones=tuple(_without(none, empty) for none in nones))
-
-
-def _is_order(rules: RuleBook, pred: Pred) -> bool:
-    """Whether the rules, none left out, keep a predicate as an order, of which all memos share one."""
-    return compile_rules(rules).of[pred].shape is PlanShape.CLOSURE
 
 
 ONLINE_ORDER = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.UNKNOWN)
@@ -409,16 +394,13 @@ def closes_givens(rules: RuleBook) -> bool:
     concluded = {pred for pred in program.concluding if pred[0] is Judgement.INITIAL}
     if concluded != {initial(relation) for relation in GIVEN_RELATIONS}:
         return False
-    for pred in concluded:
+    if not program.closes_links:
+        return False
+    for pred in concluded - {HAPPENS_BEFORE}:
         given = {
             PairLiteral(LiteralSource("given", None, pred[1]), *ends)
             for ends in ((LEFT, RIGHT), (RIGHT, LEFT))
         }
-        plan = program.of[pred]
-        if pred[1] is Relation.BEFORE:
-            if plan.shape is not PlanShape.CLOSURE or not plan.plain or not plan.bodies[pred]:
-                return False
-            continue
         stated = [rule for rule in program.concluding[pred] if not is_symmetry(rule)]
         if not stated or any(rule.ones or rule.nones or len(rule.pairs) != 1 for rule in stated):
             return False

@@ -6,16 +6,16 @@ what was asked for is remembered until the ground changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_, or_
 
 from microcosm.engine.body import LEFT, Body, LiteralSource
 from microcosm.engine.ground import Ground, Processes
 from microcosm.engine.join import Pointwise, RelationScope
-from microcosm.engine.lowering import ONLINE, PlanShape, Program, is_transitivity
+from microcosm.engine.lowering import HAPPENS_BEFORE, ONLINE, PlanShape, Program, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation, Union, either_way, joined
 from microcosm.engine.table import Table, Tables
 from microcosm.givens.relation import Relation
@@ -23,7 +23,6 @@ from microcosm.logic.rule import Judgement, Pred
 from microcosm.order.bits import Remembered, bits, diagonal
 from microcosm.order.happens_before import HappensBefore
 from microcosm.order.order import Closure, happens_before
-from microcosm.order.rows import Rows
 
 BEFORE, AFTER = Relation.BEFORE, Relation.AFTER
 Holds = Callable[[int, int], bool]
@@ -98,41 +97,35 @@ class View:
 
 
 @dataclass(eq=False)
-class Orders:
-    """The happens-before of each transitive predicate, shared by all memos of a microcosm."""
+class SharedOrder:
+    """The order of `HAPPENS_BEFORE`, where the rules keep one: all memos of a microcosm share it."""
 
     program: Program
     ground: Ground
     processes: Processes | None
-    built: dict[Pred, HappensBefore] = field(default_factory=dict)
-    """The orders that exist by now."""
 
-    def order(self, pred: Pred) -> HappensBefore:
-        """The order of a predicate. Raises `Cycle`. Cost: linear in what is given, the first time."""
-        found = self.built.get(pred)
-        if found is None:
-            plan = self.program.of[pred]
-            edges: Iterable[tuple[int, int]]
-            labels = None
-            if plan.plain:
-                given = self.ground.given[pred[1]]
-                edges, labels = (given, given.labels) if plan.bodies[pred] else ((), None)
-            else:
-                view = View(plan.bodies[pred], Memo(self, self.program, self.ground.universe.named))
-                edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
-            size = len(self.ground.universe.names)
-            found = self.built[pred] = happens_before(size, edges, self.processes, labels)
-        return found
+    @cached_property
+    def order(self) -> HappensBefore:
+        """The order, made when first asked for. Raises `Cycle`. Cost: linear in what is given, once."""
+        plan, universe, given = self.program.of[HAPPENS_BEFORE], self.ground.universe, self.ground.given
+        size = len(universe.names)
+        if plan.plain:
+            links = given[Relation.BEFORE]
+            return happens_before(size, links, self.processes, links.labels)
+        view = View(plan.bodies[HAPPENS_BEFORE], Memo(self, self.program, universe.named))
+        edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
+        return happens_before(size, edges, self.processes)
 
-    def expect(self, positions: Sequence[int]) -> None:
-        """Rows of these are asked for next, and few others. Cost: constant; see `Rows.expect`."""
-        for order in self.built.values():
-            if isinstance(order, Rows):
-                order.expect(positions)
+    def renew(self) -> HappensBefore:
+        """The order of a ground that changed, of which it was told if it is one of given links.
 
-    def drop(self, pred: Pred) -> None:
-        """Forget an order that cannot be kept up to date. Cost: constant."""
-        self.built.pop(pred, None)
+        Raises `Cycle`. Cost: constant for one of given links, else that of making it anew.
+        """
+        if self.program.closes_links:
+            self.order.grow(len(self.ground.universe))
+        else:
+            self.__dict__.pop("order", None)
+        return self.order
 
 
 class Memo:
@@ -140,19 +133,19 @@ class Memo:
 
     They are remembered until `refresh`. `program` may leave out what nothing is given of, as long as that is
     so. Cost of its methods: a look-up once a relation was made, which derives nothing yet; of `refresh`
-    linear in those that were made, of `laid_out` all rows of every order.
+    linear in those that were made, of `laid_out` all rows of the order.
     """
 
-    def __init__(self, orders: Orders, program: Program, domain: int) -> None:
+    def __init__(self, shared: SharedOrder, program: Program, domain: int) -> None:
         self.domain = domain
-        self._orders = orders
-        self._ground = orders.ground
+        self._shared = shared
+        self._ground = shared.ground
         self.program = program
         self.named: Callable[[Iterable[tuple[str, int]]], AbstractContextManager[object]] = nullcontext
         self._relations: dict[LiteralSource, RowRelation] = {}
         self._judged: dict[Pred, RowRelation] = {}
         self._forgetting: list[View | Union | Table] = []
-        self._closures: dict[Pred, Closure] = {}
+        self._closure: Closure | None = None
         self._tables: dict[int, Tables] = {}
 
     def relation(self, source: LiteralSource) -> RowRelation:
@@ -208,24 +201,23 @@ class Memo:
         self.domain = domain
         for relation in self._forgetting:
             relation.forget()
-        for pred, closure in self._closures.items():
-            order = self._orders.order(pred)
-            if order is not closure.order:
+        if self._closure is not None:
+            if self._shared.order is not self._closure.order:
                 self.__dict__.pop("ordered", None)
-            closure.renew(order)
+            self._closure.renew(self._shared.order)
 
     @contextmanager
     def laid_out(self) -> Iterator[None]:
-        """All rows of every order at hand, for whoever is about to ask for most of them."""
-        orders = [pred for pred, plan in self.program.of.items() if plan.shape is PlanShape.CLOSURE]
-        closures = [closure for pred in orders if isinstance(closure := self.judged(pred), Closure)]
-        for closure in closures:
-            closure.lay_out()
+        """All rows of the order at hand, for whoever is about to ask for most of them."""
+        closure = self.judged(HAPPENS_BEFORE)
+        if not isinstance(closure, Closure):
+            yield
+            return
+        closure.lay_out()
         try:
             yield
         finally:
-            for closure in closures:
-                closure.fold()
+            closure.fold()
 
     def is_transitive(self, pred: Pred) -> bool:
         """Whether a predicate is transitive whatever is given: a rule says so, or nothing concludes it.
@@ -267,8 +259,8 @@ class Memo:
             alias = plan.alias
             return self.relation(alias) if isinstance(alias, LiteralSource) else self.judged(alias)
         if plan.shape is PlanShape.CLOSURE:
-            closure = self._closures[pred] = Closure(self._orders.order(pred))
-            return closure
+            self._closure = Closure(self._shared.order)
+            return self._closure
         if plan.shape is PlanShape.VIEW:
             return self._kept(View(plan.bodies[pred], self, symmetric=pred in plan.symmetric))
         tables = self._tables.get(id(plan))

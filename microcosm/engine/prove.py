@@ -82,27 +82,20 @@ class Prover:
     def _chain(self, memo: Memo, goal: Goal) -> Derivation:
         pred, x, y = goal
         plan = memo.program.of[pred]
-        transitive = plan.transitive[0]
-        path = self._shortest_path(pred, x, y)
+        given = self._engine.ground.given[Relation.BEFORE]
+        if plan.plain and given.compressed:
+            path = _path_over_rows(given, x, y, self._engine.order.past(y))
+        else:
+            path = self._engine.order.chain(x, y) or []
         for columns in self._steps.columns:
             columns.expect([self._steps.names[at] for at in path])
-        links = []
+        (transitive, *_), rules, links = plan.transitive, plan.bodies[pred], []
         for u, v in pairwise(path):
-            link = self._steps.given(plan.bodies[pred][0], u, v) if plan.plain else None
-            link = link or self._steps.step(memo, plan.bodies[pred], (pred, u, v))
-            assert link is not None
-            links.append(link)
+            if plan.plain:
+                links.append(self._steps.given(rules[0], u, v))
+            elif (link := self._steps.step(memo, rules, (pred, u, v))) is not None:
+                links.append(link)
         return balanced(transitive.instance.rule.name, links, forwards=transitive.pairs[0].left == LEFT)
-
-    def _shortest_path(self, pred: Pred, x: int, y: int) -> list[int]:
-        order = self._engine.order(pred)
-        plan = self._engine.program.of[pred]
-        given = self._engine.ground.given[Relation.BEFORE]
-        if not (plan.plain and given.compressed):
-            path = order.chain(x, y)
-            assert path is not None
-            return path
-        return _path_over_rows(given, x, y, order.past(y))
 
     # -- other predicates ----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from microcosm import tuning
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join, RelationScope
 from microcosm.engine.propagation import TableRule
-from microcosm.engine.relations import RowRelation, Union
+from microcosm.engine.relations import RowOf, RowRelation, Union
 from microcosm.order.bits import bits, lowest
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
@@ -30,8 +30,7 @@ class Reachability:
         self._base = [_Base(rule.body, scope) for rule in rules if not rule.reads]
         self._moves: list[tuple[RowRelation, bool]] = []
         self._bounded = True
-        self._leads: dict[int, int | None] = {}  # where an event leads to
-        self._linked: dict[tuple[int, bool], int | None] = {}
+        self._linked: dict[tuple[int, bool, int], int | None] = {}
         self._scope = scope
         self._vain: deque[tuple[int, int]] = deque(maxlen=tuning.VAIN_KEPT)
         """Left and right ends, no pair of which holds."""
@@ -46,10 +45,12 @@ class Reachability:
         relation, self._forwards = self._moves[0] if len(self._moves) == 1 else (None, True)
         self._along = relation if self._bounded and isinstance(relation, Closure) else None
         """The order along which alone recursive rules lead, if it is so."""
+        rows: list[RowOf] = [int, int] if relation is None else [relation.row, relation.col]
+        self._ahead, self._behind = rows if self._forwards else rows[::-1]
+        """Along it: where an event leads to, and what leads to it."""
 
     def forget(self) -> None:
         """The ground changed: what was remembered may not hold any more."""
-        self._leads.clear()
         self._linked.clear()
         self._vain.clear()
         self._doubted = bool(self._barring)
@@ -60,9 +61,7 @@ class Reachability:
         """A set with a in it, none of it holding with b; 0 says nothing. Cost: some row operations a rule."""
         if not self._bounded:
             return 0
-        if len(self._leads) > tuning.LEADS_KEPT:
-            self.forget()
-        left, right = self._lead(a), self._lead(b)
+        left, right = (self.linked(event, most=tuning.FOLLOWED) for event in (a, b))
         if left is None or right is None or not all(r.barred(left, right, (a, b)) for r in self._base):
             return 0
         self._vain.append((left, right))
@@ -83,22 +82,19 @@ class Reachability:
         order, barring = self._along, self._barring
         if order is None or not barring:
             return False
-        forwards = self._forwards
         if isinstance(order.order, Labels):
-            holds, met = order.holds, 0
-            for event in bits(barring):
-                if holds(event, a) and holds(event, b) if forwards else holds(a, event) and holds(b, event):
-                    met = 1 << event
-                    break
-        elif forwards:
-            met = barring & order.col(a) & order.col(b)
+            holds, forwards = order.holds, self._forwards
+            met = any(
+                holds(event, a) and holds(event, b) if forwards else holds(a, event) and holds(b, event)
+                for event in bits(barring)
+            )
         else:
-            met = barring & order.row(a) & order.row(b)
+            met = bool(barring & self._behind(a) & self._behind(b))
         if met and self._doubted:
             self._doubted = False
             self._barring = self._barred_by(barring, order)
             return self.surely_vain(a, b)
-        return bool(met)
+        return met
 
     def found_vain(self, a: int, b: int) -> bool:
         """Whether any event before both ends says that no goal that they lead to holds; it is remembered.
@@ -107,7 +103,7 @@ class Reachability:
         """
         common = self._common(a, b)
         if common and self._barring.bit_count() < tuning.BARRING_KEPT:
-            self._barring |= common & -common if self._forwards else 1 << common.bit_length() - 1
+            self._barring |= 1 << self._first(common)
         return bool(common)
 
     def surely_vain_with(self, a: int, others: int) -> int:
@@ -115,11 +111,10 @@ class Reachability:
 
         Cost: a row of the order for each event before a that bars every rule, and is after no other such.
         """
-        order, found = self._along, 0
-        barring = self._common(a, a)
-        while barring and order is not None and (left := others ^ found):
-            event = lowest(barring) if self._forwards else barring.bit_length() - 1
-            row = order.row(event) if self._forwards else order.col(event)
+        found, barring = 0, self._common(a, a)
+        while barring and (left := others ^ found):
+            event = self._first(barring)
+            row = self._ahead(event)
             found |= left & row
             barring &= ~(row | 1 << event)
         return found
@@ -127,18 +122,15 @@ class Reachability:
     def surely_with(self, a: int, b: int) -> int:
         """A set with a in it, none of it holding with b, by what is before both; else 0. Cost: a row more."""
         common = self._common(a, b)
-        if not common or self._along is None:
-            return 0
-        return self._along.row(lowest(common)) if self._forwards else self._along.col(common.bit_length() - 1)
+        return self._ahead(self._first(common)) if common else 0
+
+    def _first(self, events: int) -> int:
+        """Of some events one that none of them leads to, where positions are near to causal order."""
+        return lowest(events) if self._forwards else events.bit_length() - 1
 
     def _common(self, a: int, b: int) -> int:
         """The events before both ends by which no rule concludes anything."""
-        order = self._along
-        if order is None:
-            return 0
-        return self._barred_by(
-            order.col(a) & order.col(b) if self._forwards else order.row(a) & order.row(b), order
-        )
+        return 0 if self._along is None else self._barred_by(self._behind(a) & self._behind(b), self._along)
 
     def _barred_by(self, events: int, order: Closure) -> int:
         """Those of some events, all before both ends of a goal, that bar every rule there."""
@@ -161,14 +153,15 @@ class Reachability:
                 found |= relation.col(event) if forwards else relation.row(event)
         return found
 
-    def linked(self, event: int, forwards: bool = True) -> int | None:
+    def linked(self, event: int, forwards: bool = True, most: int = tuning.FOLLOWED_FAR) -> int | None:
         """Every event that one leads to (or that leads to it), and itself; None: that takes very long."""
         if len(self._linked) > tuning.LEADS_KEPT:
-            self._linked.clear()
-        key = event, forwards
-        if key not in self._linked:
-            self._linked[key] = self._reached(event, forwards, tuning.FOLLOWED_FAR)
-        return self._linked[key]
+            self.forget()
+        key = event, forwards, most
+        found = self._linked.get(key, 0)
+        if found == 0:  # every event leads to itself
+            found = self._linked[key] = self._reached(event, forwards, most)
+        return found
 
     def lefts(self, rule: int) -> int:
         """The events of which, as left ends, a rule without recursion may conclude something."""
@@ -182,13 +175,7 @@ class Reachability:
                 found |= left
         return found
 
-    def _lead(self, event: int) -> int | None:
-        found = self._leads.get(event, 0)
-        if found == 0:  # every event leads to itself
-            found = self._leads[event] = self._reached(event)
-        return found
-
-    def _reached(self, start: int, forwards: bool = True, most: int = tuning.FOLLOWED) -> int | None:
+    def _reached(self, start: int, forwards: bool, most: int) -> int | None:
         """Every event that recursive rules lead to (or from), or None where that takes long."""
         reached, done = 1 << start, [0] * len(self._moves)
         while True:

@@ -11,10 +11,10 @@ alone is exact, so the search is complete for the rules of the paper; it is expo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum
-from itertools import starmap
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, starmap
 
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join
@@ -25,7 +25,7 @@ from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import expect
 from microcosm.logic.derivation import Conclusion, Derivation
-from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judged, Judgement, NoneWith, Not
+from microcosm.logic.rule import ASSUME, CLASH, CONTRADICTION, Judgement
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions
 from microcosm.worlds.search import STOPPED, Stop
@@ -47,7 +47,7 @@ class _Trigger:
 
 
 class Hypothesis:
-    """The judgements of one kind over some events, under assumptions made and taken back.
+    """The offline judgements over some events, under assumptions made and taken back.
 
     `clashes` holds, for each relation, what excludes it (see `Assumptions`). Once two facts exclude each
     other (`clash`), propagation stops until the assumption behind them is undone. Cost: one step for each
@@ -56,13 +56,11 @@ class Hypothesis:
 
     def __init__(
         self,
-        judgement: Judgement,
         clashes: dict[Relation, tuple[tuple[Relation, bool], ...]],
         steps: Steps,
         memo: Memo,
         events: Iterable[int],
     ) -> None:
-        self.judgement = judgement
         self.events = sorted(events)
         self.clash: tuple[Fact, Fact] | None = None
         self._clashes = clashes
@@ -75,8 +73,7 @@ class Hypothesis:
         self._done: dict[Fact, Derivation] = {}
         self._at = 0  # the facts of the trail before it have woken their rules
         self._triggers: dict[Relation, list[_Trigger]] = {}
-        preds = [pred for pred in steps.program.concluding if pred[0] is judgement]
-        for pred in preds:
+        for pred in [pred for pred in steps.program.concluding if pred[0] is Judgement.OFFLINE]:
             for rule in steps.rules(pred):
                 self._prepare(rule)
         self.propagate()
@@ -104,16 +101,12 @@ class Hypothesis:
             relation, a, b = fact
             del self._rows[relation][a][b]
             del self._cols[relation][b][a]
-        self.clash = None
-        self._at = mark
+        if self.clash is not None and self.clash[1] not in self._why:
+            self.clash = None
+        self._at = min(self._at, mark)
 
-    def assume(self, relation: Relation, a: int, b: int) -> None:
-        """Add what is assumed, and what follows."""
-        self._add((relation, a, b), None)
-        self.propagate()
-
-    def conclude(self, relation: Relation, a: int, b: int, proof: Derivation) -> None:
-        """Add what was derived elsewhere, and what follows."""
+    def assume(self, relation: Relation, a: int, b: int, proof: Derivation | None = None) -> None:
+        """Add what is assumed, or has a proof from elsewhere, and what follows."""
         self._add((relation, a, b), proof)
         self.propagate()
 
@@ -167,7 +160,7 @@ class Hypothesis:
 
     def _conclusion(self, relation: Relation | str, a: int, b: int) -> Conclusion:
         names = self._steps.names
-        return Conclusion(self.judgement, names[a], str(relation), names[b])
+        return Conclusion(Judgement.OFFLINE, names[a], str(relation), names[b])
 
     def _add(self, fact: Fact, why: Derivation | tuple[Body, Env] | None) -> None:
         if fact in self._why:
@@ -185,13 +178,13 @@ class Hypothesis:
                     return
 
     def _reads(self, rule: Body) -> tuple[PairLiteral, ...]:
-        return tuple(p for p in rule.pairs if p.positive and p.source.judgement is self.judgement)
+        return tuple(p for p in rule.pairs if p.positive and p.source.judgement is Judgement.OFFLINE)
 
     def _prepare(self, rule: Body) -> None:
-        reads = self._reads(
-            rule
-        )  # what else of this judgement is denied, no assumption can bring: see `strata`
-        if any(p.positive and self._never(p) for p in rule.pairs):
+        # What else of this judgement is denied, no assumption can bring (`strata`); nor base predicates.
+        reads = self._reads(rule)
+        base = [p.source for p in rule.pairs if p.positive and p.source.kind == "base"]
+        if not all(any(self._memo.relation(source).support()) for source in base):
             return
         rest = _without(rule, reads)
         if not reads:
@@ -203,10 +196,6 @@ class Hypothesis:
             relation = read.source.relation
             assert relation is not None
             self._triggers.setdefault(relation, []).append(_Trigger(rule, read, others, rest, plain))
-
-    def _never(self, read: PairLiteral) -> bool:
-        """Whether a premise is a base predicate that holds of no events: no assumption can change that."""
-        return read.source.kind == "base" and not any(self._memo.relation(read.source).support())
 
     def _begin(self, rule: Body) -> None:
         """What a rule concludes from lower strata alone."""
@@ -257,14 +246,6 @@ ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """What is assumed of a pair, in this order; after it `<>`, where a rule says so."""
 
 
-class Stands(Enum):
-    """What became of an assumption: refuted now; not; nor would it be the other way round, which it tells."""
-
-    NO = "no"
-    SO = "so"
-    EITHER_WAY = "either way"
-
-
 class Refutation:
     """The offline judgements of one microcosm over some events, refuted as far as is asked.
 
@@ -275,7 +256,7 @@ class Refutation:
         self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
     ) -> None:
         known = assumptions(rules)
-        self.hypothesis = Hypothesis(Judgement.OFFLINE, known.clashes, steps, memo, events)
+        self.hypothesis = Hypothesis(known.clashes, steps, memo, events)
         self._rules = known.rules
         related = any(rule.assumed is Relation.RELATED for rule in known.rules)
         self._assumed = (*ASSUMED, Relation.RELATED) if related else ASSUMED
@@ -294,16 +275,28 @@ class Refutation:
         Cost: at depth k, up to (3n²)^k propagations and more, repeated while something is refuted.
         """
         expect(int, "depth of assumptions", depth)
+        nested = [self._deepened(depth)]
+        try:
+            while nested:
+                deeper = next(nested[-1], None)
+                if deeper is None:
+                    nested.pop()
+                else:
+                    nested.append(self._deepened(deeper))
+        finally:  # whoever is stopped keeps nothing that was assumed
+            while nested:
+                nested.pop().close()
+
+    def _deepened(self, depth: int) -> Generator[int, None, None]:
+        """As `deepen`, but that what is assumed is deepened by others, to each depth that comes."""
         changed = depth > 0
         while changed and self.hypothesis.clash is None:
             changed = False
-            events = self.hypothesis.events
-            for at, a in enumerate(events):
-                for b in events[at + 1 :]:
-                    for relation in self._assumed:
-                        changed = self._try(relation, a, b, depth) or changed
-                        if self.hypothesis.clash is not None:
-                            return
+            for a, b in combinations(self.hypothesis.events, 2):
+                for relation in self._assumed:
+                    changed = (yield from self._try(relation, a, b, depth)) or changed
+                    if self.hypothesis.clash is not None:
+                        return
 
     def settle(self, a: int, b: int) -> None:
         """Refute whatever cannot hold of one pair, exactly. Raises `Stopped`.
@@ -311,8 +304,7 @@ class Refutation:
         Cost: exponential in the `<>` at worst.
         """
         for relation in self._assumed:
-            if self.hypothesis.clash is None:
-                self._try(relation, a, b, None)
+            deque(self._try(relation, a, b, None), maxlen=0)
 
     def inconsistency(self) -> Derivation | None:
         """A contradiction of the microcosm itself, found by splitting every `<>`. Raises `Stopped`.
@@ -325,35 +317,32 @@ class Refutation:
         finally:
             self.hypothesis.undo(mark)
 
-    def _try(self, relation: Relation, a: int, b: int, depth: int | None) -> bool:
+    def _try(self, relation: Relation, a: int, b: int, depth: int | None) -> Generator[int, None, bool]:
         """Assume a relation and refute it if that fails; whether it was refuted now. Depth None: exactly."""
         if relation is Relation.AFTER:
             relation, a, b = Relation.BEFORE, b, a
-        stands = self._stands(relation, a, b, depth)
-        if relation.symmetric and stands is not Stands.EITHER_WAY:
-            return (self._stands(relation, b, a, depth) is Stands.NO) or stands is Stands.NO
-        return stands is Stands.NO
-
-    def _stands(self, relation: Relation, a: int, b: int, depth: int | None) -> Stands:
-        """Whether an assumption comes to no contradiction; if it does, what refutes it is concluded."""
-        rule = self._rule(relation, a, b)
-        if rule is None:
-            return Stands.SO
-        mark = self.hypothesis.mark()
-        try:
-            self._assume(relation, a, b)
-            turned = self.hypothesis.holds(relation, b, a)
-            if depth is None:
-                clash = self._search()
-            else:
-                self.deepen(depth - 1)
-                clash = self.clash
-        finally:  # whoever is stopped keeps nothing that was assumed
-            self.hypothesis.undo(mark)
-        if clash is None:
-            return Stands.EITHER_WAY if turned else Stands.SO
-        self._conclude(rule, relation, a, b, clash)
-        return Stands.NO
+        refuted = False
+        for left, right in ((a, b), (b, a)) if relation.symmetric else ((a, b),):
+            rule = self._rule(relation, left, right)
+            if rule is None:
+                continue
+            mark = self.hypothesis.mark()
+            try:
+                self._assume(relation, left, right)
+                turned = self.hypothesis.holds(relation, right, left)
+                if depth is None:
+                    clash = self._search()
+                else:
+                    yield depth - 1
+                    clash = self.clash
+            finally:
+                self.hypothesis.undo(mark)
+            if clash is not None:
+                self._conclude(rule, relation, left, right, clash)
+                refuted = True
+            elif turned:
+                break  # to assume it the other way round is to assume the same
+        return refuted
 
     def _search(self) -> Derivation | None:
         """A contradiction from what is assumed now; None where some world fits. Never recurses."""
@@ -397,53 +386,31 @@ class Refutation:
     def _conclude(self, rule: Assumption, assumed: Relation, a: int, b: int, clash: Derivation) -> None:
         """Put the refutation of what was assumed of a and b among the facts."""
         names = self._steps.names
-        head = rule.instance.conclusion
         left, right = (b, a) if rule.turned else (a, b)
         bound = {LEFT: left, RIGHT: right}
         self._steps.bind(self._memo, rule.guard, bound)  # other events that the rule asks for
-        at = {variable: bound[n] for n, variable in enumerate(rule.guard.variables) if n in bound}
-        guards = list(self._guard_nodes(rule, at))
-        assert isinstance(head.relation, Relation)
-        proof = Derivation(
-            rule.instance.rule.name,
-            Conclusion(head.judgement, names[left], str(head.relation), names[right]),
-            (*guards, clash),
-            {"assumes": [names[a], str(assumed), names[b]]},
-        )
-        self.hypothesis.conclude(head.relation, left, right, proof)
-
-    def _guard_nodes(self, rule: Assumption, at: dict[str, int]) -> Iterator[Derivation]:
-        """What the rule asks of the pair besides, as far as it has nodes."""
-        for premise in rule.instance.premises:
-            match premise:
-                case Judged(_, left, _, right):
-                    yield self._steps.premise(self._memo, premise, at[left], at[right])
-                case Not() | NoneWith():
-                    leaf = self._steps.absence(premise, rule.instance.conclusion, at)
-                    if leaf is not None:
-                        yield leaf
+        guarded = self._steps.node(self._memo, rule.guard, bound, {})
+        assumes = {"assumes": [names[a], str(assumed), names[b]]}
+        proof = replace(guarded, premises=(*guarded.premises, clash), evidence=assumes)
+        self.hypothesis.assume(rule.guard.head[1], left, right, proof)
 
     def _rule(self, relation: Relation, a: int, b: int) -> Assumption | None:
         """A rule that may assume `a relation b`, which is open, and would conclude something new."""
-        if self.hypothesis.holds(relation, a, b):
+        if self.hypothesis.clash is not None or self.hypothesis.holds(relation, a, b):
             return None
         for rule in self._rules:
-            if rule.assumed is relation and not self._concluded(rule, a, b) and self._guarded(rule, a, b):
+            ends = (b, a) if rule.turned else (a, b)
+            concluded = self.hypothesis.holds(rule.guard.head[1], *ends)
+            if rule.assumed is relation and not concluded and self._guarded(rule.guard, *ends):
                 return rule
         return None
 
-    def _concluded(self, rule: Assumption, a: int, b: int) -> bool:
-        concluded = rule.instance.conclusion.relation
-        assert isinstance(concluded, Relation)
-        return self.hypothesis.holds(concluded, *((b, a) if rule.turned else (a, b)))
-
-    def _guarded(self, rule: Assumption, a: int, b: int) -> bool:
-        guard = rule.guard
+    def _guarded(self, guard: Body, left: int, right: int) -> bool:
+        """Whether what a rule asks besides holds of the two events of its conclusion."""
         if not (guard.ones or guard.pairs or guard.nones):
             return True
-        key = (id(rule), a, b)
+        key = (id(guard), left, right)
         if key not in self._guards:
             join = Join(guard, (LEFT, RIGHT), None, self._memo)
-            left, right = (b, a) if rule.turned else (a, b)
             self._guards[key] = bool(join.solve({LEFT: left, RIGHT: right}, 0))
         return self._guards[key]

@@ -344,15 +344,11 @@ class GivenRelation(PairRelation):
         """The last event of the chain."""
         return self._chain[-1] if self._chain else None
 
-    def cover(self) -> Iterable[tuple[int, int]]:
-        """Pairs of a `<` relation whose transitive closure is that of all its pairs, as often as wanted.
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """The cover of a `<` relation: pairs whose transitive closure is that of all its pairs.
 
         Those that lead to the same event come in the order in which they were stated.
         """
-        return self
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """The pairs of the cover."""
         by_clocks = () if self._clocks is None else self._clocks.cover()
         stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
         return chain(stated, pairwise(self._chain), by_clocks)
@@ -385,25 +381,18 @@ class GivenRelation(PairRelation):
 
     def row(self, a: int) -> int:
         row = row_of(self.after.get(a))
-        if not self._more:
-            return row
-        if a in self._rank:
-            row |= row_of(self._chain[self._rank[a] + 1 :])
-        if self._clocks is not None:
-            row |= self._by_clocks[0](a)
-        for group in self._groups.get(a, ()):
-            row |= group
-        return row
+        return row | self._compressed_row(a, 0) if self._more else row
 
     def col(self, b: int) -> int:
         row = row_of(self.before.get(b))
-        if not self._more:
-            return row
-        if b in self._rank:
-            row |= row_of(self._chain[: self._rank[b]])
-        if self._clocks is not None:
-            row |= self._by_clocks[1](b)
-        for group in self._groups.get(b, ()):
+        return row | self._compressed_row(b, 1) if self._more else row
+
+    def _compressed_row(self, at: int, end: int) -> int:
+        """What the compressed givens alone have in the row (end 0) or the column of an event."""
+        row = 0 if self._clocks is None else self._by_clocks[end](at)
+        if (rank := self._rank.get(at)) is not None:
+            row |= row_of(self._chain[:rank] if end else self._chain[rank + 1 :])
+        for group in self._groups.get(at, ()):
             row |= group
         return row
 

@@ -14,10 +14,10 @@ from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral, judged
 from microcosm.engine.engine import Engine
 from microcosm.engine.join import Join
 from microcosm.engine.memo import Memo
-from microcosm.givens.facts import GivenFacts
+from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, absent, not_in
+from microcosm.logic.derivation import Derivation, absent, not_in, step
 from microcosm.logic.rule import ANY, Given, In, Judged, Judgement, NoneWith, Not, Pred
 from microcosm.order.bits import bits
 
@@ -56,11 +56,10 @@ class Steps:
 
     def given(self, rule: Body, x: int, y: int) -> Derivation:
         """The step of a rule that only says that what is given holds."""
+        judgement, relation = rule.head
         a, b = self.names[x], self.names[y]
-        conclusion = Conclusion(rule.head[0], a, str(rule.head[1]), b)
-        return Derivation(
-            rule.instance.rule.name, conclusion, (), leaf_shows(self._facts, a, rule.head[1], b)
-        )
+        shows = leaf_shows(self._facts, a, relation, b)
+        return step(rule.instance.rule.name, judgement, a, relation, b, **shows)
 
     def step(self, memo: Memo, rules: Iterable[Body], goal: Goal) -> Derivation | None:
         """The step of the shortest of some rules without recursion that concludes the goal."""
@@ -146,12 +145,9 @@ class Steps:
                     evidence.update(leaf_shows(self._facts, ends[0], relation, ends[1]))
         if premises:
             evidence.pop("source", None)  # it would not say of which of them
-        head = instance.conclusion
-        assert isinstance(head.relation, Relation)
-        conclusion = Conclusion(
-            head.judgement, self.names[at[head.left]], str(head.relation), self.names[at[head.right]]
-        )
-        return Derivation(instance.rule.name, conclusion, tuple(premises), evidence)
+        (judgement, concluded), head = rule.head, instance.conclusion
+        left, right = self.names[at[head.left]], self.names[at[head.right]]
+        return step(instance.rule.name, judgement, left, concluded, right, *premises, **evidence)
 
     def premise(self, memo: Memo, premise: Judged, x: int, y: int) -> Derivation:
         if isinstance(premise.relation, Relation):
@@ -196,50 +192,36 @@ _at_line = re.compile(r"(?:(?P<file>.*):|line )(?P<line>\d+)\Z", re.DOTALL).matc
 
 
 def leaf_shows(facts: GivenFacts, left: str, relation: Relation, right: str) -> dict[str, object]:
-    """What a step that rests on one given shows: its clocks or token if it is by these, and its source.
+    """What a step that rests on one given shows: its clocks or token if it is by these, and its `source`.
 
-    Cost: constant.
-    """
-    found = next(facts.evidence(left, relation, right), None)
-    shows: dict[str, object] = {}
-    if found is not None and found.kind == "token":
-        shows["token"] = found.source
-    if found is not None and found.kind == "clocks":
-        clocks = facts.givens.clocks
-        shows["clocks"] = {event: clocks[event].stated() for event in (left, right)}
-    return {**shows, "source": source_of(facts, left, relation, right)}
-
-
-def source_of(facts: GivenFacts, left: str, relation: Relation, right: str) -> dict[str, object]:
-    """`text` says by what it is given, `file` and `line` where; None where nobody knows.
-
-    The place is that of the statement in a microcosm file; of what came out of a log it is that of the event
-    to which it leads, the right one, or else of the left one. Cost: constant.
+    In that `text` says by what it is given, `file` and `line` where; None where nobody knows. The place is
+    that of the statement in a microcosm file; of what came out of a log it is that of the event to which it
+    leads, the right one, or else of the left one. Cost: constant.
 
     >>> from microcosm.text.mc_reader import read_givens
     >>> facts = GivenFacts(read_givens("a < b\\nb < c from \\"message m\\"\\nevent c at q.log:7", "album.mc"))
-    >>> source_of(facts, "a", Relation.BEFORE, "b")
-    {'file': 'album.mc', 'line': 1, 'text': 'album.mc:1'}
-    >>> source_of(facts, "b", Relation.BEFORE, "c")
-    {'file': 'q.log', 'line': 7, 'text': 'message m'}
+    >>> leaf_shows(facts, "a", Relation.BEFORE, "b")
+    {'source': {'file': 'album.mc', 'line': 1, 'text': 'album.mc:1'}}
+    >>> leaf_shows(facts, "b", Relation.BEFORE, "c")
+    {'source': {'file': 'q.log', 'line': 7, 'text': 'message m'}}
     """
-    text: str | None = None
-    for evidence in facts.evidence(left, relation, right):
-        match evidence.kind:
-            case "external":
-                text = None if evidence.source is None else str(evidence.source)
-            case "token":
-                text = f"token {evidence.source}"
-            case kind:
-                text = "internal events" if kind == "internal" else kind
-        break
-    stated = _at_line(text) if text is not None else None
+    shows: dict[str, object] = {}
+    text, stated = None, None
+    match next(facts.evidence(left, relation, right), None):
+        case Evidence("external", str(source)):
+            text, stated = str(source), _at_line(source)
+        case Evidence("token", name):
+            shows["token"], text = name, f"token {name}"
+        case Evidence("clocks"):
+            clocks = facts.givens.clocks
+            shows["clocks"], text = {event: clocks[event].stated() for event in (left, right)}, "clocks"
+        case Evidence("internal"):
+            text = "internal events"
+    file, line, events = None, None, facts.givens.events
     if stated is not None:
-        return {"file": stated["file"], "line": int(stated["line"]), "text": text}
-    events = facts.givens.events
-    if events is not None:
-        for event in (right, left):
-            at = events.number(event)
-            if at is not None and events.files[at] and events.lines[at]:
-                return {"file": events.files[at], "line": events.lines[at], "text": text}
-    return {"file": None, "line": None, "text": text}
+        file, line = stated["file"], int(stated["line"])
+    elif events is not None:
+        known = [at for event in (right, left) if (at := events.number(event)) is not None]
+        places = ((events.files[at], events.lines[at]) for at in known)
+        file, line = next(((f, n) for f, n in places if f and n), (None, None))
+    return {**shows, "source": {"file": file, "line": line, "text": text}}

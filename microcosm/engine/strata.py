@@ -221,13 +221,13 @@ def check(rulebook: RuleBook) -> None:
 @lru_cache(maxsize=16)
 def saturating(rulebook: RuleBook) -> tuple[Instance, ...]:
     """The instances that assume nothing, in their order. Cost: linear in these; most others are not made."""
-    rules = (rule for rule in rulebook.rules if not any(map(_assumes, rule.premises)))
-    instances = RuleBook(tuple(rules), rulebook.profile).instances
+    rules = tuple(
+        rule
+        for rule in rulebook.rules
+        if not any(all(isinstance(p, Assume) for p in either) for either in rule.premises)
+    )
+    instances = RuleBook(rules, rulebook.profile).instances
     return tuple(i for i in instances if not any(isinstance(p, Assume) for p in i.premises))
-
-
-def _assumes(alternatives: tuple[Premise, ...]) -> bool:
-    return all(isinstance(premise, Assume) for premise in alternatives)
 
 
 def _graph(instances: Iterable[Instance]) -> _Graph:

@@ -142,10 +142,10 @@ class Table:
             return False
         search = self._search
         if search is not None:
-            if search.surely_vain(a, b):
+            if search.reach.surely_vain(a, b):
                 return False
             events = self.tables.scope.domain.bit_length()
-            if search.searches == 1 and search.nothing():  # looked at when a second search is due
+            if search.searches == 1 and search.reach.nothing():  # looked at when a second search is due
                 self._settled.append([0] * events)
                 return False
             limit = self._worth(events)
@@ -174,7 +174,7 @@ class Table:
             answer = search.decide(b, a, worth + self._patience - (search.steps - before[0]))
             if answer is None:
                 return self.row(a) & others
-            left &= ~(search.vain(a) | 1 << b)
+            left &= ~(search.reach.vain(a) | 1 << b)
             found |= answer << b
         self._patience -= search.steps - before[0]
         search.steps, search.searches = before  # single questions have a patience of their own

@@ -6,11 +6,12 @@ A new kind is a field of `Givens`, an entry here, a statement in `text` with its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
-from microcosm.givens.columns import Facts, Message
+from microcosm.givens.columns import Facts
 
 Value = TypeVar("Value")
 Groups = dict[str, tuple[str, ...]]
@@ -34,13 +35,13 @@ def _other_events(recorded: Mapping[str, Value], gone: Set[str]) -> dict[str, Va
 
 
 def _other_facts(facts: Facts, gone: Set[str]) -> Facts:
-    return {key: fact for key, fact in facts.items() if fact.left not in gone and fact.right not in gone}
+    return {key: fact for key, fact in facts.items() if gone.isdisjoint((fact.left, fact.right))}
 
 
-def _other_groups(tokens: Groups, gone: Set[str]) -> Groups:
-    """A group of one event says nothing, and goes too."""
-    left = {token: tuple(e for e in group if e not in gone) for token, group in tokens.items()}
-    return {token: group for token, group in left.items() if len(group) > 1}
+def _other_groups(groups: Groups, gone: Set[str], least: int = 1) -> Groups:
+    """What is left of groups, those of fewer than `least` events apart: they say nothing."""
+    left = {name: tuple(e for e in group if e not in gone) for name, group in groups.items()}
+    return {name: group for name, group in left.items() if len(group) >= least}
 
 
 def _both_groups(mine: Groups, theirs: Groups) -> Groups:
@@ -54,9 +55,8 @@ def _longer(mine: list[str], theirs: list[str]) -> list[str]:
     return [*(long if long[: len(short)] == short else mine)]
 
 
-def _all_messages(mine: list[Message], theirs: list[Message]) -> list[Message]:
-    known = set(mine)
-    return [*mine, *(message for message in theirs if message not in known)]
+def _union(mine: list[Value], theirs: list[Value]) -> list[Value]:
+    return [*dict.fromkeys((*mine, *theirs))]
 
 
 def _same(what: str) -> Callable[[Mapping[str, Value], Mapping[str, Value]], dict[str, Value]]:
@@ -136,19 +136,11 @@ KINDS = {
     "messages": Kind(
         list,
         lambda messages, gone: [message for message in messages if message.event not in gone],
-        _all_messages,
+        _union,
     ),
-    "processes": Kind(
-        dict,
-        lambda processes, gone: {
-            process: left
-            for process, events in processes.items()
-            if (left := tuple(event for event in events if event not in gone))
-        },
-        _both_groups,
-    ),
-    "orderings": Kind(list, lambda known, _: known, lambda mine, theirs: [*dict.fromkeys((*mine, *theirs))]),
+    "processes": Kind(dict, _other_groups, _both_groups),
+    "orderings": Kind(list, lambda known, _: known, _union),
     "complete": Kind(lambda said: said, lambda said, _: said, _both_complete),
-    "tokens": Kind(dict, _other_groups, _both_groups),
+    "tokens": Kind(dict, partial(_other_groups, least=2), _both_groups),
 }
 """By the field of `Givens` that holds it."""

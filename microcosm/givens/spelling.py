@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from reprlib import repr
+from types import UnionType
 
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Correspondence, Relation
@@ -56,7 +57,7 @@ def expect_text(*values: object) -> None:
     expect(str, "text: an event is named, and spoken of, by text", *values)
 
 
-def expect(kind: type, wanted: str, *values: object) -> None:
+def expect(kind: type | UnionType, wanted: str, *values: object) -> None:
     """Raise `Undefined` for what is not of a kind, `wanted` being what it is no ….
 
     >>> expect(Relation, "relation", Relation.BEFORE, "<")

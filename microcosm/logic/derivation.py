@@ -67,12 +67,7 @@ class Conclusion:
     right: str | None
 
     def __str__(self) -> str:
-        sign = self.judgement.turnstile
-        if self.relation == "not-in":
-            return f"{self.left} not in M"
-        if self.relation == "in-both":
-            return f"no event related to both {self.left} and {self.right}"
-        return f"{sign} {self.left} {self.relation} {self.right}"
+        return conclusion_text(self, PLAIN, words=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +198,9 @@ def from_the_leaves(derivation: Derivation) -> list[Derivation]:
     return order
 
 
+Words: TypeAlias = Callable[[str], str]
+"""How an event is written."""
+
 SourceOf: TypeAlias = "Callable[[Derivation], str]"
 """What tells where a given came from."""
 
@@ -232,7 +230,7 @@ def tree_lines(
     look: Look = PLAIN,
     source: SourceOf | None = None,
     *,
-    words: Callable[[str], str] = quote,
+    words: Words = quote,
     fold: Fold | None = None,
 ) -> Iterator[str]:
     """The lines of the tree of a derivation, whole unless chains are to `fold`; `words` shows an event.
@@ -273,9 +271,7 @@ def is_transitive(node: Derivation) -> bool:
     )
 
 
-def conclusion_text(
-    conclusion: Conclusion, look: Look, *, absent: bool = False, words: Callable[[str], str] = quote
-) -> str:
+def conclusion_text(conclusion: Conclusion, look: Look, *, absent: bool = False, words: Words = quote) -> str:
     """`⊢₀ a < b`, `⊬₀ a _ b`, `a not in M`, …, every name readable as one. Cost: linear in the text."""
     left = words(conclusion.left)
     if conclusion.right is None:
@@ -298,9 +294,7 @@ class _Folded(NamedTuple):
 
 
 class _Tree:
-    def __init__(
-        self, look: Look, source: SourceOf | None, words: Callable[[str], str], fold: Fold | None
-    ) -> None:
+    def __init__(self, look: Look, source: SourceOf | None, words: Words, fold: Fold | None) -> None:
         self.look = look
         self.source = source
         self.words = words

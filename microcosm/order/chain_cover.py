@@ -8,7 +8,7 @@ as stated. So chains that the data names are taken as they are and never searche
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain as joined
 from itertools import pairwise
@@ -100,7 +100,11 @@ def cover(
     if ascending and most < size and _fewest_chains(first[: 4 * most], more) > most:
         raise Wide
     owner = _owners(process, size) if process is not None else None
-    order = range(size) if ascending else _sorted(size, first, more)
+    order: Sequence[int] = range(size)
+    if not ascending:
+        pairs = [(a, b) for b, a in enumerate(first) if a >= 0]
+        pairs += [(a, b) for b, several in more.items() for a in several]
+        order = cycle_or_order(size, *edge_sets(size, pairs))
     return _label(order, first, more, owner, most, ascending)
 
 
@@ -122,12 +126,6 @@ def _owners(process: ProcessOf, size: int) -> list[Hashable] | None:
     """The process of each position; None where none is known, which makes the same chains."""
     owner = process.of_all(size) if isinstance(process, ProcessesOf) else [process(v) for v in range(size)]
     return None if owner.count(None) == size else owner
-
-
-def _sorted(size: int, first: list[int], more: dict[int, list[int]]) -> list[int]:
-    edges = [(a, b) for b, a in enumerate(first) if a >= 0]
-    edges += [(a, b) for b, several in more.items() for a in several]
-    return cycle_or_order(size, *edge_sets(size, edges))
 
 
 def _label(

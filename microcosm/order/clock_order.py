@@ -84,12 +84,8 @@ class ClockRows:
         """How many events of its process are before a clocked position."""
         return self._rank[at]
 
-    def clock(self, at: int) -> Clock:
-        """The clock of a clocked position, with processes that are unique over all executions."""
-        return self._clock[at]
-
     def of(self, at: int) -> Clock | None:
-        """The clock of a position, and None where it has none."""
+        """The clock of a position, its processes unique over all executions; None where it has none."""
         return self._clock.get(at)
 
     def chains(self) -> Iterable[tuple[str, list[int]]]:
@@ -288,22 +284,22 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
     """
     largest: dict[str | None, list[tuple[str, int, list[int]]]] = {}
     """By execution."""
-    cover = labels.cover
+    cover, clock = labels.cover, clocks._clock
     for process, members in clocks.chains():
         numbers = {cover.chain[at] for at in members}
         (number,) = numbers if len(numbers) == 1 else (-1,)
         if not 0 <= number < len(cover.chains):
             return 0
-        own = {at: clocks.clock(at).own for at in members}
+        own = {at: clock[at].own for at in members}
         line = [own.get(at, 0) for at in cover.chains[number]]
-        execution = clocks.clock(members[0]).execution
+        execution = clock[members[0]].execution
         largest.setdefault(execution, []).append((process, number, [0, *accumulate(line, max)]))
     found = []
     for process, members in clocks.chains():
-        others = [each for each in largest[clocks.clock(members[0]).execution] if each[0] != process]
+        others = [each for each in largest[clock[members[0]].execution] if each[0] != process]
         mine = cover.chain[members[0]]
         for at in members:
-            entries, known, index = clocks.clock(at).entries, cover.vector[at], cover.index[at]
+            entries, known, index = clock[at].entries, cover.vector[at], cover.index[at]
             for other, number, seen in others:
                 reached = index if number == mine else known >> number * FIELD & COMPONENT
                 if entries.get(other, 0) < seen[reached]:

@@ -9,6 +9,7 @@ made when somebody asks for that row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -82,18 +83,13 @@ class Labels:
         return AFTER if two < self._vector[a] >> other * FIELD & COMPONENT else None
 
     def past(self, b: int) -> int:
-        vector, own, index = self.cover.vector[b], self.cover.chain[b], self.cover.index[b]
-
-        def reach(number: int) -> int:
-            return index if number == own else vector >> number * FIELD & COMPONENT
-
-        return 0 if own == UNPLACED else self._row(reach)
+        return 0 if self.cover.chain[b] == UNPLACED else self._row(partial(self.known_of, b))
 
     def future(self, a: int) -> int:
         own = self.cover.chain[a]
         if own == UNPLACED:
             return 0
-        return self._placed() ^ self._row(lambda number: self.first_after(a, number))
+        return self._placed() ^ self._row(partial(self.first_after, a))
 
     def all_rows(self, forwards: bool) -> list[int] | None:
         """None: they would be too many."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import Literal, NamedTuple
 
 from microcosm import tuning
-from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, covered, expect, owned
+from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, covered, expect, owned, senders
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered
@@ -77,10 +77,6 @@ class Closure:
     """
 
     def __init__(self, order: HappensBefore) -> None:
-        self.renew(order)
-
-    def renew(self, order: HappensBefore) -> None:
-        """The order changed, or is another one."""
         self.order = order
         self._futures: list[int] | None = None  # all rows, once they are known
         self._pasts: list[int] | None = None
@@ -88,6 +84,8 @@ class Closure:
         self._made: tuple[Remembered, Remembered] | None = None
         if isinstance(order, Labels):
             self._made = Remembered(order.future), Remembered(order.past)
+
+    renew = __init__  # the order changed, or is another one
 
     def all_rows(self, width: int, forwards: bool) -> list[int]:
         if isinstance(self.order, Rows) and width == self.order.size <= Rows.SATURATE:
@@ -164,13 +162,11 @@ def lacking(givens: Givens) -> str | None:
     position = givens.numbers()
     edges = given_edges(givens, position)
     try:
-        rank = {
-            at: place
-            for place, at in enumerate(cycle_or_order(len(position), *edge_sets(len(position), edges)))
-        }
+        causal = cycle_or_order(len(position), *edge_sets(len(position), edges))
         order = happens_before(len(position), edges)
     except Cycle:
         return None  # contradictory anyway
+    rank = dict(zip(causal, count(), strict=False))
     return lacking_order(givens, position, rank.__getitem__, order.before)
 
 
@@ -239,22 +235,19 @@ def lacking_order(
     `before` is its test for two positions, and `rank` grows along it.
     """
     partly = covered(givens) if isinstance(givens.complete, tuple) else None
-    sent: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     of_process: dict[str, dict[str, int]] = {}
     messages = [m for m in givens.messages if partly is None or m.event in partly]
     for event, process in owned(givens):
         if partly is None or event in partly:
             of_process.setdefault(process, {})[event] = position[event]
-    for message in messages:
-        if message.kind == "send":
-            sent.setdefault(message.message, []).append((message.event, message.receivers))
+    sent = senders(messages)
     for process, events in of_process.items():
         for a, b in pairwise(sorted(events, key=lambda event: rank(events[event]))):
             if not before(events[a], events[b]):
                 return f"nothing orders {a} and {b} of process {process}"
     for message in messages:
         if message.kind == "receive":
-            origins = [e for e, to in sent.get(message.message, ()) if not to or message.process in to]
+            origins = [sending.event for sending in sent(message)]
             if not origins and partly is not None:
                 continue  # it comes from somebody else
             if not origins:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import initial, online
+from microcosm.engine.lowering import HAPPENS_BEFORE, online
 from microcosm.engine.memo import Memo
 from microcosm.errors import Undefined
 from microcosm.givens.clock import Clock
@@ -101,11 +101,10 @@ def _grouped(edges: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
 
 def _order(engine: Engine) -> HappensBefore:
     """The order of the initial judgements. Raises `Undefined` where the rules do not make it one."""
-    pred = initial(Relation.BEFORE)
-    relation = engine.memo.judged(pred)
+    relation = engine.memo.judged(HAPPENS_BEFORE)
     if isinstance(relation, Closure):
         return relation.order
-    if not engine.memo.is_transitive(pred):
+    if not engine.memo.is_transitive(HAPPENS_BEFORE):
         raise Undefined(
             "under these rules happens-before is not transitive (none says `a < c` of all `a < b`, `b < c`), "
             "and has neither a Hasse diagram nor longest chains"

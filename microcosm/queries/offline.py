@@ -253,8 +253,8 @@ class Decisions:
         return [position[name] for given in givens for name in named(given) if name in position]
 
 
-def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | None:
-    """Each (a, b) of which propagation refutes `a < b`, by any rules; None where it contradicts itself.
+def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, Relation, str]] | None:
+    """Each `a !< b` that propagation concludes, by any rules; None where it contradicts itself.
 
     Cost: an engine and a fixpoint.
     """
@@ -266,7 +266,8 @@ def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, str]] | No
     if search.hypothesis.clash is not None:
         return None
     names = engine.universe.names
-    return {(names[a], names[b]) for a, b in search.hypothesis.related(Relation.NOT_BEFORE)}
+    refuted = Relation.NOT_BEFORE
+    return {(names[a], refuted, names[b]) for a, b in search.hypothesis.related(refuted)}
 
 
 def are_shipped(rules: RuleBook) -> bool:

@@ -17,7 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import closes_givens, initial
+from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Undefined, UnknownEvent
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.givens import Givens
@@ -352,7 +352,7 @@ class Worlds:
             return Shown(found.worlds[relation], names)
 
         _, x, y = engine.locate(a, b)
-        known = engine.order(initial(Relation.BEFORE)).ordered(x, y)
+        known = engine.order.ordered(x, y)
         if known is None and a in self._givens.clocks and b in self._givens.clocks:
             known = Relation.CONCURRENT  # clocks that are right tell all there is
         left = MEMBERS if known is None else (known,)

@@ -6,7 +6,7 @@ name in the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, count
 
@@ -16,6 +16,7 @@ from microcosm.engine.join import Join
 from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
+from microcosm.logic.derivation import Words
 from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import Judged, Judgement, MostAccurate, NoneWith, Not, Pred, Premise, finer
 from microcosm.order.bits import lowest
@@ -49,9 +50,7 @@ class WhyNot:
     premises: tuple[PremiseLine, ...]
 
 
-def why_not(
-    engine: Engine, a: str, relation: Relation, b: str, words: Callable[[str], str] = quote
-) -> WhyNot:
+def why_not(engine: Engine, a: str, relation: Relation, b: str, words: Words = quote) -> WhyNot:
     """Explain the absence (or presence) of `|- a R b`; `words` writes an event. Cost: a few joins a rule."""
     if relation in (Relation.AFTER, Relation.NOT_AFTER):
         a, b, relation = b, a, relation.converse
@@ -67,7 +66,7 @@ _LEVELS = list(Judgement)
 
 
 class _Asker:
-    def __init__(self, engine: Engine, memo: Memo, words: Callable[[str], str]) -> None:
+    def __init__(self, engine: Engine, memo: Memo, words: Words) -> None:
         self._words = words
         self._engine = engine
         self._memo = memo

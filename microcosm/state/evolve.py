@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
-from microcosm.engine.lowering import PlanShape, compile_rules, initial
+from microcosm.engine.lowering import HAPPENS_BEFORE, compile_rules
 from microcosm.engine.prove import Prover, balanced
 from microcosm.engine.steps import leaf_shows
 from microcosm.errors import Contradiction, Undefined
@@ -24,7 +24,7 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.givens.spelling import checked, expect_text
-from microcosm.logic.derivation import Conclusion, Derivation, absent
+from microcosm.logic.derivation import Conclusion, Derivation, absent, step
 from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not, finer
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
@@ -70,12 +70,15 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
         clash = engine.add(fact)
     except CyclicGivens as cycle:
         other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
-        raise _of_addition(fact, other, cycle) from None
+        problem = f"`{fact}` would close a cycle"
+        if other is None:
+            raise Contradiction(f"{problem}: {cycle} < {cycle.path[0]}") from None
+        raise _refused(problem, other) from None
     givens.add(fact)
-    problem = _contradiction(engine, givens, clash, strict)
-    if problem is not None:
+    contradiction = _contradiction(engine, givens, clash, strict)
+    if contradiction is not None:
         _drop(engine, givens, fact)
-        raise problem
+        raise contradiction
 
 
 def update(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
@@ -109,14 +112,12 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
     member = engine.universe.members >> engine.universe.position.get(event, 0) & 1
     if member and event in givens.internal:  # the chain is long: look whether it need be read
         raise Undefined(f"{event} is an internal event already")
-    last = givens.internal[-1] if givens.internal else None
-    if last is not None and member:
-        back = Prover(engine, givens).derive(Judgement.INITIAL, event, Relation.BEFORE, last)
-        if back is not None:
-            raise _refused(f"{event} cannot follow {last} in the internal chain", back)
     givens.internal.append(event)
     try:
-        problem = _contradiction(engine, givens, engine.append(event), strict)
+        try:
+            problem = _contradiction(engine, givens, engine.append(event), strict)
+        except CyclicGivens as cycle:
+            problem = _of_cycle(cycle, givens, engine.rules)
         if problem is not None:
             raise problem
     except BaseException:
@@ -199,9 +200,27 @@ def _contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: 
     Cost: that of the derivations, if anything is; `strict`, two rows for each event with a `<>`.
     """
     if clash is not None:
-        return _of_clash(clash, Prover(engine, givens))
-    superseded = engine.superseded() if strict else None
-    return _of_condition_four(*superseded, Prover(engine, givens)) if superseded else None
+        found = _sides(clash.left, clash.right, (clash.one, clash.other), Prover(engine, givens))
+        return Contradiction(f"contradiction: {' and '.join(map(_plain, found))} cannot both hold", found)
+    if not (strict and (superseded := engine.superseded())):
+        return None
+    found = _sides(*superseded, (Relation.RELATED, Relation.BEFORE), Prover(engine, givens))
+    return Contradiction(f"condition (4) is violated (strict): {' while '.join(map(_plain, found))}", found)
+
+
+def _sides(
+    left: str, right: str, relations: tuple[Relation, Relation], witness: Prover
+) -> tuple[Derivation, ...]:
+    """That each of two relations is judged of a pair, in one direction, or one relation in both."""
+    found = []
+    for at, relation in enumerate(relations):
+        ways = ((left, right), (right, left))
+        for ends in ways[::-1] if relation in relations[:at] else ways:
+            side = witness.derive(Judgement.INITIAL, ends[0], relation, ends[1])
+            if side is not None:
+                found.append(side)
+                break
+    return tuple(found)
 
 
 def explain_evolution(
@@ -211,7 +230,8 @@ def explain_evolution(
 
     Raises `Undefined` where `change` is not given. Cost: an engine for what was there before.
     """
-    change = change.normal()
+    expect_distinct(*pair)
+    change = checked(change).normal()
     given = givens.external.get(change.key())
     if given is None:
         raise Undefined(f"`{change}` is not an external given, so nothing came with it")
@@ -245,7 +265,6 @@ def _instance(
     """The rule's step for the verdict on a pair, if its premises held before and its conditions hold now."""
     head, evolution = instance.conclusion, instance.evolution
     assert evolution is not None
-    assert isinstance(head.relation, Relation)
     if evolution.update is not update or evolution.relation is not change.relation:
         return None
     for ends in (pair, pair[::-1]):
@@ -263,16 +282,10 @@ def _instance(
                 premises = _premises(now, past, witness, instance, between)
                 if premises is None:
                     continue
-                conclusion = Conclusion(
-                    head.judgement, names[head.left], str(head.relation), names[head.right]
-                )
                 shown = [change.left, str(change.relation), change.right]
-                return Derivation(
-                    instance.rule.name,
-                    conclusion,
-                    tuple(premises),
-                    {"evolution": {"update" if update else "add": shown}},
-                )
+                how = {"update" if update else "add": shown}
+                concluded = head.judgement, *_fact(head, names)
+                return step(instance.rule.name, *concluded, *premises, evolution=how)
     return None
 
 
@@ -328,45 +341,6 @@ def _refused(message: str, other: Derivation) -> Contradiction:
     return Contradiction(f"{message}: {other.conclusion} already", (other,))
 
 
-def _of_clash(clash: Clash, witness: Prover) -> Contradiction:
-    """Two initial judgements of one pair that exclude each other. Cost: that of the derivations."""
-    sides = [witness.derive(Judgement.INITIAL, clash.left, clash.one, clash.right)]
-    sides.append(
-        None
-        if clash.one is clash.other
-        else witness.derive(Judgement.INITIAL, clash.left, clash.other, clash.right)
-    )
-    for at, relation in enumerate((clash.one, clash.other)):
-        if sides[at] is None:
-            sides[at] = witness.derive(Judgement.INITIAL, clash.right, relation, clash.left)
-    found = tuple(side for side in sides if side is not None)
-    both = " and ".join(_plain(side) for side in found)
-    return Contradiction(f"contradiction: {both} cannot both hold", found)
-
-
-def _of_condition_four(left: str, right: str, witness: Prover) -> Contradiction:
-    """A `<>` on a pair that `<` orders, which the strict profile refuses (Definition 2.3, condition 4).
-
-    Cost: that of the derivations.
-    """
-    found = []
-    for relation in (Relation.RELATED, Relation.BEFORE):
-        for a, b in ((left, right), (right, left)):
-            derivation = witness.derive(Judgement.INITIAL, a, relation, b)
-            if derivation is not None:
-                found.append(derivation)
-                break
-    sides = " while ".join(_plain(side) for side in found)
-    return Contradiction(f"condition (4) is violated (strict): {sides}", tuple(found))
-
-
-def _of_addition(fact: Correspondence, other: Derivation | None, cycle: CyclicGivens) -> Contradiction:
-    """An order that would close a cycle. Cost: constant."""
-    if other is None:
-        return Contradiction(f"`{fact}` would close a cycle: {' < '.join([*cycle.path, cycle.path[0]])}")
-    return _refused(f"`{fact}` would close a cycle", other)
-
-
 def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradiction:
     """Givens that close a cycle: all of it but its last link against that link.
 
@@ -374,20 +348,17 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     """
     path = cycle.path
     shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
-    program = compile_rules(rules)
-    plan = program.of[initial(Relation.BEFORE)]
-    if plan.shape is not PlanShape.CLOSURE or not plan.plain or len(path) < 2:
+    plan = compile_rules(rules).order
+    if plan is None or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")
     facts = GivenFacts(givens)
-    rule = plan.bodies[initial(Relation.BEFORE)][0].instance.rule.name
-    links = [_link(rule, a, b, facts) for a, b in zip(path, [*path[1:], path[0]], strict=True)]
+    rule = plan.bodies[HAPPENS_BEFORE][0].instance.rule.name
+    links = [
+        step(rule, Judgement.INITIAL, a, Relation.BEFORE, b, **leaf_shows(facts, a, Relation.BEFORE, b))
+        for a, b in zip(path, [*path[1:], path[0]], strict=True)
+    ]
     sides = (balanced(plan.transitive[0].instance.rule.name, links[:-1]), links[-1])
     return Contradiction(f"contradiction: the order closes a cycle: {shown}", sides)
-
-
-def _link(rule: str, a: str, b: str, facts: GivenFacts) -> Derivation:
-    conclusion = Conclusion(Judgement.INITIAL, a, "<", b)
-    return Derivation(rule, conclusion, (), leaf_shows(facts, a, Relation.BEFORE, b))
 
 
 def clash_node(problem: Contradiction) -> Derivation | None:

@@ -74,18 +74,17 @@ def without_events(
     was, now = (refuted_orders(some, rules) for some in (givens, left))
     if was is None or now is None:
         return left  # nothing is known of a microcosm that contradicts itself
-    was = {(a, b) for a, b in was if a not in gone and b not in gone}
-    for a, b in sorted(was - now):
-        left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
+    was = {fact for fact in was if gone.isdisjoint(fact[::2])}
+    for a, relation, b in sorted(was - now, key=str):
+        left.add(Correspondence(a, relation, b, source))
+    if not closes_givens(rules):
+        _restate(engine, left, gone, what)  # something may be judged of what is refuted
     now = refuted_orders(left, rules)
     if now is None:
         raise Undefined(
             f"under these rules {what} cannot be forgotten: the others would contradict themselves"
         )
-    for a, b in sorted(now - was):
-        raise Undefined(
-            f"under these rules {what} cannot be forgotten: {a} !< {b} would follow of the others"
-        )
+    _expect_kept(was, now, what)
     return left
 
 
@@ -101,13 +100,21 @@ def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
         now = _judged(Engine(rules, left), others)
     except CyclicGivens:
         now = set()
+    _expect_kept(was, now, what)
+
+
+def _expect_kept(was: _Judgements, now: _Judgements, what: str) -> None:
+    """Raise `Undefined` where other things are judged than were."""
     if now != was:
         a, relation, b = min(now ^ was, key=str)
         change = "would follow" if (a, relation, b) in now else "could not be kept"
         raise Undefined(f"under these rules {what} cannot be forgotten: {a} {relation} {b} {change}")
 
 
-def _judged(engine: Engine, events: Collection[str]) -> set[tuple[str, Relation, str]]:
+_Judgements = set[tuple[str, Relation, str]]
+
+
+def _judged(engine: Engine, events: Collection[str]) -> _Judgements:
     """The initial judgements about some events, which need not be named. Cost: a question for each."""
     relations = [relation for of, relation in engine.program.of if of is Judgement.INITIAL]
     return {
@@ -123,7 +130,7 @@ def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, 
     names = engine.universe.names
     after: dict[str, list[str]] = {}
     entries: dict[tuple[str, str], None] = {}
-    for x, y in engine.ground.given[Relation.BEFORE].cover():
+    for x, y in engine.ground.given[Relation.BEFORE]:
         a, b = names[x], names[y]
         if a in gone:
             after.setdefault(a, []).append(b)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from microcosm import files, queries, state
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
-from microcosm.errors import Undefined, UnknownEvent
+from microcosm.errors import UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import checked, expect, expect_text, read_relation
-from microcosm.logic.derivation import Derivation, read_judged, read_judgement
+from microcosm.givens.spelling import expect, expect_text, read_relation
+from microcosm.logic.derivation import Derivation, Words, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.state import evolve
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 _PAGES, _VIEW = "microcosm.page.write", "microcosm.cli.commands.page"
 """What writes pages, embeds and serves them. All stand above this layer, and are looked up when wanted."""
-
-Words: TypeAlias = Callable[[str], str]
-"""How an event is written."""
 
 _Columns = TypeVar("_Columns", "numpy.ndarray[Any, Any]", "pyarrow.Table")
 _Part = TypeVar("_Part")
@@ -81,10 +78,9 @@ class Microcosm:
     def __init__(
         self, givens: Givens | None = None, *, strict: bool = False, rules: RuleBook | None = None
     ) -> None:
-        if not isinstance(givens, Givens | None):
-            expect(Givens, "givens: `Microcosm.parse` reads a text, and `Microcosm.read` a file", givens)
-        if not isinstance(rules, RuleBook | None):
-            expect(RuleBook, "rule book, such as `read_rules` reads from a folder", rules)
+        if not (isinstance(givens, Givens | None) and isinstance(rules, RuleBook | None)):
+            expect(Givens | None, "givens: `Microcosm.parse` reads a text, `Microcosm.read` a file", givens)
+            expect(RuleBook | None, "rule book, such as `read_rules` reads from a folder", rules)
         self.strict = strict
         self.rules = rules if rules is not None else read_rules()
         self._givens = givens.copy() if givens is not None else Givens()
@@ -256,8 +252,6 @@ class Microcosm:
     def copy(self) -> Microcosm:
         """An independent microcosm with the same givens, rules and profile."""
         return Microcosm(self._givens, strict=self.strict, rules=self.rules)
-
-    __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, object]) -> Microcosm:
         return self.copy()
@@ -549,12 +543,9 @@ class Microcosm:
         Orders that ran through the event are recorded as givens of their own, and each `a !< b` that offline
         propagation (depth 0) refuted by way of it as a `!<`. Not kept: that a pair is no `||` where only
         propagation ordered it by way of the event; what takes assumptions; what a known ordering refutes by a
-        message of it; `?` against silence. Raises `Undefined` for an event that nothing names. Cost: as
-        `without_events`.
+        message of it; `?` against silence. Raises `UnknownEvent`, `Undefined`. Cost: as `without_events`.
         """
-        if event not in self:
-            expect_text(event)
-            raise Undefined(f"nothing names the event {event}")
+        self.require(event)
         self._replace(state.forget.without_events(self._givens, [event], self.rules, self._engine))
 
     def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
@@ -598,8 +589,7 @@ class Microcosm:
         where no evolution rule applies, as of what follows by other givens too, which `why` explains. Raises
         `Undefined` where `change` is not given.
         """
-        evolve.expect_distinct(a, b)
-        return evolve.explain_evolution(self._engine, self._givens, (a, b), checked(change), update)
+        return evolve.explain_evolution(self._engine, self._givens, (a, b), change, update)
 
     # -- inside --------------------------------------------------------------------------------------------
 

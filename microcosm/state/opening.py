@@ -327,8 +327,7 @@ def verify(
             expect(Givens, "microcosm, its givens, or a file", given)
         rules = given.rules if rules is None else rules
         given = given.givens
-    if rules is not None:
-        expect(RuleBook, "rule book, such as `read_rules` reads from a folder", rules)
+    expect(RuleBook | None, "rule book, such as `read_rules` reads from a folder", rules)
     stated: object = proof
     if isinstance(proof, Derivation):
         stated = proof.to_json()

@@ -31,6 +31,7 @@ from microcosm.text.statement import (
     STRING,
     BadStatement,
     Word,
+    is_count,
     keyword,
     name_at,
     shown,
@@ -191,14 +192,14 @@ def _fields(word: str, value: Word) -> dict[str, object]:
     """The fields of the row that a word and its value say."""
     text, column = text_at(value), value[1]
     if word == "seq":
-        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        if not is_count(text):
             raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=column)
         return {"seq": int(text)}
     if word == "kind" and text not in KINDS:
         raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=column)
     if word == "at":
         file, _, line = text.rpartition(":")
-        if not (line.isascii() and line.isdecimal() and len(line) < 20) or ":" not in text:
+        if not is_count(line) or ":" not in text:
             raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=column)
         return {"file": file, "line": int(line)}
     return {word: text}

@@ -27,6 +27,7 @@ from microcosm.text.statement import (
     KINDS,
     ORDERINGS,
     SHOWN,
+    is_count,
     is_default,
     shown,
     stated,
@@ -65,7 +66,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
             for event, stamp in givens.stamps.items()
         },
         "clocks": {event: clock.stated() for event, clock in givens.clocks.items()},
-        "messages": [_message_to_json(message) for message in givens.messages],
+        "messages": [[*m[:4], *([[*m.receivers]] if m.kind == "send" else [])] for m in givens.messages],
         **(
             {"processes": {name: list(events) for name, events in givens.processes.items()}}
             if givens.processes
@@ -80,11 +81,6 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
 
 def _origin(fact: Correspondence) -> list[str]:
     return [] if fact.source is None or is_default(fact.source) else [str(fact.source)]
-
-
-def _message_to_json(message: Message) -> list[object]:
-    member: list[object] = [message.kind, message.event, message.message, message.process]
-    return [*member, list(message.receivers)] if message.kind == "send" else member
 
 
 def read_json(text: str, file: str | None = None) -> Givens:
@@ -164,14 +160,14 @@ def _givens(found: object, file: str | None) -> Givens:
     givens.stamps = table_of(fields.get("stamps", {}), "stamps", _stamp)
     givens.clocks = table_of(fields.get("clocks", {}), "clocks", _clock)
     givens.messages = each("messages", _message)
-    givens.processes = table_of(fields.get("processes", {}), "processes", _token)
+    givens.processes = table_of(fields.get("processes", {}), "processes", _group)
     givens.orderings = [*dict.fromkeys(each("orderings", _ordering))]
     complete = fields.get("complete", False)
     if isinstance(complete, list):
         givens.complete = tuple(events_of(complete, "complete")) or False
     else:
         givens.complete = truth_of(complete, "complete")
-    givens.tokens = table_of(fields.get("tokens", {}), "tokens", _token)
+    givens.tokens = table_of(fields.get("tokens", {}), "tokens", _group)
     if rows := each("events", _event):
         givens.events = _table(rows)
     givens.add_processes_of_table()
@@ -291,8 +287,10 @@ def _event(found: object, path: str) -> EventRow:
                 fields[key] = text_of(value, place)
             case "message" | "label" | "trace":
                 fields[key] = optional_text(value, place)
+            case "seq" | "line" if type(value) is int and is_count(str(value)):
+                fields[key] = value
             case "seq" | "line":
-                fields[key] = integer_of(value, place, "a whole number")
+                raise JsonFault(place, f"expected a whole number up to 19 digits, not {described(value)}")
             case "kind" if value in ("", *KINDS):
                 fields[key] = value
             case "kind":
@@ -312,10 +310,9 @@ def _event(found: object, path: str) -> EventRow:
     return EventRow(**fields)
 
 
-def _token(found: object, path: str) -> tuple[str, ...]:
-    events = events_of(found, path)
-    if not events:
-        raise JsonFault(path, "a token needs an event")
+def _group(found: object, path: str) -> tuple[str, ...]:
+    if not (events := events_of(found, path)):
+        raise JsonFault(path, "expected the names of some events")
     return tuple(events)
 
 

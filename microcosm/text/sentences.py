@@ -219,17 +219,14 @@ def _explain(command: str, line: str, error: UnexpectedInput, grammar: Lark) -> 
     accepts: Callable[[], set[str]] = error.interactive_parser.accepts
     accepted = accepts()
     written = {terminal.name: terminal.pattern.value for terminal in grammar.terminals}
-    wanted = [_WORDS.get(name) or f"`{written[name]}`" for name in sorted(accepted, key=_last)]
+    wanted = [_WORDS.get(name) or f"`{written[name]}`" for name in sorted({*accepted} - {"$END"})]
+    wanted += [_WORDS["$END"]] if "$END" in accepted else []
     column = error.column
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         column = len(line.rstrip()) + 2
     if column <= len(line) and line[column - 1] == '"' and accepted & {"EVENT", "FILE"}:
         raise _expected('the `"` that ends the quoted text', line, len(line) + 1)
     raise _expected(" or ".join(wanted), line, column)
-
-
-def _last(name: str) -> tuple[bool, str]:
-    return name == "$END", name
 
 
 def _expected(what: str, line: str, column: int) -> TextError:

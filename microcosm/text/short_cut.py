@@ -39,6 +39,7 @@ from microcosm.text.statement import (
     all_stated,
     correspondences,
     internal,
+    is_count,
     owned,
     stated,
     token,
@@ -328,7 +329,7 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
     )
     files, colons, lines = zip(*(place.rpartition(":") for place in _texts(places)), strict=True)
     placed = [*map(bool, places)]
-    if [*map(bool, colons)] != placed or [*map(_is_count, lines)] != placed or not KEYWORDS.isdisjoint(names):
+    if [*map(bool, colons)] != placed or [*map(is_count, lines)] != placed or not KEYWORDS.isdisjoint(names):
         return None
     many = len(names)
     nothing, no_time = Repeated(NOTHING, many), Repeated(None, many)
@@ -346,10 +347,6 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
         [*map(once.setdefault, files, files)],
         [int(line or 0) for line in lines],
     )
-
-
-def _is_count(digits: str) -> bool:
-    return digits.isascii() and digits.isdecimal() and len(digits) < 20
 
 
 def _texts(words: Sequence[str]) -> Sequence[str]:

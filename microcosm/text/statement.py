@@ -59,6 +59,11 @@ def unfit(name: str) -> str | None:
     return None
 
 
+def is_count(digits: str) -> bool:
+    """Whether a text is a number of an event or a line, as files have them: digits, at most 19."""
+    return digits.isascii() and digits.isdecimal() and len(digits) < 20
+
+
 def expect_named(*events: str) -> None:
     """Raise `Undefined` for what cannot name an event, as no file could say it. Cost: linear."""
     expect_text(*events)
@@ -339,11 +344,6 @@ def owned(process: str, events: Sequence[str]) -> Owned:
     """The events of a process."""
     _once(events, f"in the process {shown(process)}", (process,))
     return Owned(process, tuple(events))
-
-
-def clocked_twice(process: str, column: int | None) -> BadStatement:
-    """The fault of a clock with two entries for one process, the second at `column`."""
-    return BadStatement(f"the clock has two entries for {shown(process)}", "Keep one of them.", column=column)
 
 
 def ordering(name: str, interior: bool) -> Ordered:

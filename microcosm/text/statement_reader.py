@@ -172,7 +172,7 @@ def by_words(line: str, source: str | None = None) -> Statement:
 def _statement(words: _Words, source: str | None) -> Statement:
     if (name := words.take(A_NAME)) is not None:
         if name[0] == "process" and (process := words.take(A_NAME)) is not None:
-            return _owned(words, process)
+            return _group(build.owned, words, process)
         return _correspondences(words, name, source)
     for first, read in _READERS.items():
         if words.take(first) is not None:
@@ -196,16 +196,10 @@ def _internal(words: _Words) -> Statement:
     return build.internal([*map(name_at, names)], _signs(signs))
 
 
-def _token_group(words: _Words) -> Statement:
-    name, _ = words.need(A_NAME), words.need("=")
+def _group(make: Callable[[str, list[str]], Statement], words: _Words, name: Word | None = None) -> Statement:
+    name, _ = name or words.need(A_NAME), words.need("=")
     names, _ = words.listed(A_NAME, ",")
-    return build.token(name_at(name), [*map(name_at, names)])
-
-
-def _owned(words: _Words, process: Word) -> Statement:
-    words.need("=")
-    names, _ = words.listed(A_NAME, ",")
-    return build.owned(name_at(process), [*map(name_at, names)])
+    return make(name_at(name), [*map(name_at, names)])
 
 
 def _stamp(words: _Words) -> Statement:
@@ -249,7 +243,8 @@ def _clock(words: _Words) -> Statement:
             raise keyword(*key)
         of, count = name_at(key), _number(number)
         if of in times:
-            raise build.clocked_twice(of, key[1])
+            message = f"the clock has two entries for {shown(of)}"
+            raise BadStatement(message, "Keep one of them.", column=key[1])
         if not isinstance(count, int):
             raise BadStatement("a clock counts events: its entries are integers", None, column=number[1])
         if count < 0:
@@ -296,7 +291,7 @@ _READERS: dict[str, Callable[[_Words], Statement]] = {
     "receive": partial(_messaged, "receive"),
     "ordering": _ordering,
     "complete": _complete,
-    "token": _token_group,
+    "token": partial(_group, build.token),
 }
 
 

@@ -232,7 +232,11 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -
     except Cycle:
         return
     past, future, related = graph.pasts(), graph.futures(), known.related_rows()
-    if lacking_order(givens, position, lambda at: past[at].bit_count(), lambda a, b: bool(past[b] >> a & 1)):
+
+    def before(a: int, b: int) -> bool:
+        return a != b and bool(past[b] >> a & 1)
+
+    if lacking_order(givens, position, lambda at: past[at].bit_count(), before):
         return
     events = covered(givens)
     exits, entries = ports(givens, events)

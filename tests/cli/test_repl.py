@@ -333,7 +333,7 @@ def test_events_may_be_cut_short_in_questions_and_not_in_changes(session: Sessio
     say(session, "upload < unshare")
     assert say(session, "upl < uns?") == ["yes: upload < unshare   (happens before)"]
     assert say(session, "u < uns?") == ["  ^ 'u' is ambiguous: unshare or upload"]
-    assert say(session, "forget upl") == ["error: nothing names the event upl; did you mean upload?"]
+    assert say(session, "forget upl") == ["error: nothing names the event 'upl'; did you mean 'upload'?"]
     assert "upl" not in session.known
     assert say(session, '"upl" < uns?')[0].startswith("not known")
     say(session, "up < unshare")

@@ -12,7 +12,7 @@ from microcosm import Microcosm, tuning
 from microcosm.engine import backward_search as search
 from microcosm.engine import reachability, table
 from microcosm.engine.engine import Engine
-from microcosm.engine.lowering import initial, online
+from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.engine.prove import Prover
 from microcosm.engine.steps import Goal
@@ -243,7 +243,7 @@ def test_what_barred_goals_before_a_change_bars_those_that_it_still_does(
             names = known.events
             unknown = {p for p in combinations(names, 2) if known.online(*p) is Relation.UNKNOWN}
             assert unknown == {p for p in by_sets(known.givens.copy()) if p[0] < p[1]}, seed
-        assert isinstance(known._engine.order(initial(Relation.BEFORE)), Labels) is labelled
+        assert isinstance(known._engine.order, Labels) is labelled
     assert hits > 100
 
 

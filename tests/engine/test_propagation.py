@@ -144,7 +144,7 @@ def test_orders_of_labels_lay_out_their_rows_for_the_table(
     monkeypatch.setattr(tuning, "ROWS_UP_TO", 0)
     monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 0)
     engine = Engine(read_rules(), given)
-    assert isinstance(engine.order(initial(Relation.BEFORE)), Labels)
+    assert isinstance(engine.order, Labels)
     assert table_of(given, read_rules()) == expected
     closure = engine.memo.judged(initial(Relation.BEFORE))
     assert isinstance(closure, Closure)

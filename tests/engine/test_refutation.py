@@ -14,6 +14,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.order.bits import bits
+from microcosm.queries.offline import Inconsistent
 from microcosm.worlds.search import Stop
 from tests.notation import mc
 from tests.queries.test_offline import FIVE_CYCLE, OPEN_CHORD
@@ -69,6 +70,26 @@ def test_a_contradiction_of_the_microcosm_is_found_by_splitting() -> None:
     assert search(mc(OPEN_CHORD)).inconsistency() is None
 
 
+def test_what_contradicts_itself_still_does_after_it_was_asked() -> None:
+    found = search(mc("a<c c<b a||d d||b c<>d"))
+    assert found.clash is not None
+    assert found.inconsistency() == found.clash
+    found.settle(*found.hypothesis.events[:2])
+    assert found.clash is not None
+
+
+def test_a_refutation_that_contradicts_what_is_known_is_not_forgotten() -> None:
+    """Of a symmetric relation the other direction is tried no more, nor is anything else."""
+    odd = "rule Odd:\n    ||- a !|| b\n    ------------\n    ||- a < b\n    ||- b < a\n"
+    kept = [blocks("offline.rules")[name] for name in ("Off-OK", "Cntrd")]
+    known = Microcosm.parse("a <> b", rules=parse_rules("\n".join([ten(), *kept, odd])))
+    with pytest.raises(Inconsistent) as found:
+        known.offline_table(depth=1)
+    assert verify(known, found.value.derivation).valid
+    with pytest.raises(Inconsistent):
+        known.offline("a", "b")
+
+
 def test_told_to_stop_it_stops() -> None:
     asked = []
 
@@ -107,6 +128,18 @@ def test_splitting_never_recurses() -> None:
     """An ordering of messages makes every event take part; each `<>` is split on top of those before it."""
     stated = [f"a{at} <> b{at}" for at in range(1_100)]
     assert Microcosm.parse("\n".join(["ordering causal", *stated])).contradiction() is None
+
+
+def test_assumptions_nest_as_deep_as_is_asked() -> None:
+    left = iter(range(1_500))
+    kept = [blocks("offline.rules")[name] for name in ("Off-OK", "Cntrd")]
+    givens = mc(" ".join(f"a{at}<>b{at}" for at in range(40)))
+    found = search(givens, parse_rules("\n".join([ten(), *kept])), stop=lambda: next(left, None) is None)
+    before = facts(found)
+    with pytest.raises(Stopped):
+        found.deepen(1_000_000)
+    assert facts(found) == before
+    assert found.clash is None
 
 
 GUARDS = {"absent": "|/-0 a _ e", "judged": "|- f < e\n    |/-0 f _ b", "member": "e in M\n    |-0 b < e"}

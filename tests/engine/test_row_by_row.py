@@ -11,7 +11,6 @@ import pytest
 from microcosm import tuning
 from microcosm.engine.backward_search import BackwardSearch
 from microcosm.engine.engine import CyclicGivens, Engine
-from microcosm.engine.lowering import initial
 from microcosm.engine.table import Table, Tables
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -84,7 +83,7 @@ def test_of_many_small_requests_few_rows_are_kept(count: int, monkeypatch: pytes
         monkeypatch.setattr(owner, name, lambda *_, **__: made.append(1))
     givens = trees(count)
     engine = Engine(RULES, givens)
-    order = engine.order(initial(Relation.BEFORE))
+    order = engine.order
     assert isinstance(order, Rows)
     for row in watched(engine, [*givens.named()]):
         assert row[Relation.UNKNOWN].bit_count() % 20 == 0, "every pair of two requests, and no other"
@@ -113,7 +112,7 @@ def test_of_one_deep_request_few_rows_are_kept_and_no_pair_is_searched_for(
             above = rng.randrange(at) if shape == "tree" else at - 1 - (shape == "several")
             givens.add(Correspondence(f"{above}", Relation.BEFORE, f"{at}"))
     engine = Engine(RULES, givens)
-    order = engine.order(initial(Relation.BEFORE))
+    order = engine.order
     assert isinstance(order, Rows)
     for row in watched(engine, [*givens.named()]):
         assert not row[Relation.UNKNOWN] or shape == "several"

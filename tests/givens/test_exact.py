@@ -53,7 +53,7 @@ def test_what_is_written_is_compared_exactly(one: str, other: str) -> None:
         expected = Fraction(one) > Fraction(other)
         assert too_late(first, second) == expected
         order = StampOrder({0: first, 1: second})
-        assert (order.rules_out(0, 1), order.row(0), order.col(1)) == (expected, 2 * expected, expected)
+        assert (order.holds(0, 1), order.row(0), order.col(1)) == (expected, 2 * expected, expected)
         known = Microcosm(givens)
         assert (Relation.BEFORE in known.possible("a", "b").relations) != expected
         assert (Relation.BEFORE in known.offline("a", "b").refuted) == expected

@@ -14,7 +14,7 @@ from microcosm.kernel.check import check
 TEXT = """a < b from "message m"
 b < c
 internal c < d
-token lock = d, e
+token db:7 = d, e
 clock e = p {p: 1}
 clock f = q {p: 1, q: 1}
 event b process q "heard" at q.log:7
@@ -47,7 +47,7 @@ def test_each_leaf_says_where_it_is_given() -> None:
     assert verify(known, found).valid
     _, related = proof("d", "e")
     (leaf,) = (node for node in nodes(related) if node["rule"] == "Init")
-    assert (leaf["token"], leaf["source"]) == ("lock", {"file": "s.log", "line": 2, "text": "token lock"})
+    assert (leaf["token"], leaf["source"]) == ("db:7", {"file": "s.log", "line": 2, "text": "token db:7"})
     _, timed = proof("e", "f")
     (leaf,) = (node for node in nodes(timed) if node["rule"] == "Init")
     assert leaf["source"] == {"file": "s.log", "line": 2, "text": "clocks"}

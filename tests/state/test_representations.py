@@ -20,7 +20,6 @@ from microcosm import tuning
 from microcosm.compare.digest import analogy_digest
 from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.engine import VERDICTS
-from microcosm.engine.lowering import initial
 from microcosm.errors import Undefined
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
@@ -44,7 +43,7 @@ def by_labels() -> Iterator[None]:
 
 
 def order(known: Microcosm) -> object:
-    return known._engine.order(initial(Relation.BEFORE))
+    return known._engine.order
 
 
 def both(given: Givens) -> tuple[Microcosm, Microcosm]:

@@ -7,6 +7,7 @@ rules in force do not say it: then the answer is that of the definition, or the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations, pairwise, permutations
 from random import Random
 
@@ -20,17 +21,17 @@ from microcosm.compare.verdict_rows import analogous
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.drawing import drawing_of
-from microcosm.queries.offline import are_shipped
+from microcosm.queries.offline import are_shipped, refuted_orders
 from tests.engine.test_changed_rules import VARIANTS
 from tests.naive import Naive
 from tests.proofs import proved
 from tests.random_rules import random_givens, random_rules
-from tests.rulesets import ten, without
+from tests.rulesets import blocks, edited, ten, without
 from tests.thorough import draws
 
 Pairs = set[tuple[str, str]]
@@ -250,11 +251,57 @@ def test_every_question_of_many_microcosms_under_the_variants(variant: str) -> N
 # without In-Tr, as the README has it
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_what_contradicts_is_refused_whether_or_not_anything_was_asked(seed: int) -> None:
+    """Also where rules make an order of more, or of less, than the `<` that is given."""
+    rng = Random(seed)
+    back = "rule Back:\n    given b !< a\n    ------------\n    |-0 a < b\n"
+    guarded = edited("given a R b", "given a R b\n    a in M", rule="Init")
+    rules = guarded if seed % 2 else parse_rules(ten() + back)
+    m = Microcosm(rules=rules)
+    for _ in range(12):
+        a, b = rng.sample("abcd", 2)
+        changed, appended = m.givens.copy(), rng.random() < 0.2 and a not in m.givens.internal
+        fact = Correspondence(a, rng.choice((Relation.BEFORE, Relation.BEFORE, Relation.NOT_BEFORE)), b)
+        change: Callable[[], None] = partial(m.append, a) if appended else partial(m.add, fact)
+        changed.internal.append(a) if appended else changed.add(fact)
+        try:
+            fresh = Microcosm(changed, rules=rules)
+        except Contradiction:
+            with pytest.raises(Contradiction):
+                change()
+            continue
+        change()
+        assert m == fresh
+    assert [*m.table()] == [*m.copy().table()]
+
+
 def test_forgetting_invents_no_order() -> None:
     m = Microcosm.parse("a < b < c \n b < d", rules=without("In-Tr"))
     m.forget("b")
     assert list(m.givens.external) == []
     assert m.online("a", "c") is not Relation.BEFORE
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forgetting_keeps_what_follows_of_refutations_too(seed: int) -> None:
+    """Where the rules make an order of what is refuted, or let none be given; or nothing is forgotten."""
+    rng = Random(seed)
+    offline = blocks("offline.rules")
+    back = "rule Back:\n    given b !< a\n    ------------\n    |-0 a < b\n"
+    more = [text for name, text in offline.items() if seed % 2 or name != "Off-Init"]
+    rules = parse_rules("\n".join([ten(), *more, *([back] if seed % 2 else [])]))
+    try:
+        m = Microcosm(random_givens(rng), rules=rules)
+        was = facts(Naive(rules, m.givens), Judgement.INITIAL)
+        refuted = refuted_orders(m.givens, rules)
+        event = rng.choice(m.events)
+        m.forget(event)
+    except (Contradiction, Undefined):
+        return
+    assert facts(Naive(rules, m.givens), Judgement.INITIAL) == {pair for pair in was if event not in pair}
+    if refuted is not None:
+        assert refuted_orders(m.givens, rules) == {fact for fact in refuted if event not in fact}
 
 
 @pytest.mark.parametrize("asked", [Microcosm.hasse, Microcosm.longest_chain])

@@ -153,7 +153,11 @@ def test_what_is_written_shares_nothing_with_the_givens() -> None:
         ("orderings", ["causal", "casual"], 'orderings[1]: unknown ordering "casual"'),
         ("orderings", ["causal  interior"], "orderings[0]: unknown ordering"),
         ("complete", 0, "complete: expected true or false, not 0"),
-        ("tokens", {"t": []}, 'tokens["t"]: a token needs an event'),
+        ("tokens", {"t": []}, 'tokens["t"]: expected the names of some events'),
+        ("processes", {"p": []}, 'processes["p"]: expected the names of some events'),
+        ("events", [{"name": "a", "seq": -1}], "events[0].seq: expected a whole number up to 19 digits"),
+        ("events", [{"name": "a", "line": 10**19}], "events[0].line: expected a whole number"),
+        ("events", [{"name": "a", "seq": True}], "events[0].seq: expected a whole number"),
         ("tokens", {"t": ["a", "a"]}, "tokens[\"t\"][1]: 'a' stands twice"),
     ],
 )  # fmt: skip

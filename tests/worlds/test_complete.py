@@ -129,6 +129,21 @@ def test_the_kernel_and_the_engine_agree_on_what_a_log_tells(seed: int) -> None:
         assert (b in set(mine.partners("complete", 0, a))) == ((a, b) in mine["complete"])
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_worlds_and_rules_agree_on_what_a_log_lacks(seed: int) -> None:
+    """Also where an event passes on what it receives, under the same name: it does not come before itself."""
+    rng = Random(seed)
+    told, order = execution(rng, 3, rng.randint(3, 9))
+    givens = log_of(told, order, {"p0", "p1", "p2"}, rng, whole=True)
+    received = [message for message in givens.messages if message.kind == "receive"]
+    givens.messages += [message._replace(kind="send") for message in received if rng.random() < 0.5]
+    for key in rng.sample(sorted(givens.external), len(givens.external) // 4):
+        del givens.external[key]
+    known = Microcosm(givens)
+    for a, b in combinations(known.events, 2):
+        assert set(known.offline(a, b).possible) == set(known.possible(a, b).relations)
+
+
 def happenings(events: int) -> Iterator[tuple[str, Pairs]]:
     """All that two processes can record, p and q, of what three do in so many events; with the order of each.
 

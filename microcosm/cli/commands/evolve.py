@@ -11,9 +11,9 @@ from typer.core import TyperCommand
 
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import Words, statement, verdict_line, words_of
+from microcosm.cli.show.verdict import statement, verdict_line, words_of
 from microcosm.errors import Contradiction, TextError, Undefined
-from microcosm.logic.derivation import proof_object
+from microcosm.logic.derivation import Words, proof_object
 from microcosm.text.names import quote
 from microcosm.text.statement import unfit
 

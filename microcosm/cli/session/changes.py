@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, digest_now, opened, reply
-from microcosm.errors import TextError, Undefined
+from microcosm.errors import TextError
 from microcosm.files import STDIN, aside
 from microcosm.text.mc_reader import parse_statement
 from microcosm.text.names import quote
@@ -79,11 +79,7 @@ def remove(session: Session, sentence: Sentence) -> Answer:
 def forget(session: Session, sentence: Sentence) -> Answer:
     """`forget A`: drop all that names an event; what follows of the others stays."""
     [part] = sentence.of("EVENT")
-    near = session.near(part.text)
-    try:
-        session.story.forget(part.text)
-    except Undefined as error:
-        raise Undefined(f"{error}{near}") from None
+    session.story.forget(part.text)
     return _changed("forgot", quote(part.text))
 
 

@@ -10,7 +10,6 @@ from microcosm.cli.options import stop_after
 from microcosm.cli.show.proofs import given_from
 from microcosm.cli.show.verdict import (
     IN_WORDS,
-    Words,
     proof_below,
     prose,
     statement,
@@ -18,7 +17,7 @@ from microcosm.cli.show.verdict import (
     words_of,
 )
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.derivation import proof_object
+from microcosm.logic.derivation import Words, proof_object
 from microcosm.order.order import fits_as_stated, lacking
 from microcosm.text.names import quote
 

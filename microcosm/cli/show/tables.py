@@ -14,8 +14,8 @@ from microcosm.cli import output
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from microcosm.cli.show.verdict import Words
     from microcosm.givens.relation import Relation
+    from microcosm.logic.derivation import Words
     from microcosm.queries.concluded import Shown
 
 

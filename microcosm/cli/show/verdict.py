@@ -7,7 +7,7 @@ that other rule files are explained too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -16,13 +16,10 @@ from microcosm.cli import exits, output
 from microcosm.cli.reading import may_be_complete
 from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 from microcosm.givens.relation import Relation
-from microcosm.logic.derivation import Conclusion, Derivation, is_transitive, links, proof_object
+from microcosm.logic.derivation import Conclusion, Derivation, Words, is_transitive, links, proof_object
 from microcosm.logic.rule import ABSENT
 from microcosm.queries.events import caption
 from microcosm.text.names import quote
-
-Words = Callable[[str], str]
-"""How an event is shown."""
 
 if TYPE_CHECKING:
     from microcosm.queries.why_not import PremiseLine
