@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from struct import Struct
 
 from microcosm.givens.clock import Clock
+from microcosm.tuning import CLOCKED_PROCESSES
 
 FIELD = 32
 """Bits a component."""
@@ -114,6 +116,48 @@ class ClockColumns(Mapping[str, Clock]):
     shapes: Sequence[tuple[int, ...]]
 
     __hash__ = None  # type: ignore[assignment]  # as of every mapping
+
+    @classmethod
+    def of(cls, clocks: Mapping[str, Clock]) -> ClockColumns | None:
+        """The same clocks in columns; None where they are not right, or not given process by process.
+
+        Nor where an event is not called by its process and count, nor for more than `CLOCKED_PROCESSES`.
+        Cost: that of the entries, and a sort.
+
+        >>> clocks = {"p:1": Clock("p", {"p": 1}), "q:1": Clock("q", {"p": 1, "q": 1})}
+        >>> ClockColumns.of(clocks) == clocks, ClockColumns.of({"a": Clock("p", {"p": 1})})
+        (True, None)
+        """
+        sizes = Counter(clock.process for clock in clocks.values())
+        numbers, most = {process: number for number, process in enumerate(sizes)}, [*sizes.values()]
+        if len(sizes) > CLOCKED_PROCESSES:
+            return None
+        if any(process not in numbers for clock in clocks.values() for process in clock.entries):
+            return None
+        owners, counts, totals = (array("q") for _ in range(3))
+        vectors, shapes, nothing = list[int](), list[tuple[int, ...]](), bytes(FIELD // 8 * len(sizes))
+        in_turn = ((process, count) for process, size in sizes.items() for count in range(1, size + 1))
+        for (event, clock), (process, own) in zip(clocks.items(), in_turn, strict=True):
+            counted = clock.process == process and clock.own == own and event == f"{process}:{own}"
+            if not counted or not clock.ticked or clock.execution is not None:
+                return None
+            shape, recorded = tuple(map(numbers.__getitem__, clock.entries)), clock.entries.values()
+            if any(not 0 <= count <= most[number] for number, count in zip(shape, recorded, strict=True)):
+                return None
+            seen = array("I", nothing)
+            deque(map(seen.__setitem__, shape, recorded), maxlen=0)
+            seen[owner := numbers[process]] = 0
+            (vector,) = vectors_of(seen, len(seen))
+            owners.append(owner)
+            counts.append(own)
+            totals.append(sum(recorded))
+            vectors.append(vectors[-1] if own > 1 and vectors[-1] == vector else vector)
+            shapes.append(shape)
+        ends = [0, *accumulate(most)]
+        threads = {number: array("q", range(*both)) for number, both in enumerate(pairwise(ends))}
+        found = cls([*clocks], [*sizes], threads, owners, counts, vectors, totals, shapes)
+        line = found.along()
+        return found if found.hold_along(sorted(line, key=line.__getitem__)) else None
 
     def __len__(self) -> int:
         return len(self.names)

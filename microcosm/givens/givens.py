@@ -122,8 +122,15 @@ class Givens:
     @property
     def rightly_clocked(self) -> bool:
         """Whether nothing is given but clocks that are right: these say a world, and no other."""
-        if not isinstance(self.clocks, ClockColumns):
-            return False
+        return isinstance(self.clocks, ClockColumns) and self._clocks_alone
+
+    def keep_clocks_in_columns(self) -> None:
+        """Keep clocks in columns where they are right, and alone given. Cost: that of `ClockColumns.of`."""
+        if self._clocks_alone and not isinstance(self.clocks, ClockColumns):
+            self.clocks = ClockColumns.of(self.clocks) or self.clocks
+
+    @property
+    def _clocks_alone(self) -> bool:
         kinds = (kind for kind in KINDS if kind not in ("external", "clocks"))
         return not (self.external_count or any(getattr(self, kind) for kind in kinds))
 

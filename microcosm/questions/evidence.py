@@ -206,7 +206,7 @@ def _undecided(log: QuestionedLog, atom: Atom) -> bool:
 def _spelled_out(log: QuestionedLog) -> Givens:
     """The givens, with all that a complete log says: what it does not order stays concurrent in each part."""
     givens, judged = log.givens, log.judged
-    if not judged.covered:
+    if not givens.complete or not judged.covered:
         return givens
     found = givens.copy()
     found.complete = False

@@ -132,7 +132,9 @@ class Judgements:
 
     @cached_property
     def covered(self) -> frozenset[int]:
-        """The positions whose order a log that is stated to be complete tells in full."""
+        """The positions whose order is told in full: in a complete log, or by right clocks alone."""
+        if self.givens.rightly_clocked:
+            return frozenset(place for place in self.places if place >= 0)
         if self.givens.complete is not True or lacking(self.givens) is not None:
             return frozenset()
         at = self.engine.universe.position
@@ -334,7 +336,9 @@ def arranged(judged: Judgements, events: Sequence[int]) -> list[int]:
 
 
 def _orders_alone(givens: Givens) -> bool:
-    """Whether nothing but `<` is given, and perhaps that the log is complete."""
+    """Whether nothing but `<` is given, and perhaps that the log is complete; or nothing but right clocks."""
+    if givens.rightly_clocked:
+        return True
     if givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings:
         return False
     return givens.orders_alone

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
+from microcosm import tuning
 from microcosm.engine.body import body
 from microcosm.engine.engine import Clash, CyclicGivens, Engine
 from microcosm.engine.lowering import HAPPENS_BEFORE, compile_rules
@@ -144,6 +145,8 @@ def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:
 
     `strict` refuses a `<>` on an ordered pair too (Definition 2.3, condition 4). Cost: that of the orders.
     """
+    if len(givens.clocks) >= tuning.CLOCKS_IN_COLUMNS:
+        givens.keep_clocks_in_columns()
     try:
         engine = Engine(rules, givens)
     except CyclicGivens as cycle:

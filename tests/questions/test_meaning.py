@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from microcosm import Microcosm
+from microcosm import Microcosm, tuning
 from microcosm.engine.engine import Engine
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -198,3 +198,29 @@ def test_a_name_that_begins_as_never_does_forbids_nothing() -> None:
         text = f'event {name} where name = "b"; {name} !< [name = "a"]'
         assert known.find(text).counts == {"true": 1, "false": 0, "open": 0}
     assert known.find('never [name = "a"]').counts == {"true": 1, "false": 0, "open": 0}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_right_clocks_in_columns_answer_as_those_one_by_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They tell all of the order, so that pairs need not be looked at."""
+    rng, vectors, lines = Random(seed), [[0] * 3 for _ in range(3)], list[tuple[int, int, str]]()
+    for _ in range(rng.randint(3, 14)):
+        own, other = rng.sample(range(3), 2)
+        if rng.random() < 0.5:
+            vectors[own] = [*map(max, vectors[own], vectors[other])]
+        vectors[own][own] += 1
+        entries = ", ".join(f"p{number}: {count}" for number, count in enumerate(vectors[own]) if count)
+        lines.append((own, vectors[own][own], f"clock p{own}:{vectors[own][own]} = p{own} {{{entries}}}"))
+    some = ('[process = "p0"]', '[name ~ "1"]')
+    asked = [f"never {some[0]} {relation} {some[1]}" for relation in ("<", "||", "<>", "!<")]
+    asked.append(f"assert for all x: {some[0]}: exists y: {some[1]}: x || y")
+    found = []
+    for columns_from, labelled_from in ((10**9, 10**9), (0, 10**9), (0, 0)):
+        monkeypatch.setattr(tuning, "CLOCKS_IN_COLUMNS", columns_from)
+        monkeypatch.setattr(tuning, "LABELLED_FROM", labelled_from)
+        known = Microcosm.parse("\n".join(line for _, _, line in sorted(lines)))
+        assert known.givens.rightly_clocked is (columns_from == 0)
+        found.append([(each.verdict, each.counts) for each in known.assert_("; ".join(asked))])  # noqa: PT009
+    assert found[0] == found[1] == found[2]

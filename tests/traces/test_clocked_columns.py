@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm, tuning
 from microcosm.errors import TextError
+from microcosm.givens.clock import Clock
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.clock_order import ClockRows, clock_rows
@@ -315,6 +316,35 @@ def test_a_microcosm_of_columns_answers_as_one_of_the_same_clocks(
         for a, b in permutations(names, 2):
             assert mine.online(a, b) == theirs.online(a, b)
             assert str(mine.why(a, b)) == str(theirs.why(a, b))
+
+
+ENTRIES = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=7)
+
+
+@given(ENTRIES)
+def test_only_right_clocks_are_kept_in_columns(entries: list[tuple[int, ...]]) -> None:
+    """Each counts its event, and covers those of all events that it has seen; and then nothing is changed."""
+    clocks, sizes = dict[str, Clock](), [0, 0, 0]
+    for number, whole in sorted((at % 3, whole) for at, whole in enumerate(entries)):
+        sizes[number] += 1
+        seen = dict(zip("pqr", (*whole[:number], sizes[number], *whole[number + 1 :]), strict=True))
+        clocks[f"{'pqr'[number]}:{sizes[number]}"] = Clock(
+            "pqr"[number], {p: n for p, n in seen.items() if n}
+        )
+    right = all(
+        f"{process}:{count}" in clocks
+        and (
+            f"{process}:{count}" == event
+            or clocks[f"{process}:{count}"].entries.get(clock.process, 0) < clock.own
+        )
+        and all(clock.entries.get(p, 0) >= n for p, n in clocks[f"{process}:{count}"].entries.items())
+        for event, clock in clocks.items()
+        for process, most in clock.entries.items()
+        for count in range(1, most + 1)
+    )
+    found = ClockColumns.of(clocks)
+    assert (found is not None) is right
+    assert found is None or [*found.items()] == [*clocks.items()]
 
 
 @given(STEPS, st.integers(1, 4))
