@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
@@ -68,8 +69,40 @@ class PlainLine:
 Named = Callable[[], str]
 """What the process is called that a file stands for."""
 
+NAMING = (
+    ("hostname", "host", "host.name", "host.hostname"),
+    ("node",),
+    ("kubernetes.namespace_name", "kubernetes.namespace"),
+    ("kubernetes.pod_name", "kubernetes.pod.name"),
+    ("kubernetes.container_name", "kubernetes.container.name", "container_id", "container.id"),
+    ("service", "service.name", "app", "application", "process"),
+)
+"""The fields that name a process, from the outside in: of each group the first that a line has."""
+
 PASSED_OVER = PlainLine("", "")
 """What a line is that says nothing and is no fault: the names of columns."""
+
+
+def field_of(fields: dict[str, Any], name: str, take: Callable[..., object] = dict.get) -> object:
+    """A field of an object, or None; `host.name` is also the `name` in an object `host`.
+
+    >>> field_of({"host": {"name": "web"}}, "host.name"), field_of({"host.name": "web"}, "host.name")
+    ('web', 'web')
+    """
+    value, (outer, _, inner) = take(fields, name, None), name.partition(".")
+    within = fields.get(outer) if inner and value is None else None
+    return field_of(within, inner) if type(within) is dict else value
+
+
+def first(fields: dict[str, Any], names: Iterable[str], take: Callable[..., object] = dict.get) -> str:
+    """The first of some fields that is a text, or nothing."""
+    values = (field_of(fields, name, take) for name in names)
+    return next((value for value in values if type(value) is str and value), "")
+
+
+def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object] = dict.get) -> str:
+    """The process that fields name, which `take` may take away; else the one that the file stands for."""
+    return "/".join(filter(None, (first(fields, names, take) for names in NAMING))) or named()
 
 
 class PlainLog:

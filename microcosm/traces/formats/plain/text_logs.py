@@ -17,16 +17,18 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.json_logs import PRIORITIES, of_stream
 from microcosm.traces.formats.plain.log import (
     KIND_WORDS,
+    NAMING,
     PASSED_OVER,
     Named,
     PlainLine,
     of_groups,
+    process_of,
     read_lines,
     with_message,
 )
@@ -194,7 +196,7 @@ logfmt = _by_line(_is_logfmt, _logfmt)
 
 # -- columns -------------------------------------------------------------------------------------------------
 
-_PROCESSES = ("process", "host", "node", "service", "app")
+_PROCESSES = {*chain.from_iterable(NAMING)}
 _LABELS = ("label", "event", "msg", "text", "description", "message")
 _COLUMN_TIMES = (*_TIMES, "@timestamp", "datetime", "date")
 _COLUMNS = {*_PROCESSES, *_LABELS, *_COLUMN_TIMES, "kind", "to", "seq", "pid", "level"}
@@ -299,6 +301,6 @@ def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
     label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
     text = str(more.pop(label)) if label is not None else ""
     time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)
-    process = next((str(more.pop(name)) for name in _PROCESSES if name in more), "") or named()
+    process = str(more.pop("process", "")) or process_of(more, named, dict.pop)
     pid = more.pop("pid", None)
     return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, time, more), more)
