@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.log import Named, PlainLine, field_of, first, process_of, read_lines, with_message
+from microcosm.traces.formats.plain.log import (
+    Named,
+    PlainLine,
+    field_of,
+    first,
+    process_of,
+    read_lines,
+    with_message,
+)
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, why_bad
