@@ -88,6 +88,13 @@ def test_what_lacks_the_clock_of_its_history_happened_at_any_time() -> None:
     assert read_text(JEPSEN + logged, "jepsen")[0][-1].stamp == (-FOREVER, FOREVER)
 
 
+def test_a_text_of_a_history_says_what_the_lines_of_the_log_say() -> None:
+    text = "".join(line.partition("jepsen.util - ")[2] for line in LOG.splitlines(keepends=True))
+    assert formats.detect(text, "history.txt").NAME == "jepsen"
+    bare, logged = (read_text(one, "jepsen")[0] for one in (text, LOG.partition("2024")[0]))
+    assert [(e.id, e.label) for e in bare] == [(e.id, e.label) for e in logged] != []
+
+
 def test_what_crashed_may_take_effect_after_what_follows() -> None:
     text = LOG + "INFO  jepsen.util - 3\t:invoke\t:read\tnil\n"
     assert [e.id for e in read_text(text, "jepsen")[0]][-1] == "3 (2):1"
