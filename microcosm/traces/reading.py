@@ -96,7 +96,7 @@ def builtin() -> dict[str, Format]:
         _Format("csight_channels", csight.detects_channels, csight.read_channels),
         _Format("dag", dag.detects, dag.read),
         _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", of_json("traceID", "spanID", "spans"), tracing.read_jaeger),
+        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
         _Format("jepsen", histories.detects, histories.read),
         _Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
         _Format("jsonl", jsonl.detects, jsonl.read),

@@ -10,9 +10,9 @@ The first two are ShiViz's and GoVector's, which may put a time in digits before
 Akka's logger puts it: there the process is the last word before the clock (or the last part of a path there)
 and must be one of its entries. Every line that is a process and a clock is an event, whether it has a text or
 not. The layout that leaves the least text over is taken. Any other is described by a regular expression with
-the groups `host`, `clock` and `event`, given by the user or in the first line of the file; the second line then holds the expression of the
-lines between executions, and may be blank. Further groups become attributes. Akka's records are read without
-a pattern; with one it would be
+the groups `host`, `clock` and `event`, given by the user or in the first line of the file; the second line
+then holds the expression of the lines between executions, and may be blank. Further groups become attributes.
+Akka's records are read without a pattern; with one it would be
 
     /(?<host>[^\]/]+)\] (?<clock>{.*?}) (?<event>.*)
 

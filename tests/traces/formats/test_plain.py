@@ -177,6 +177,7 @@ MARKED = [
     ('{"event": "hi", "logger": "a", "process": "worker"}', "structlog", "worker"),
     ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "id": "o"}', "logging", "a"),
     ('{"level": "INFO", "msg": "hi", "service": "a", "traceID": "t", "spanID": "s"}', "logging", "a"),
+    ('{"level": "INFO", "msg": "hi", "traceID": "t", "spanID": "s", "operationName": "o"}', "logging", "x"),
     ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "spanId": "s"}', "logging", "a"),
 ]
 
