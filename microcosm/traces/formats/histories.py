@@ -303,19 +303,14 @@ _CLOSES = {"{": "}", "#{": "}", "[": "]", "(": ")"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def edn(text: str) -> object:
-    """The first value of a text in EDN: maps as dictionaries, lists as such, keywords with their colon.
+def value_at(text: str, at: int) -> tuple[object, int]:
+    """The first value of a text in EDN from somewhere on, and where it ends. Raises `BadLine`. Cost: linear.
 
-    What a tag stands before is taken without it. Raises `BadLine` for what is none. Cost: linear.
+    Maps are dictionaries, lists are such, keywords have their colon; a tag is taken away.
 
-    >>> edn('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}')
+    >>> value_at('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}', 0)[0]
     {':f': ':cas', ':value': [3, None, 'a\\n'], ':t': '2024'}
     """
-    return value_at(text, 0)[0]
-
-
-def value_at(text: str, at: int) -> tuple[object, int]:
-    """The first value of a text in EDN from somewhere on, and where it ends. Raises `BadLine`."""
     opened: list[tuple[str, list[object]]] = []
     passed_over: dict[int, int] = {}
     """How many values are to come that `#_` stands before, by depth."""

@@ -11,7 +11,7 @@ from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.histories import edn
+from microcosm.traces.formats.histories import value_at
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine
 from tests.traces.logs import read_text, told
@@ -146,14 +146,14 @@ def test_a_history_that_is_there_twice_is_read_once() -> None:
     ],
 )
 def test_edn(text: str, value: object) -> None:
-    found = edn(text)
+    found = value_at(text, 0)[0]
     assert value is None or found == value
 
 
 @pytest.mark.parametrize("text", ["{:a}", "{:a 1", "[1)", '"open', "", "{:process 0, :type :invoke"])
 def test_what_is_no_edn_is_said_so(text: str) -> None:
     with pytest.raises(BadLine):
-        edn(text)
+        value_at(text, 0)
 
 
 def test_what_is_done_may_be_left_out() -> None:

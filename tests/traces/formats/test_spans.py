@@ -177,7 +177,7 @@ def test_spans_that_jaeger_keeps_in_elasticsearch_say_what_its_interface_shows()
     traces = [
         {**trace, "spans": [{**one, "operationName": "x"} for one in trace["spans"]]}
         for trace in JAEGER["data"]
-    ]  # type: ignore
+    ]  # type: ignore[attr-defined]
     *spans, faulty = traces[0]["spans"]
     kept = [{**one, "process": {"serviceName": "shop"}} for one in spans]
     shown = read_text(json.dumps({"data": traces}), "jaeger")[0]

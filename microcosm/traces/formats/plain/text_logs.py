@@ -34,17 +34,15 @@ from microcosm.traces.formats.plain.log import (
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import BadLine, Lines
-
-_LOOKED_AT = 20
+from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 
 
 def _all_of(head: str, fits: Callable[[str], object]) -> bool:
     """Whether all lines at the beginning fit, but for some that follow on one that does, and a last that is
     cut.
     """
-    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
-    if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= _LOOKED_AT:
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
+    if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= LOOKED_AT:
         lines.pop()
     fitting = [bool(fits(line)) for line in lines]
     return bool(fitting) and fitting[0] and 2 * sum(fitting) > len(fitting)
@@ -106,11 +104,9 @@ klog = _by_line(_KLOG.fullmatch, _klog)
 
 # -- syslog --------------------------------------------------------------------------------------------------
 
-_TAG = r" ([\w.:-]+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?(.*)"
-_OLD = re.compile(r"(?:<(\d{1,3})>)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)" + _TAG)
-_ISO_OLD = re.compile(r"(?:<(\d{1,3})>)?" + _ISO + _TAG)
-_UNTAGGED = re.compile(
-    rf"(?:<(\d{{1,3}})>)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d|{_ISO[1:-1]}) ([\w.:-]+) (.*)"
+_OLD = re.compile(
+    rf"(?:<(\d{{1,3}})>)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d|{_ISO[1:-1]}) ([\w.:-]+) "
+    r"(?:([^\s:\[\]]+)(?:\[(\d+)\])?: ?)?(.*)"
 )
 _STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
 _NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
@@ -122,8 +118,8 @@ def _is_syslog(text: str) -> bool:
     """Whether a line is one of syslog; a word for a level where the host should be is another log's."""
     if _NEW.fullmatch(text):
         return True
-    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
-    return found is not None and not _LEVELS.fullmatch(found[3])
+    found = _OLD.fullmatch(text)
+    return found is not None and found[4] is not None and not _LEVELS.fullmatch(found[3])
 
 
 def _syslog(text: str, named: Named) -> PlainLine | None:
@@ -135,15 +131,11 @@ def _syslog(text: str, named: Named) -> PlainLine | None:
             more["msgid"] = identity
         more.update((name, value.replace("\\", "")) for name, value in _DATA.findall(data))
         return _of_host(host, app, pid, (label or "").removeprefix("\ufeff"), time, more)
-    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
+    found = _OLD.fullmatch(text)
     if found is None:
-        found = _UNTAGGED.fullmatch(text)  # `last message repeated 2 times`
-        if found is None:
-            return None
-        priority, time, host, label = found.groups()
-        return _of_host(host, "-", "-", label, time, _of_priority(priority))
-    priority, time, host, app, pid, label = found.groups()
-    return _of_host(host, app, pid or "-", label, time, _of_priority(priority))
+        return None
+    priority, time, host, app, pid, label = found.groups()  # without app: `last message repeated 2 times`
+    return _of_host(host, app or "-", pid or "-", label, time, _of_priority(priority))
 
 
 def _of_priority(text: str | None) -> dict[str, object]:
@@ -207,7 +199,7 @@ def detects_csv(head: str, path: str) -> int:
     """2 where the first line names columns, among them one for what happened, and the next ones fill them."""
     lines = [line for line in head.split("\n") if line.strip()]
     sign = _separator(lines[0]) if lines else ","
-    lines = [text for _, text in islice(_rows(enumerate(lines), sign), _LOOKED_AT)]
+    lines = [text for _, text in islice(_rows(enumerate(lines), sign), LOOKED_AT)]
     names = _cells(lines[0], sign) if lines else []
     lowered = [name.strip().lower() for name in names]
     if len(names) < 2 or len({*lowered}) < len(lowered) or not all(map(_NAME.fullmatch, names)):
