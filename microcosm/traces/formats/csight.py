@@ -181,7 +181,7 @@ _NUMBERS = re.compile(r"[\d.\s,+-]*")
 
 def detects_two_phase(head: str, path: str) -> int:
     """1 where each of the first lines has four words with commas, and some are no numbers."""
-    lines = [line for line in head.split("\n")[:20] if line.strip()]
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     fit = all(_MESSAGE.fullmatch(line) and not _NUMBERS.fullmatch(line) for line in lines)
     return int(fit and any("tx_" in line for line in lines)) * 2
 
