@@ -239,6 +239,7 @@ def test_lines_that_a_field_tells_apart_are_of_two_processes(
         for name in reversed(names[1:]):
             told = {name: told}
         beside = {} if field.startswith("host") else {"host": "h"}
+        beside |= {"service": "s"} if field == "process" else {}
         return json.dumps({**LINES[log], **beside, names[0]: told, "time": f"2024-05-01T12:00:0{value}Z"})
 
     events, report = read(tmp_path, "".join(f"{line(value)}\n" for value in "1212"))
@@ -246,7 +247,10 @@ def test_lines_that_a_field_tells_apart_are_of_two_processes(
     assert not report.counts
 
 
-@pytest.mark.parametrize("fields", [("host", "service"), ("host", "app"), ("node", "service")])
+@pytest.mark.parametrize(
+    "fields",
+    [("host", "service"), ("host", "app"), ("node", "service"), ("app", "process"), ("host", "process")],
+)
 def test_columns_and_pairs_name_a_program_and_its_host(fields: tuple[str, str], tmp_path: Path) -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")]
     table = "".join(f"{one},{other},m\n" for one, other in rows)

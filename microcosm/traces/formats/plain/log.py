@@ -75,7 +75,8 @@ NAMING = (
     ("kubernetes.namespace_name", "kubernetes.namespace"),
     ("kubernetes.pod_name", "kubernetes.pod.name"),
     ("kubernetes.container_name", "kubernetes.container.name", "container_id", "container.id"),
-    ("service", "service.name", "app", "application", "process"),
+    ("service", "service.name", "app", "application"),
+    ("process",),
 )
 """The fields that name a process, from the outside in: of each group the first that a line has."""
 

@@ -293,6 +293,6 @@ def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
     label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
     text = str(more.pop(label)) if label is not None else ""
     time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)
-    process = str(more.pop("process", "")) or process_of(more, named, dict.pop)
+    process = process_of(more, named, dict.pop)
     pid = more.pop("pid", None)
     return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, time, more), more)
