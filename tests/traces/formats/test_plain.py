@@ -170,6 +170,9 @@ def test_messages_are_what_fields_say(tmp_path: Path) -> None:
 MARKED = [
     ('{"level":30,"time":1531171074631,"msg":"hi","pid":657,"hostname":"web"}', "logging", "web[657]"),
     ('{"message": "hi"}', "logging", "x"),
+    ('{"@t": "2026-11-29T00:00:00Z", "@mt": "{n}", "n": 1, "host": "web"}', "logging", "web"),
+    ('{"Timestamp": "2026-11-29T00:00:00Z", "Level": "Debug", "MessageTemplate": "a"}', "logging", "x"),
+    ('{"timestamp": "2026", "level": "INFO", "fields": {"message": "hi"}, "target": "a"}', "logging", "x"),
     ('{"severity": "INFO", "message": "hi", "service": "shop"}', "logging", "shop"),
     ('{"process": "worker", "message": "hi", "level": "info"}', "logging", "worker"),
     ('{"process": "worker", "label": "hi", "time": 1}', "jsonl", "worker"),
@@ -216,7 +219,7 @@ def test_what_is_no_log_is_not_taken_for_one(text: str) -> None:
 NAMING = [
     *("hostname", "host", "host.name", "host.hostname", "node", "service", "service.name", "app"),
     *("process", "container_id", "container.id", "kubernetes.pod_name", "kubernetes.pod.name"),
-    *("kubernetes.namespace_name", "kubernetes.container_name"),
+    *("kubernetes.namespace_name", "kubernetes.container_name", "MachineName", "Properties.Application"),
 ]
 LINES = {
     "structlog": {"event": "x", "level": "info"},
@@ -238,7 +241,7 @@ def test_lines_that_a_field_tells_apart_are_of_two_processes(
         told: object = value
         for name in reversed(names[1:]):
             told = {name: told}
-        beside = {} if field.startswith("host") else {"host": "h"}
+        beside = {} if field.startswith(("host", "Machine")) else {"host": "h"}
         beside |= {"service": "s"} if field == "process" else {}
         return json.dumps({**LINES[log], **beside, names[0]: told, "time": f"2024-05-01T12:00:0{value}Z"})
 

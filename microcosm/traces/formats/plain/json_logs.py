@@ -26,11 +26,12 @@ from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, jso
 
 Fields = dict[str, object]
 
-_TEXTS = ("message", "msg", "text", "log", "@message")
-_TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date")
-_LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level")
+_OF_SERILOG = ("@m", "RenderedMessage", "@mt", "MessageTemplate")
+_TEXTS = ("message", "msg", "text", "log", "@message", "fields.message", *_OF_SERILOG)
+_TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date", "@t", "Timestamp")
+_LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level", "@l", "Level")
 _LOGGERS = ("logger", "logger_name", "name", "loggerName", "caller", "funcName", "lineno")
-_PIDS = ("pid", "process", "process_id", "process.pid")
+_PIDS = ("pid", "process", "process_id", "process.pid", "ProcessId", "Properties.ProcessId")
 PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
 
 
@@ -166,18 +167,23 @@ def structlog(record: Fields, named: Named) -> PlainLine:
 
 
 def is_logging(record: Fields) -> bool:
-    """Whether an object is a line of a logger: of Python's logging, pino, bunyan, zap, zerolog, slog."""
-    text = next((name for name in _TEXTS if type(record.get(name)) is str), None)
+    """Whether an object is a line of a logger: of Python's logging, pino, bunyan, zap, slog, Serilog."""
+    text = _text(record)
     alone = record.keys() <= {"message", "exc_info", "taskName"}
     return text is not None and (alone or _is_of_logger(record, (*_LEVELS, *_TIMES, *_LOGGERS)))
 
 
 def logging(record: Fields, named: Named) -> PlainLine:
     """A line of a logger."""
-    text = next((name for name in _TEXTS if type(record.get(name)) is str), None)
+    text = _text(record)
     if text is None:
         raise BadLine(f"none of {', '.join(_TEXTS)} is a text")
     return _logged(record, text, named)
+
+
+def _text(record: Fields) -> str | None:
+    """The field that has the text of a line."""
+    return next((name for name in _TEXTS if type(field_of(record, name)) is str), None)
 
 
 _OF_OTHERS = ("traceId", "traceID", "spanId", "ph")
@@ -191,7 +197,7 @@ def _is_of_logger(record: Fields, names: tuple[str, ...]) -> bool:
 
 
 def _logged(record: Fields, text: str, named: Named) -> PlainLine:
-    label = record.get(text)
+    label = field_of(record, text)
     if type(label) is not str:
         raise BadLine(f"`{text}` must be text")
     more = {name: value for name, value in record.items() if name != text}

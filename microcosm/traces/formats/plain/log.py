@@ -70,12 +70,12 @@ Named = Callable[[], str]
 """What the process is called that a file stands for."""
 
 NAMING = (
-    ("hostname", "host", "host.name", "host.hostname"),
+    ("hostname", "host", "host.name", "host.hostname", "MachineName", "Properties.MachineName"),
     ("node",),
     ("kubernetes.namespace_name", "kubernetes.namespace"),
     ("kubernetes.pod_name", "kubernetes.pod.name"),
     ("kubernetes.container_name", "kubernetes.container.name", "container_id", "container.id"),
-    ("service", "service.name", "app", "application"),
+    ("service", "service.name", "app", "application", "Application", "Properties.Application"),
     ("process",),
 )
 """The fields that name a process, from the outside in: of each group the first that a line has."""
