@@ -123,7 +123,7 @@ def builtin() -> dict[str, Format]:
         _Format("syslog", *text_logs.syslog),
         _Format("logfmt", *text_logs.logfmt),
         _Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        _Format(log.PATTERN, log.detects_pattern, log.read_pattern),
+        _Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
     )
     return {form.NAME: cast(Format, form) for form in found}
 

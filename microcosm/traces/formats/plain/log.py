@@ -314,11 +314,6 @@ def read_lines(
     unread.end()
 
 
-def detects_pattern(head: str, path: str) -> int:
-    """0: a pattern describes what no format knows."""
-    return 0
-
-
 def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file whose records `--pattern` describes, without clocks; text between them is
     reported.
