@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from microcosm.errors import TraceError
@@ -90,20 +90,33 @@ def field_of(fields: dict[str, Any], name: str, take: Callable[..., object] = di
     >>> field_of({"host": {"name": "web"}}, "host.name"), field_of({"host.name": "web"}, "host.name")
     ('web', 'web')
     """
-    value, (outer, _, inner) = take(fields, name, None), name.partition(".")
-    within = fields.get(outer) if inner and value is None else None
-    return field_of(within, inner) if type(within) is dict else value
+    value = take(fields, name, None)
+    if value is not None or "." not in name:
+        return value
+    outer, _, inner = name.partition(".")
+    within = fields.get(outer)
+    return field_of(within, inner) if type(within) is dict else None
 
 
 def first(fields: dict[str, Any], names: Iterable[str], take: Callable[..., object] = dict.get) -> str:
     """The first of some fields that is a text, or nothing."""
-    values = (field_of(fields, name, take) for name in names)
-    return next((value for value in values if type(value) is str and value), "")
+    for name in names:
+        if type(value := field_of(fields, name, take)) is str and value:
+            return value
+    return ""
 
 
 def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object] = dict.get) -> str:
     """The process that fields name, which `take` may take away; else the one that the file stands for."""
-    return "/".join(filter(None, (first(fields, names, take) for names in NAMING))) or named()
+    told = (first(fields, names, take) for names in _naming(tuple(fields)))
+    return "/".join(filter(None, told)) or named()
+
+
+@lru_cache
+def _naming(keys: tuple[str, ...]) -> list[list[str]]:
+    """The names of `NAMING` that lines with some keys may have: most lines of a log have the same."""
+    may_be = ([name for name in names if {name, name.partition(".")[0]} & {*keys}] for names in NAMING)
+    return [*filter(None, may_be)]
 
 
 class PlainLog:
