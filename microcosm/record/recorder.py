@@ -274,12 +274,6 @@ class Recorder:
         with self._lines.lock:
             return ask(self._strands, *of, **more)
 
-    def _before_fork(self) -> None:
-        self._lines.lock.acquire()
-
-    def _after_fork(self) -> None:
-        self._lines.lock.release()
-
     def _after_fork_in_child(self) -> None:
         strand = self._current()
         if strand is not None:
@@ -322,15 +316,14 @@ def _at_fork(recorder: Recorder) -> None:
     """Tell a recorder of forks for as long as there is somebody who holds it."""
     held = weakref.ref(recorder)
 
-    def call(what: str) -> None:
-        found = held()
-        if found is not None:
-            getattr(found, what)()
+    def call(does: Callable[[Recorder], object]) -> None:
+        if (found := held()) is not None:
+            does(found)
 
     os.register_at_fork(
-        before=lambda: call("_before_fork"),
-        after_in_parent=lambda: call("_after_fork"),
-        after_in_child=lambda: call("_after_fork_in_child"),
+        before=lambda: call(lambda each: each._lines.lock.acquire()),
+        after_in_parent=lambda: call(lambda each: each._lines.lock.release()),
+        after_in_child=lambda: call(Recorder._after_fork_in_child),
     )
 
 

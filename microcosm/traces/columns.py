@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
-from operator import eq, itemgetter, lt, ne
+from operator import eq, itemgetter, lt, methodcaller, ne
 from typing import Literal, Protocol, TypeAlias, overload
 
 from microcosm.errors import TextError
@@ -181,10 +181,6 @@ def _label_of(quoted: str) -> str | None:
     if "\\" in quoted:
         return str(json.loads(quoted))
     return quoted[1:-1] if quoted else None
-
-
-def _time_of(attributes: Mapping[str, object]) -> object:
-    return attributes.get("time")
 
 
 def _seq_of(name: str) -> int:
@@ -548,7 +544,9 @@ class LogColumns:
             labels=Mapped(self._labels, _label_of) if self._labels else Repeated(None, many),
             traces=traces,
             attributes=attributes,
-            times=Mapped(attributes, _time_of) if self._attributes else Repeated(None, many),
+            times=Mapped(attributes, methodcaller("get", "time"))
+            if self._attributes
+            else Repeated(None, many),
             files=files,
             lines=lines,
         )

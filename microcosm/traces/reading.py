@@ -96,7 +96,7 @@ def builtin() -> dict[str, Format]:
         _Format("csight_channels", csight.detects_channels, csight.read_channels),
         _Format("dag", dag.detects, dag.read),
         _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", of_json("traceID", "spanID", "spans"), tracing.read_jaeger),
+        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
         _Format("jepsen", histories.detects, histories.read),
         _Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
         _Format("jsonl", jsonl.detects, jsonl.read),
@@ -123,7 +123,7 @@ def builtin() -> dict[str, Format]:
         _Format("syslog", *text_logs.syslog),
         _Format("logfmt", *text_logs.logfmt),
         _Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        _Format(log.PATTERN, log.detects_pattern, log.read_pattern),
+        _Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
     )
     return {form.NAME: cast(Format, form) for form in found}
 

@@ -35,7 +35,7 @@ from microcosm.traces.event import LARGEST, Counted, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.spool import Contents
-from microcosm.traces.text.lines import BadLine, Lines
+from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 from microcosm.traces.text.records import between_executions
 
 NAME = "csight"
@@ -43,14 +43,13 @@ NAME = "csight"
 _EVENT = re.compile(r"\s*(\d+)\s+(\d+(?:,\d+)*)\s+(\S.*?)\s*")
 _BARE = re.compile(r"\s*(\d+(?:,\d+)+)\s+(\S.*?)\s*")
 _KINDS = {"send": "send", "recv": "receive"}
-_LOOKED_AT = 20
 
 
 def detects(head: str, path: str) -> int:
     """2 where one of the first lines has a process, a clock of several entries and a text; 1 without
     process.
     """
-    lines = head.split("\n")[:_LOOKED_AT]
+    lines = head.split("\n")[:LOOKED_AT]
     if any(one is not None and "," in one[2] for one in map(_EVENT.fullmatch, lines)):
         return 2
     return int(all(map(_BARE.fullmatch, filter(str.strip, lines[:-1] or lines))))
@@ -182,7 +181,7 @@ _NUMBERS = re.compile(r"[\d.\s,+-]*")
 
 def detects_two_phase(head: str, path: str) -> int:
     """1 where each of the first lines has four words with commas, and some are no numbers."""
-    lines = [line for line in head.split("\n")[:20] if line.strip()]
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     fit = all(_MESSAGE.fullmatch(line) and not _NUMBERS.fullmatch(line) for line in lines)
     return int(fit and any("tx_" in line for line in lines)) * 2
 

@@ -19,18 +19,17 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import units
-from microcosm.traces.text.lines import Lines
+from microcosm.traces.text.lines import LOOKED_AT, Lines
 
 NAME = "dag"
 
 _KEYS = frozenset(("txns",))
 _BARE = re.compile(r"[0-9a-f]{7,64}( [0-9a-f]{7,64})*\s*")
-_LOOKED_AT = 20
 
 
 def detects(head: str, path: str) -> int:
     """2 where the first line names the columns, lines are hashes, or the text is an editing trace."""
-    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()][:-1] or [head]
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()][:-1] or [head]
     if head.lstrip().startswith("{"):
         return 2 * ('"endContent"' in head or ('"txns"' in head and '"parents"' in head))
     named = {"commit", "parents"} <= set(lines[0].strip().split("\t"))

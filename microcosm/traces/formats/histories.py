@@ -2,6 +2,7 @@
 
     {:process 0, :type :invoke, :f :write, :value 3, :time 1200, :index 4}     Jepsen's `history.edn`
     INFO  jepsen.util - 0   :ok :write  3                                      lines of its log
+    0   :ok :write  3                                                          of its `history.txt`, with tabs
     {"ClientId": 0, "Input": …, "Call": 1200, "Output": …, "Return": 1900}     operations of Porcupine
 
 An operation is an event, in the line of its invocation. Its client, which has one at a time, is a process.
@@ -32,7 +33,9 @@ from microcosm.traces.text.lines import BadLine, Lines, json_text
 
 JEPSEN = "jepsen"
 _LOOKED_AT = 200
-_LOGGED = re.compile(r".*\bjepsen\.util(?: -|:) +(:?[\w-]+)\s+:(invoke|ok|fail|info)\s+:?(\S+)\s*(.*)")
+_LOGGED = re.compile(
+    r"(?:.*\bjepsen\.util(?: -|:) +|(?=\S+\t))(:?[\w-]+)\s+:(invoke|ok|fail|info)\s+:?(\S+)\s*(.*)"
+)
 _FOREVER = 4 * 10**18
 """What is not known to have begun or ended did so within this; a double holds it, too."""
 _JITTER = 1_000_000_000
@@ -76,7 +79,7 @@ def detects(head: str, path: str) -> int:
             except BadLine:
                 continue
             return 2
-        if "jepsen.util" in line and _LOGGED.fullmatch(line):
+        if _LOGGED.fullmatch(line):
             return 2
     return 0
 
@@ -300,19 +303,14 @@ _CLOSES = {"{": "}", "#{": "}", "[": "]", "(": ")"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def edn(text: str) -> object:
-    """The first value of a text in EDN: maps as dictionaries, lists as such, keywords with their colon.
+def value_at(text: str, at: int) -> tuple[object, int]:
+    """The first value of a text in EDN from somewhere on, and where it ends. Raises `BadLine`. Cost: linear.
 
-    What a tag stands before is taken without it. Raises `BadLine` for what is none. Cost: linear.
+    Maps are dictionaries, lists are such, keywords have their colon; a tag is taken away.
 
-    >>> edn('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}')
+    >>> value_at('{:f :cas, :value [3 nil "a\\\\n"], :t #inst "2024"}', 0)[0]
     {':f': ':cas', ':value': [3, None, 'a\\n'], ':t': '2024'}
     """
-    return value_at(text, 0)[0]
-
-
-def value_at(text: str, at: int) -> tuple[object, int]:
-    """The first value of a text in EDN from somewhere on, and where it ends. Raises `BadLine`."""
     opened: list[tuple[str, list[object]]] = []
     passed_over: dict[int, int] = {}
     """How many values are to come that `#_` stands before, by depth."""

@@ -41,7 +41,9 @@ _FROM_ROOT = frozenset(("bcast", "scatter"))
 _LINE = re.compile(r"\s*(\S+)\s+([A-Za-z]\w*)((?:\s+\S+)*)\s*")
 _RANK = re.compile(r"[A-Za-z_]*\d+")
 _POINT_TO_POINT = frozenset((*SENDING, *ASKING, "test", "wait", "waitall"))
-_ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size"))
+_OF_LISTS = ("gatherv", "scatterv")
+"""Collective operations whose root stands behind a list, where a line does not tell: they order nothing."""
+_ALONE = frozenset(("init", "finalize", "compute", "sleep", "sample", "location", "comm_size", *_OF_LISTS))
 _OPERATIONS = _POINT_TO_POINT | _ALONE | TO_ALL | ROOT_ARGUMENT.keys()
 _LOOKED_AT = 50
 

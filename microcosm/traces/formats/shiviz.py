@@ -6,13 +6,13 @@ A record is a process, its clock in JSON, and a text. Three layouts need no patt
     Sending a request       client {"client": 2}    [INFO] [app/client] {"client": 2} Sending a request
     client {"client": 2}    Sending a request
 
-The first two are ShiViz's and GoVector's, the third is how Akka's logger puts it: there the process
-is the last word before the clock (or the last part of a path there) and must be one of its entries. Every
-line that is a process and a clock is an event, whether it has a text or not. The layout that leaves the least
-text over is taken. Any other is described by a regular expression with the groups `host`, `clock` and
-`event`, given by the user or in the first line of the file; the second line then holds the expression of the
-lines between executions, and may be blank. Further groups become attributes. Akka's records are read without
-a pattern; with one it would be
+The first two are ShiViz's and GoVector's, which may put a time in digits before the process. The third is how
+Akka's logger puts it: there the process is the last word before the clock (or the last part of a path there)
+and must be one of its entries. Every line that is a process and a clock is an event, whether it has a text or
+not. The layout that leaves the least text over is taken. Any other is described by a regular expression with
+the groups `host`, `clock` and `event`, given by the user or in the first line of the file; the second line
+then holds the expression of the lines between executions, and may be blank. Further groups become attributes.
+Akka's records are read without a pattern; with one it would be
 
     /(?<host>[^\]/]+)\] (?<clock>{.*?}) (?<event>.*)
 
@@ -120,7 +120,15 @@ def one_line(lines: Iterator[tuple[int, str]], delimiter: Delimiter) -> Iterator
         yield boundary or _inline(number, text) or _left((number, text), delimiter)
 
 
-SHAPES: tuple[Shape, ...] = (event_first, clock_first, one_line)
+_TIMED = r"^(?<timestamp>\d+) (?<host>\S+) (?<clock>{.*})(?:\n(?!\d+ \S+ {)(?<event>.*))?"
+"""Records with the clock first as GoVector writes them where it is to say the time."""
+
+SHAPES: tuple[Shape, ...] = (
+    event_first,
+    clock_first,
+    one_line,
+    partial(matched, record_pattern(_TIMED, "")),
+)
 """In this order of preference, when the text does not tell."""
 
 

@@ -63,16 +63,18 @@ def units(
     mark: str = "",
     each: int = 2,
     around: frozenset[str] | None = None,
+    ends: bool = True,
 ) -> Iterator[Unit]:
     """The objects of a stream, as said above; what is no JSON or no object is reported as `bad-line`.
 
     `inner` names the arrays that are read element by element, level by level below the units; in their place
     stand `Elements`. `mark` is a key that each event or span has once: by it those are counted that cannot be
     read, `each` so many events. With `around` a document may stand in one at the top: as the value of such a
-    key, or an array in the array. Memory: the largest unit; cost: linear in the text, whatever its layout.
+    key, or an array in the array. An array at the top has its last bracket if it `ends`. Memory: the largest
+    unit; cost: linear in the text, whatever its layout.
     """
     json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
-    return _Documents(json, keys, file, report, inner, each if mark else 1, around).units()
+    return _Documents(json, keys, file, report, inner, each if mark else 1, around, ends).units()
 
 
 def of_json(*marks: str, in_object: int = 2) -> Callable[[str, str], int]:
@@ -108,6 +110,7 @@ class _Documents:
     _inner: Sequence[frozenset[str]]
     _each: int
     _around: frozenset[str] | None
+    _ends: bool
     _broken: bool = False
 
     def units(self) -> Iterator[Unit]:
@@ -156,12 +159,13 @@ class _Documents:
 
         `sure`: their places mean something. `nested`: those of arrays in it are elements, too.
         """
-        begun = self._json.line
+        begun, ends = self._json.line, sure or self._ends
         self._json.step()
         place = 0
         while (sign := self._json.sign()) != "]":
             if not sign:
-                self._break(_UNENDED, begun)
+                if ends:
+                    self._break(_UNENDED, begun)
                 return
             line = self._json.line
             sure = sure and sign != ","

@@ -188,7 +188,20 @@ def test_what_is_no_event_is_told() -> None:
 )
 def test_it_is_told_by_its_fields(text: str) -> None:
     assert formats.detect(text, "x.json").NAME == "chrome"
-    assert len(read_text(text, "chrome")[0]) >= 4
+    events, report = read_text(text, "chrome")
+    assert len(events) >= 4
+    assert not report.counts
+
+
+@pytest.mark.parametrize("end", ["", ",", "\n", ",\n"])
+def test_of_an_array_the_last_bracket_is_optional(end: str) -> None:
+    """A program that ends in the midst of its trace does not write it."""
+    text = json.dumps(FLOW).removesuffix("]")
+    events, report = read_text(text + end, "chrome")
+    assert events == read_text(text + "]", "chrome")[0]
+    assert not report.counts
+    assert read_text(text[:-9], "chrome")[1].counts["bad-line"] == 1
+    assert read_text(f'{{"traceEvents": {text}{end}', "chrome")[1].counts == {"bad-line": 1}
 
 
 def test_what_happened_is_said_of_each() -> None:

@@ -11,7 +11,7 @@ from microcosm.givens.relation import Relation
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
-from microcosm.traces.formats.histories import edn
+from microcosm.traces.formats.histories import value_at
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine
 from tests.traces.logs import read_text, told
@@ -88,6 +88,13 @@ def test_what_lacks_the_clock_of_its_history_happened_at_any_time() -> None:
     assert read_text(JEPSEN + logged, "jepsen")[0][-1].stamp == (-FOREVER, FOREVER)
 
 
+def test_a_text_of_a_history_says_what_the_lines_of_the_log_say() -> None:
+    text = "".join(line.partition("jepsen.util - ")[2] for line in LOG.splitlines(keepends=True))
+    assert formats.detect(text, "history.txt").NAME == "jepsen"
+    bare, logged = (read_text(one, "jepsen")[0] for one in (text, LOG.partition("2024")[0]))
+    assert [(e.id, e.label) for e in bare] == [(e.id, e.label) for e in logged] != []
+
+
 def test_what_crashed_may_take_effect_after_what_follows() -> None:
     text = LOG + "INFO  jepsen.util - 3\t:invoke\t:read\tnil\n"
     assert [e.id for e in read_text(text, "jepsen")[0]][-1] == "3 (2):1"
@@ -139,14 +146,14 @@ def test_a_history_that_is_there_twice_is_read_once() -> None:
     ],
 )
 def test_edn(text: str, value: object) -> None:
-    found = edn(text)
+    found = value_at(text, 0)[0]
     assert value is None or found == value
 
 
 @pytest.mark.parametrize("text", ["{:a}", "{:a 1", "[1)", '"open', "", "{:process 0, :type :invoke"])
 def test_what_is_no_edn_is_said_so(text: str) -> None:
     with pytest.raises(BadLine):
-        edn(text)
+        value_at(text, 0)
 
 
 def test_what_is_done_may_be_left_out() -> None:

@@ -61,6 +61,17 @@ def test_a_root_gives_to_all_or_takes_from_all() -> None:
     assert orders(text) == {("0:1", "1:2"), ("2:1", "1:2")}
 
 
+@pytest.mark.parametrize("operation", ["gatherV 9 3 3 3 1 0 0", "scatterv 3 3 3 9 1 0 0"])
+def test_what_has_its_root_behind_a_list_orders_nothing(operation: str) -> None:
+    text = "".join(f"{rank} barrier\n{rank} {operation}\n{rank} barrier\n" for rank in "012")
+    assert formats.detect(text, "x").NAME == "mpi"
+    events, report = read_text(text, "mpi")
+    assert len(events) == 9
+    assert not report.counts
+    barrier = "".join(f"{rank} barrier\n{rank} compute 1\n{rank} barrier\n" for rank in "012")
+    assert orders(text) == orders(barrier)
+
+
 def test_ranks_that_disagree_are_reported() -> None:
     text = "0 barrier\n0 compute 1\n1 allreduce 1 1\n1 compute 1\n"
     events, report = read_text(text, "mpi")

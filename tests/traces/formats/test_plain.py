@@ -170,6 +170,9 @@ def test_messages_are_what_fields_say(tmp_path: Path) -> None:
 MARKED = [
     ('{"level":30,"time":1531171074631,"msg":"hi","pid":657,"hostname":"web"}', "logging", "web[657]"),
     ('{"message": "hi"}', "logging", "x"),
+    ('{"@t": "2026-11-29T00:00:00Z", "@mt": "{n}", "n": 1, "host": "web"}', "logging", "web"),
+    ('{"Timestamp": "2026-11-29T00:00:00Z", "Level": "Debug", "MessageTemplate": "a"}', "logging", "x"),
+    ('{"timestamp": "2026", "level": "INFO", "fields": {"message": "hi"}, "target": "a"}', "logging", "x"),
     ('{"severity": "INFO", "message": "hi", "service": "shop"}', "logging", "shop"),
     ('{"process": "worker", "message": "hi", "level": "info"}', "logging", "worker"),
     ('{"process": "worker", "label": "hi", "time": 1}', "jsonl", "worker"),
@@ -177,6 +180,7 @@ MARKED = [
     ('{"event": "hi", "logger": "a", "process": "worker"}', "structlog", "worker"),
     ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "id": "o"}', "logging", "a"),
     ('{"level": "INFO", "msg": "hi", "service": "a", "traceID": "t", "spanID": "s"}', "logging", "a"),
+    ('{"level": "INFO", "msg": "hi", "traceID": "t", "spanID": "s", "operationName": "o"}', "logging", "x"),
     ('{"level": "INFO", "message": "hi", "service": "a", "traceId": "t", "spanId": "s"}', "logging", "a"),
 ]
 
@@ -210,6 +214,52 @@ OTHERS = [
 def test_what_is_no_log_is_not_taken_for_one(text: str) -> None:
     with pytest.raises(TraceError, match="is in no trace format"):
         formats.detect(text, "x.log")
+
+
+NAMING = [
+    *("hostname", "host", "host.name", "host.hostname", "node", "service", "service.name", "app"),
+    *("process", "container_id", "container.id", "kubernetes.pod_name", "kubernetes.pod.name"),
+    *("kubernetes.namespace_name", "kubernetes.container_name", "MachineName", "Properties.Application"),
+]
+LINES = {
+    "structlog": {"event": "x", "level": "info"},
+    "logging": {"msg": "x", "level": "info", "pid": 7},
+    "docker": {"log": "x\n", "stream": "stdout"},
+}
+
+
+@pytest.mark.parametrize("field", NAMING)
+@pytest.mark.parametrize("log", LINES)
+@pytest.mark.parametrize("nested", [False, True])
+def test_lines_that_a_field_tells_apart_are_of_two_processes(
+    log: str, field: str, nested: bool, tmp_path: Path
+) -> None:
+    """So collectors of the logs of many programs mark whose a line is."""
+
+    def line(value: str) -> str:
+        names = field.split(".") if nested else [field]
+        told: object = value
+        for name in reversed(names[1:]):
+            told = {name: told}
+        beside = {} if field.startswith(("host", "Machine")) else {"host": "h"}
+        beside |= {"service": "s"} if field == "process" else {}
+        return json.dumps({**LINES[log], **beside, names[0]: told, "time": f"2024-05-01T12:00:0{value}Z"})
+
+    events, report = read(tmp_path, "".join(f"{line(value)}\n" for value in "1212"))
+    assert [event.seq for event in events] == [1, 1, 2, 2]
+    assert not report.counts
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [("host", "service"), ("host", "app"), ("node", "service"), ("app", "process"), ("host", "process")],
+)
+def test_columns_and_pairs_name_a_program_and_its_host(fields: tuple[str, str], tmp_path: Path) -> None:
+    rows = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")]
+    table = "".join(f"{one},{other},m\n" for one, other in rows)
+    pairs = "".join(f"level=info {fields[0]}={one} {fields[1]}={other} msg=m\n" for one, other in rows)
+    for text in (f"{fields[0]},{fields[1]},msg\n{table}", pairs):
+        assert [e.id for e in read(tmp_path, text)[0]] == ["a/x:1", "b/x:1", "a/y:1", "a/x:2"]
 
 
 # -- patterns without a clock --------------------------------------------------------------------------------

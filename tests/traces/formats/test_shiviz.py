@@ -54,6 +54,18 @@ def test_the_text_may_stand_after_the_clock() -> None:
     assert seen("".join(f"{clock}\n{text}\n" for text, clock in records())) == EXPECTED
 
 
+def test_a_time_may_stand_before_the_clock() -> None:
+    """So GoVector writes it where it is asked for times, without a pattern in the first line."""
+    text = "".join(f"15{at} {clock}\n{label}\n" for at, (label, clock) in enumerate(records()))
+    assert seen(text) == EXPECTED
+    events, report = read_text(text.replace("sends flour\n", ""), "shiviz")
+    assert [(e.id, e.label, e.attributes["timestamp"]) for e in events[3:]] == [
+        ("mill:2", "", "153"),
+        ("baker:3", "flour arrives", "154"),
+    ]
+    assert report.counts == {"no-text": 1}
+
+
 def test_blanks_at_the_ends_of_lines_are_no_matter() -> None:
     assert seen(BAKERY.replace("\n", "  \t\r\n")) == EXPECTED
     assert seen("".join(f"{clock}  \n{text} \n" for text, clock in records())) == EXPECTED

@@ -173,6 +173,26 @@ ZIPKIN = [
 ]
 
 
+def test_spans_that_jaeger_keeps_in_elasticsearch_say_what_its_interface_shows() -> None:
+    traces = [
+        {**trace, "spans": [{**one, "operationName": "x"} for one in trace["spans"]]}
+        for trace in JAEGER["data"]
+    ]  # type: ignore[attr-defined]
+    *spans, faulty = traces[0]["spans"]
+    kept = [{**one, "process": {"serviceName": "shop"}} for one in spans]
+    shown = read_text(json.dumps({"data": traces}), "jaeger")[0]
+    hits = [{"_index": "jaeger-span-2026-11-29", "_source": one} for one in [*kept, faulty]]
+    for text, lost in (
+        (json.dumps({"took": 1, "hits": {"total": {"value": 3}, "hits": hits}}, indent=1), 1),
+        ("".join(f"{json.dumps(hit)}\n" for hit in hits), 1),
+        ("".join(f"{json.dumps(one)}\n" for one in kept), 0),
+    ):
+        assert formats.detect(text, "x.json").NAME == "jaeger"
+        events, report = read_text(text, "jaeger")
+        assert events == shown
+        assert report.counts == ({"bad-line": lost} if lost else {})
+
+
 TEMPO = {"batches": OTLP["resourceSpans"]}
 WRAPPED = [{"trace": OTLP, "metrics": {}}, {"result": OTLP}]
 FOUND = [ZIPKIN[:1], ZIPKIN[1:]]

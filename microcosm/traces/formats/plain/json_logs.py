@@ -11,18 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.log import Named, PlainLine, read_lines, with_message
+from microcosm.traces.formats.plain.log import (
+    Named,
+    PlainLine,
+    field_of,
+    first,
+    process_of,
+    read_lines,
+    with_message,
+)
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, why_bad
 
 Fields = dict[str, object]
 
-_TEXTS = ("message", "msg", "text", "log", "@message")
-_TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date")
-_LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level")
+_OF_SERILOG = ("@m", "RenderedMessage", "@mt", "MessageTemplate")
+_TEXTS = ("message", "msg", "text", "log", "@message", "fields.message", *_OF_SERILOG)
+_TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date", "@t", "Timestamp")
+_LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level", "@l", "Level")
 _LOGGERS = ("logger", "logger_name", "name", "loggerName", "caller", "funcName", "lineno")
-_PIDS = ("pid", "process", "process_id")
+_PIDS = ("pid", "process", "process_id", "process.pid", "ProcessId", "Properties.ProcessId")
 PRIORITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
 
 
@@ -63,11 +72,11 @@ def journald(record: Fields, named: Named) -> PlainLine:
     """An entry: a chain for each process of a host."""
     if "MESSAGE" not in record:
         raise BadLine("`MESSAGE` is missing")
-    who = _first(record, ("SYSLOG_IDENTIFIER", "_COMM", "_SYSTEMD_UNIT", "_TRANSPORT")) or named()
-    pid = _first(record, ("_PID", "SYSLOG_PID"))
-    host = _first(record, ("_HOSTNAME",))
+    who = first(record, ("SYSLOG_IDENTIFIER", "_COMM", "_SYSTEMD_UNIT", "_TRANSPORT")) or named()
+    pid = first(record, ("_PID", "SYSLOG_PID"))
+    host = first(record, ("_HOSTNAME",))
     more = {name: value for name, value in record.items() if not name.startswith("__") and name != "MESSAGE"}
-    priority = _first(record, ("PRIORITY",))
+    priority = first(record, ("PRIORITY",))
     if priority.isdigit() and int(priority) < len(PRIORITIES):
         more["level"] = PRIORITIES[int(priority)]
     process = f"{host}/{who}" if host else who
@@ -87,20 +96,21 @@ def _journal_text(value: object) -> str:
 
 def is_docker(record: Fields) -> bool:
     """Whether an object is a line that a container wrote."""
-    return {"log", "stream", "time"} <= record.keys() and record["stream"] in ("stdout", "stderr")
+    return {"log", "stream"} <= record.keys() and record["stream"] in ("stdout", "stderr")
 
 
 def docker(record: Fields, named: Named) -> PlainLine:
-    """A line of a container, which its file names. A long line is in parts, all but the last without its
-    end.
+    """A line of a container, which its file names unless fields do. A long line is in parts, all but the
+    last without its end.
     """
     text, stream = record.get("log"), record.get("stream")
     if type(text) is not str or type(stream) is not str:
         raise BadLine("not a line of a container: `log` and `stream` are expected")
-    more: Fields = {name: value for name, value in record.items() if name not in ("log", "time")}
+    more: Fields = {name: value for name, value in record.items() if name != "log"}
+    time = _time(more)
     if not text.endswith("\n"):
         more["partial"] = True
-    return PlainLine(of_stream(named(), stream), text.rstrip("\r\n"), record.get("time"), more)
+    return PlainLine(of_stream(process_of(record, named), stream), text.rstrip("\r\n"), time, more)
 
 
 def of_stream(container: str, stream: str) -> str:
@@ -157,18 +167,23 @@ def structlog(record: Fields, named: Named) -> PlainLine:
 
 
 def is_logging(record: Fields) -> bool:
-    """Whether an object is a line of a logger: of Python's logging, pino, bunyan, zap, zerolog, slog."""
-    text = next((name for name in _TEXTS if type(record.get(name)) is str), None)
+    """Whether an object is a line of a logger: of Python's logging, pino, bunyan, zap, slog, Serilog."""
+    text = _text(record)
     alone = record.keys() <= {"message", "exc_info", "taskName"}
     return text is not None and (alone or _is_of_logger(record, (*_LEVELS, *_TIMES, *_LOGGERS)))
 
 
 def logging(record: Fields, named: Named) -> PlainLine:
     """A line of a logger."""
-    text = next((name for name in _TEXTS if type(record.get(name)) is str), None)
+    text = _text(record)
     if text is None:
         raise BadLine(f"none of {', '.join(_TEXTS)} is a text")
     return _logged(record, text, named)
+
+
+def _text(record: Fields) -> str | None:
+    """The field that has the text of a line."""
+    return next((name for name in _TEXTS if type(field_of(record, name)) is str), None)
 
 
 _OF_OTHERS = ("traceId", "traceID", "spanId", "ph")
@@ -182,19 +197,16 @@ def _is_of_logger(record: Fields, names: tuple[str, ...]) -> bool:
 
 
 def _logged(record: Fields, text: str, named: Named) -> PlainLine:
-    label = record.get(text)
+    label = field_of(record, text)
     if type(label) is not str:
         raise BadLine(f"`{text}` must be text")
     more = {name: value for name, value in record.items() if name != text}
-    time = next((more.pop(name) for name in _TIMES if name in more), None)
-    service = _first(record, ("service", "service.name", "app", "application", "process"))
-    host = _first(record, ("hostname", "host"))
-    process = "/".join(filter(None, (host, service))) or named()
-    pid = next((pid for name in _PIDS if type(pid := record.get(name)) is int), None)
+    time, process = _time(more), process_of(record, named)
+    pid = next((pid for name in _PIDS if type(pid := field_of(record, name)) is int), None)
     line = PlainLine(process if pid is None else f"{process}[{pid}]", label, time, more)
     return line if text == "message" else with_message(line, more)
 
 
-def _first(record: Fields, names: tuple[str, ...]) -> str:
-    """The first of some fields that is a text, or nothing."""
-    return next((value for name in names if type(value := record.get(name)) is str and value), "")
+def _time(more: Fields) -> object:
+    """The time among some fields, which lose it."""
+    return next((more.pop(name) for name in _TIMES if name in more), None)

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
@@ -68,8 +69,54 @@ class PlainLine:
 Named = Callable[[], str]
 """What the process is called that a file stands for."""
 
+NAMING = (
+    ("hostname", "host", "host.name", "host.hostname", "MachineName", "Properties.MachineName"),
+    ("node",),
+    ("kubernetes.namespace_name", "kubernetes.namespace"),
+    ("kubernetes.pod_name", "kubernetes.pod.name"),
+    ("kubernetes.container_name", "kubernetes.container.name", "container_id", "container.id"),
+    ("service", "service.name", "app", "application", "Application", "Properties.Application"),
+    ("process",),
+)
+"""The fields that name a process, from the outside in: of each group the first that a line has."""
+
 PASSED_OVER = PlainLine("", "")
 """What a line is that says nothing and is no fault: the names of columns."""
+
+
+def field_of(fields: dict[str, Any], name: str, take: Callable[..., object] = dict.get) -> object:
+    """A field of an object, or None; `host.name` is also the `name` in an object `host`.
+
+    >>> field_of({"host": {"name": "web"}}, "host.name"), field_of({"host.name": "web"}, "host.name")
+    ('web', 'web')
+    """
+    value = take(fields, name, None)
+    if value is not None or "." not in name:
+        return value
+    outer, _, inner = name.partition(".")
+    within = fields.get(outer)
+    return field_of(within, inner) if type(within) is dict else None
+
+
+def first(fields: dict[str, Any], names: Iterable[str], take: Callable[..., object] = dict.get) -> str:
+    """The first of some fields that is a text, or nothing."""
+    for name in names:
+        if type(value := field_of(fields, name, take)) is str and value:
+            return value
+    return ""
+
+
+def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object] = dict.get) -> str:
+    """The process that fields name, which `take` may take away; else the one that the file stands for."""
+    told = (first(fields, names, take) for names in _naming(tuple(fields)))
+    return "/".join(filter(None, told)) or named()
+
+
+@lru_cache
+def _naming(keys: tuple[str, ...]) -> list[list[str]]:
+    """The names of `NAMING` that lines with some keys may have: most lines of a log have the same."""
+    may_be = ([name for name in names if {name, name.partition(".")[0]} & {*keys}] for names in NAMING)
+    return [*filter(None, may_be)]
 
 
 class PlainLog:
@@ -278,11 +325,6 @@ def read_lines(
         else:
             unread.add(number, text)
     unread.end()
-
-
-def detects_pattern(head: str, path: str) -> int:
-    """0: a pattern describes what no format knows."""
-    return 0
 
 
 def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

@@ -17,32 +17,32 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.json_logs import PRIORITIES, of_stream
 from microcosm.traces.formats.plain.log import (
     KIND_WORDS,
+    NAMING,
     PASSED_OVER,
     Named,
     PlainLine,
     of_groups,
+    process_of,
     read_lines,
     with_message,
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import BadLine, Lines
-
-_LOOKED_AT = 20
+from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 
 
 def _all_of(head: str, fits: Callable[[str], object]) -> bool:
     """Whether all lines at the beginning fit, but for some that follow on one that does, and a last that is
     cut.
     """
-    lines = [line for line in head.split("\n")[:_LOOKED_AT] if line.strip()]
-    if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= _LOOKED_AT:
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
+    if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= LOOKED_AT:
         lines.pop()
     fitting = [bool(fits(line)) for line in lines]
     return bool(fitting) and fitting[0] and 2 * sum(fitting) > len(fitting)
@@ -104,11 +104,9 @@ klog = _by_line(_KLOG.fullmatch, _klog)
 
 # -- syslog --------------------------------------------------------------------------------------------------
 
-_TAG = r" ([\w.:-]+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?(.*)"
-_OLD = re.compile(r"(?:<(\d{1,3})>)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)" + _TAG)
-_ISO_OLD = re.compile(r"(?:<(\d{1,3})>)?" + _ISO + _TAG)
-_UNTAGGED = re.compile(
-    rf"(?:<(\d{{1,3}})>)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d|{_ISO[1:-1]}) ([\w.:-]+) (.*)"
+_OLD = re.compile(
+    rf"(?:<(\d{{1,3}})>)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d|{_ISO[1:-1]}) ([\w.:-]+) "
+    r"(?:([^\s:\[\]]+)(?:\[(\d+)\])?: ?)?(.*)"
 )
 _STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
 _NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
@@ -120,8 +118,8 @@ def _is_syslog(text: str) -> bool:
     """Whether a line is one of syslog; a word for a level where the host should be is another log's."""
     if _NEW.fullmatch(text):
         return True
-    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
-    return found is not None and not _LEVELS.fullmatch(found[3])
+    found = _OLD.fullmatch(text)
+    return found is not None and found[4] is not None and not _LEVELS.fullmatch(found[3])
 
 
 def _syslog(text: str, named: Named) -> PlainLine | None:
@@ -133,15 +131,11 @@ def _syslog(text: str, named: Named) -> PlainLine | None:
             more["msgid"] = identity
         more.update((name, value.replace("\\", "")) for name, value in _DATA.findall(data))
         return _of_host(host, app, pid, (label or "").removeprefix("\ufeff"), time, more)
-    found = _OLD.fullmatch(text) or _ISO_OLD.fullmatch(text)
+    found = _OLD.fullmatch(text)
     if found is None:
-        found = _UNTAGGED.fullmatch(text)  # `last message repeated 2 times`
-        if found is None:
-            return None
-        priority, time, host, label = found.groups()
-        return _of_host(host, "-", "-", label, time, _of_priority(priority))
-    priority, time, host, app, pid, label = found.groups()
-    return _of_host(host, app, pid or "-", label, time, _of_priority(priority))
+        return None
+    priority, time, host, app, pid, label = found.groups()  # without app: `last message repeated 2 times`
+    return _of_host(host, app or "-", pid or "-", label, time, _of_priority(priority))
 
 
 def _of_priority(text: str | None) -> dict[str, object]:
@@ -194,7 +188,7 @@ logfmt = _by_line(_is_logfmt, _logfmt)
 
 # -- columns -------------------------------------------------------------------------------------------------
 
-_PROCESSES = ("process", "host", "node", "service", "app")
+_PROCESSES = {*chain.from_iterable(NAMING)}
 _LABELS = ("label", "event", "msg", "text", "description", "message")
 _COLUMN_TIMES = (*_TIMES, "@timestamp", "datetime", "date")
 _COLUMNS = {*_PROCESSES, *_LABELS, *_COLUMN_TIMES, "kind", "to", "seq", "pid", "level"}
@@ -205,7 +199,7 @@ def detects_csv(head: str, path: str) -> int:
     """2 where the first line names columns, among them one for what happened, and the next ones fill them."""
     lines = [line for line in head.split("\n") if line.strip()]
     sign = _separator(lines[0]) if lines else ","
-    lines = [text for _, text in islice(_rows(enumerate(lines), sign), _LOOKED_AT)]
+    lines = [text for _, text in islice(_rows(enumerate(lines), sign), LOOKED_AT)]
     names = _cells(lines[0], sign) if lines else []
     lowered = [name.strip().lower() for name in names]
     if len(names) < 2 or len({*lowered}) < len(lowered) or not all(map(_NAME.fullmatch, names)):
@@ -299,6 +293,6 @@ def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
     label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
     text = str(more.pop(label)) if label is not None else ""
     time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)
-    process = next((str(more.pop(name)) for name in _PROCESSES if name in more), "") or named()
+    process = process_of(more, named, dict.pop)
     pid = more.pop("pid", None)
     return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, time, more), more)

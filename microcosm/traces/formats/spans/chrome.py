@@ -1,5 +1,5 @@
 """Trace events as Chrome, Perfetto and PyTorch's Kineto write them: `{"traceEvents": […]}`, or the array
-alone.
+alone, whose last bracket may be missing.
 
     {"name": "load", "cat": "io", "ph": "X", "ts": 12.5, "dur": 3, "pid": 1, "tid": 7, "args": {}}
 
@@ -71,7 +71,7 @@ def detects(head: str, path: str) -> int:
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; what is none is reported as `bad-line`. Memory: the events."""
     tracks: Tracks = options.shared("chrome", lambda: Tracks(report, options))
-    for unit in units(stream, _KEYS, file, report, mark="tid", each=1):
+    for unit in units(stream, _KEYS, file, report, mark="tid", each=1, ends=False):
         if unit.value and ("ph" in unit.value or "tid" in unit.value or unit.place >= 0):
             fault = tracks.add(unit.value, file, unit.line)
             if fault is _AGAIN:

@@ -9,8 +9,9 @@ Lines of the Collector that hold log records or metrics are told of and left out
 
 `console`: what OpenTelemetry's `ConsoleSpanExporter` prints in Python, an object a span.
 
-`jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`. The
-first reference CHILD_OF of a span within its trace names its parent; all others are links.
+`jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`, or the
+spans alone that it keeps in Elasticsearch, as `_source` of what that answers (`hits`) or dumps. The first
+reference CHILD_OF of a span within its trace names its parent; all others are links.
 
 `zipkin`: its JSON: arrays of spans, arrays of such, or a span a line. The two sides of a call may share the
 id of a span: the server's half is marked `shared` and comes after the client's. In version 1, where sides are
@@ -223,8 +224,15 @@ def _moment(value: object) -> int | None:
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
-_JAEGER_KEYS = frozenset(("data",))
+_JAEGER_KEYS = frozenset(("data", "hits"))
+_HITS = frozenset(("hits",))
 _SPANS = frozenset(("spans",))
+
+
+def detects_jaeger(head: str, path: str) -> int:
+    """2 where JSON has spans under that key, 1 where spans may stand alone."""
+    alone = of_json("traceID", "spanID", "operationName", in_object=1)
+    return max(of_json("traceID", "spanID", "spans")(head, path), alone(head, path))
 
 
 def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
@@ -234,8 +242,11 @@ def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> I
 
 
 def _jaeger_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[Span | None, int]]:
-    for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID"):
+    for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID", around=_HITS):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
+        alone = unit.value.get("_source", unit.value)  # as Elasticsearch keeps a span
+        if type(alone) is dict and "spanID" in alone:
+            records = Elements([alone], unit.line)
         if not isinstance(records, Elements):
             lost = 2 * max(1, marks_in(unit.value, "spanID"))
             report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=lost)
