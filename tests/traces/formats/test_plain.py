@@ -262,6 +262,20 @@ def test_columns_and_pairs_name_a_program_and_its_host(fields: tuple[str, str], 
         assert [e.id for e in read(tmp_path, text)[0]] == ["a/x:1", "b/x:1", "a/y:1", "a/x:2"]
 
 
+@pytest.mark.parametrize(("to", "kept"), [("q", ()), ("b/q", ("b/q",))])
+def test_a_receiver_that_is_called_by_a_part_of_its_name_is_not_known(
+    to: str, kept: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The message still is."""
+    text = f"host,process,kind,message,to\na,p,send,m1,{to}\nb,q,receive,m1,\n"
+    events, report = read(tmp_path, text)
+    assert [(event.id, event.message, event.to) for event in events] == [
+        ("a/p:1", "m1", kept),
+        ("b/q:1", "m1", ()),
+    ]
+    assert not report.counts
+
+
 # -- patterns without a clock --------------------------------------------------------------------------------
 
 LEASE = """\

@@ -395,7 +395,8 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
 def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
     """The line, with what its attributes say of a message that it sends or receives; they lose it.
 
-    They do where there is a `message`, and `to` or a `kind` that is one of `KIND_WORDS`. Raises `BadLine`.
+    They do where there is a `message`, and `to` or a `kind` that is one of `KIND_WORDS`. Where the process is
+    called by several fields, receivers that are called by one are not known. Raises `BadLine`.
     """
     kind, to = more.get("kind"), more.get("to")
     if type(more.get("message")) is str and (
@@ -405,7 +406,8 @@ def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
         groups["to"] = ",".join(map(str, to)) if type(to) is list else to
         more.pop("to", None)
         plain = of_groups("", "", groups)
-        line.kind, line.message, line.to = plain.kind, plain.message, plain.to
+        known = "/" not in line.process or all("/" in receiver for receiver in plain.to)
+        line.kind, line.message, line.to = plain.kind, plain.message, plain.to if known else ()
     elif kind == "internal":
         del more["kind"]
     return line
