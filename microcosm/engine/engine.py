@@ -38,7 +38,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits, from_positions, lowest, overlaid, row_of
 from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
-from microcosm.order.labels import Labels
+from microcosm.order.order import labelled
 from microcosm.order.rows import Rows
 from microcosm.tuning import gc_paused
 
@@ -356,18 +356,22 @@ class Engine:
 
         Those concurrent with others by their clocks alone, and not with any before them: all, where nothing
         orders events but right clocks. None unless `||` is what is given, and `<`, where it is more than such
-        clocks, is kept as labels: else rows are cheap, or needed.
+        clocks, can be labelled: else rows are cheap, or needed.
         """
         if not self.ground.clocks or not self._plain:
             return 0
-        ground, order, plan = self.ground, self.order, self.program.of.get(_CONCURRENT)
-        labels = None if ground.given[Relation.BEFORE].rightly_clocked else order
-        if plan is None or not (labels is None or isinstance(labels, Labels)):
-            return 0
-        if not all(p.source == _GIVEN for found in plan.bodies.values() for b in found for p in b.pairs):
+        ground, plan = self.ground, self.program.of.get(_CONCURRENT)
+        if plan is None or any(
+            pair.source != _GIVEN for found in plan.bodies.values() for b in found for pair in b.pairs
+        ):
             return 0
         stated, (rows, cols) = ground.given[Relation.CONCURRENT], ground.given[Relation.RELATED].support()
-        agreed = ground.clocks.support() if labels is None else agreeing(ground.clocks, labels)
+        if ground.given[Relation.BEFORE].rightly_clocked:
+            agreed = ground.clocks.support()
+        else:
+            universe = self.universe
+            labels = labelled(self.order, len(universe), lambda: Processes(self._givens, universe))
+            agreed = 0 if labels is None else agreeing(ground.clocks, labels)
         return agreed & ~(rows | cols | row_of(stated.after) | row_of(stated.before))
 
     def _link(self, a: int, b: int) -> int:

@@ -38,8 +38,7 @@ def happens_before(
     'Rows'
     """
     if size > tuning.ROWS_UP_TO:
-        least = tuning.EVENTS_A_CHAIN
-        most = size // least if least else size
+        most = size // max(1, tuning.EVENTS_A_CHAIN)
         made = None if labels is None else labels(size)
         if made is not None and len(made.chains) <= most:
             return Labels(size, made, process)
@@ -50,6 +49,18 @@ def happens_before(
         except Wide:
             pass
     return Rows(size, edges)
+
+
+def labelled(order: HappensBefore, size: int, processes: Callable[[], ProcessOf]) -> Labels | None:
+    """An order as labels; None where it has few events, or many chains. Cost: linear where it has rows."""
+    if isinstance(order, Labels):
+        return order
+    if size < tuning.LABELLED_FROM:
+        return None
+    try:
+        return Labels(size, [*order.edges()], processes(), size // max(1, tuning.EVENTS_A_CHAIN))
+    except Wide:
+        return None
 
 
 class Tour(NamedTuple):

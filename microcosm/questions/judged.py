@@ -26,9 +26,9 @@ from microcosm.givens.facts import covered
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
-from microcosm.order.chain_cover import UNPLACED, LabelArrays, Wide
+from microcosm.order.chain_cover import UNPLACED, LabelArrays
 from microcosm.order.labels import Labels
-from microcosm.order.order import Closure, lacking
+from microcosm.order.order import Closure, labelled, lacking
 from microcosm.queries.offline import Decisions, Inconsistent, are_shipped
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -110,17 +110,8 @@ class Judgements:
         closed = self._closed
         if self._rows is not None or not isinstance(closed, Closure):
             return None
-        order, universe = closed.order, self.engine.universe
-        if isinstance(order, Labels):
-            return order
-        size = len(universe)
-        if size < tuning.LABELLED_FROM:
-            return None
-        try:
-            processes = Processes(self.givens, universe)
-            return Labels(size, [*order.edges()], processes, size // tuning.EVENTS_A_CHAIN)
-        except Wide:
-            return None
+        universe = self.engine.universe
+        return labelled(closed.order, len(universe), lambda: Processes(self.givens, universe))
 
     @cached_property
     def arrays(self) -> LabelArrays | None:
