@@ -280,8 +280,9 @@ def judge_givens_alike(one: Microcosm, other: Microcosm) -> bool:
     """Whether two microcosms under the shipped rules have the same verdict on all that either is given.
 
     Then they are analogous: each has the links from which the order of the other follows, and `||` and `<>`
-    follow from nothing else. False, too, where clocks or tokens are not the same. Of two equal logs of 10^5
-    events it takes 0.1 s, their rows 50 s and 6 GB. Cost: two questions for each thing given to one only.
+    follow from nothing else. False, too, where clocks or tokens are not the same. Measured: `bisim` of a log
+    of 10^5 events and itself 1.1 s and 0.2 GB, by rows 70 s and 6 GB. Cost: two questions for each thing that
+    is given to one only.
     """
     expect(Microcosm, "microcosm", one, other)
     mine, theirs = one.givens, other.givens
