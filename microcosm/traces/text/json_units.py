@@ -63,6 +63,7 @@ def units(
     mark: str = "",
     each: int = 2,
     around: frozenset[str] | None = None,
+    beside: frozenset[str] = frozenset(),
     ends: bool = True,
 ) -> Iterator[Unit]:
     """The objects of a stream, as said above; what is no JSON or no object is reported as `bad-line`.
@@ -70,11 +71,12 @@ def units(
     `inner` names the arrays that are read element by element, level by level below the units; in their place
     stand `Elements`. `mark` is a key that each event or span has once: by it those are counted that cannot be
     read, `each` so many events. With `around` a document may stand in one at the top: as the value of such a
-    key, or an array in the array. An array at the top has its last bracket if it `ends`. Memory: the largest
-    unit; cost: linear in the text, whatever its layout.
+    key, or an array in the array. An object in which such a key stands `beside` those of the units is one of
+    them, too. An array at the top has its last bracket if it `ends`. Memory: the largest unit; cost: linear
+    in the text, whatever its layout.
     """
     json = JsonCursor(stream.pieces(), mark)  # no quotes, of which one may be what is damaged
-    return _Documents(json, keys, file, report, inner, each if mark else 1, around, ends).units()
+    return _Documents(json, keys, file, report, inner, each if mark else 1, around, beside, ends).units()
 
 
 def of_json(*marks: str, in_object: int = 2) -> Callable[[str, str], int]:
@@ -110,6 +112,7 @@ class _Documents:
     _inner: Sequence[frozenset[str]]
     _each: int
     _around: frozenset[str] | None
+    _beside: frozenset[str]
     _ends: bool
     _broken: bool = False
 
@@ -151,7 +154,7 @@ class _Documents:
             else:
                 faulty |= not self._member(found, key, 0)
         whole = not (faulty or self._broken)
-        if not apart and (whole or (found and self._inner)):
+        if not self._beside.isdisjoint(found) if apart else whole or (found and self._inner):
             yield Unit(found, line)
 
     def _array(self, level: int, sure: bool = True, nested: bool = False) -> Iterator[Unit]:

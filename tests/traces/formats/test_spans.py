@@ -511,6 +511,15 @@ def test_lines_of_the_collector_that_hold_no_spans_are_told_of() -> None:
     assert report.lost == 3 + 2
 
 
+def test_what_stands_beside_spans_in_a_document_is_told_of() -> None:
+    both = OTLP | {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"observedTimeUnixNano": "1"}] * 3}]}]}
+    expected, _ = read_text(json.dumps(OTLP), "otlp")
+    for document in (both, dict(reversed(both.items()))):
+        events, report = read_text(json.dumps(document), "otlp")
+        assert events == expected
+        assert (report.counts, report.lost) == ({"unparsed-text": 1, "bad-line": 1}, 3 + 2)
+
+
 def named(paths: list[Path]) -> dict[tuple[object, int, object], str]:
     """The names of events by their spans."""
     return {

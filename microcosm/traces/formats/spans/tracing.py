@@ -44,7 +44,7 @@ SCOPES = ("scopeSpans", "instrumentationLibrarySpans")
 
 _OTLP_KEYS = frozenset(("resourceSpans", "batches"))
 _AROUND = frozenset(("trace", "result"))
-_NO_SPANS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
+_NO_SPANS = frozenset(("resourceLogs", "resourceMetrics", "resourceProfiles"))
 _INNER = (frozenset(SCOPES), frozenset(("spans",)))
 _HEXADECIMAL = frozenset(hexdigits)
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
@@ -86,11 +86,12 @@ def _taken(
 
 def otlp_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[str, Elements]]:
     """The spans of each scope as objects, and the service that they are of; what holds none is reported."""
-    for unit in units(stream, _OTLP_KEYS, file, report, _INNER, "spanId", around=_AROUND):
+    read = units(stream, _OTLP_KEYS, file, report, _INNER, "spanId", around=_AROUND, beside=_NO_SPANS)
+    for unit in read:
         resource = unit.value
         scopes = [scope for name in SCOPES for scope in _objects(resource.get(name))]
-        if others := [name for name in _NO_SPANS if name in resource]:
-            message = f"`{others[0]}` holds no spans, and is left out"
+        if left_out := sorted(_NO_SPANS & resource.keys()):
+            message = f"`{left_out[0]}` holds no spans, and is left out"
             lost = marks_in(resource, "observedTimeUnixNano") or marks_in(resource, "severityText")
             report.add("unparsed-text", message, file=file, line=unit.line, lost=lost, lines=1)
         elif not scopes and not any(name in resource for name in SCOPES):
