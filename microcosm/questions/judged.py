@@ -124,11 +124,11 @@ class Judgements:
     @cached_property
     def covered(self) -> frozenset[int]:
         """The positions whose order is told in full: in a complete log, or by right clocks alone."""
+        at = self.engine.universe.position
         if self.givens.rightly_clocked:
-            return frozenset(place for place in self.places if place >= 0)
+            return frozenset(at[event] for event in self.givens.clocks)
         if self.givens.complete is not True or lacking(self.givens) is not None:
             return frozenset()
-        at = self.engine.universe.position
         return frozenset(at[event] for event in covered(self.givens))
 
     # -- inside --------------------------------------------------------------------------------------------

@@ -224,3 +224,19 @@ def test_right_clocks_in_columns_answer_as_those_one_by_one(
         assert known.givens.rightly_clocked is (columns_from == 0)
         found.append([(each.verdict, each.counts) for each in known.assert_("; ".join(asked))])  # noqa: PT009
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("labelled_from", [2, 10**9])
+def test_right_clocks_say_nothing_of_an_event_without_one(
+    labelled_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of which something was given once."""
+    monkeypatch.setattr(tuning, "CLOCKS_IN_COLUMNS", 0)
+    monkeypatch.setattr(tuning, "LABELLED_FROM", labelled_from)
+    monkeypatch.setattr(tuning, "EVENTS_A_CHAIN", 1)
+    known = Microcosm.parse("clock p:1 = p {p: 1}\nclock q:1 = q {q: 1}\nevent x process r seq 1")
+    known.add("p:1 < x")
+    known.remove("p:1 < x")
+    assert known.givens.rightly_clocked
+    asked = 'never [name = "p:1"] || [name = "x"]; never [name = "p:1"] || [name = "q:1"]'
+    assert [answer.verdict for answer in known.assert_(asked)] == ["open", "violated"]  # noqa: PT009
