@@ -6,12 +6,20 @@ other does not, the few links from which these orders follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from itertools import chain
 from operator import or_
 
-from microcosm.compare.verdict_rows import KNOWN, VerdictRows, compared, cover, judge_givens_alike, seeds_own
+from microcosm.compare.verdict_rows import (
+    KNOWN,
+    VerdictRows,
+    Verdicts,
+    compared,
+    given_apart,
+    seeds_own,
+    whole_table,
+)
 from microcosm.files import AnyPath
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, transposed
@@ -102,15 +110,25 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
     >>> [(str(news.fact), news.decides) for news in found.news[0]], found.more
     ([('b < c', 4)], (4, 1))
     """
-    if judge_givens_alike(one, other):
+    apart = given_apart(one, other)
+    if apart is not None and not apart:
         return Comparison(([], []), (0, 0), [])
     seeds = seeds_own(one.rules) and seeds_own(other.rules)
-    left, right = (_Side(table, symmetric=seeds) for table in compared(one, other))
+    if seeds:
+        left, right, events = compared(one, other, apart)
+    else:
+        names = sorted({*one.events, *other.events})
+        left, right = (_of_table(whole_table(known, names)) for known in (one, other))
+        events = [*range(len(names))]
+    more, conflicts = _judge(left, right, events)
+    ends = None if apart is None or conflicts else {*chain.from_iterable(apart)}
+    if ends is not None:  # what is told of others follows from what is told of these
+        events = [k for k in events if left.names[k] in ends]
     news = (
-        sorted(_news(left, right, seeds), key=_importance),
-        sorted(_news(right, left, seeds), key=_importance),
+        sorted(_news(left, right, events, seeds, not conflicts), key=_importance),
+        sorted(_news(right, left, events, seeds, not conflicts), key=_importance),
     )
-    return Comparison(news, (_more(left, right), _more(right, left)), list(_conflicts(left, right)))
+    return Comparison(news, more, conflicts)
 
 
 def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Comparison:
@@ -119,35 +137,14 @@ def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Comparison:
     return difference(left, right)
 
 
-class _Side:
-    """The verdicts of one of the two: for each event the sets of those before it, after it, and so on.
-
-    `||` and `<>` say the same of a pair in either direction, also where the rules judge but one of the two.
-    """
-
-    def __init__(self, table: VerdictRows, symmetric: bool) -> None:
-        self.names = table.names
-        self.past, self.concurrent, self.related = (table.rows[relation] for relation in KNOWN)
-        self.future = transposed(self.past, len(table.names))
-        if not symmetric:
-            ordered = list(map(or_, self.past, self.future))
-            self.concurrent = _either_way(self.concurrent, ordered)
-            self.related = _either_way(self.related, list(map(or_, ordered, self.concurrent)))
-
-    def known(self, k: int) -> int:
-        return self.past[k] | self.future[k] | self.concurrent[k] | self.related[k]
-
-    def verdict(self, i: int, k: int) -> Relation:
-        """What is known of event i and event k."""
-        if self.past[k] >> i & 1:
-            return Relation.BEFORE
-        if self.future[k] >> i & 1:
-            return Relation.AFTER
-        return Relation.CONCURRENT if self.concurrent[k] >> i & 1 else Relation.RELATED
-
-    def clear(self, k: int) -> int:
-        """The events whose relation to event k is known accurately."""
-        return self.past[k] | self.future[k] | self.concurrent[k]
+def _of_table(table: VerdictRows) -> Verdicts:
+    """`||` and `<>` say the same of a pair in either direction, also where the rules judge one way only."""
+    past, concurrent, related = (table.rows[relation] for relation in KNOWN)
+    future = transposed(past, len(past))
+    ordered = list(map(or_, past, future))
+    concurrent = _either_way(concurrent, ordered)
+    related = _either_way(related, list(map(or_, ordered, concurrent)))
+    return Verdicts(table.names, *(rows.__getitem__ for rows in (past, future, concurrent, related)))
 
 
 def _either_way(rows: list[int], but: list[int]) -> list[int]:
@@ -156,58 +153,91 @@ def _either_way(rows: list[int], but: list[int]) -> list[int]:
     return [(row | other) & ~more for row, other, more in zip(rows, turned, but, strict=True)]
 
 
-def _news(has: _Side, lacks: _Side, transitive: bool) -> Iterator[News]:
-    """What one side could tell the other; under rules that make `<` transitive, only what does not follow."""
+def _news(
+    has: Verdicts, lacks: Verdicts, events: Iterable[int], transitive: bool, agreed: bool
+) -> Iterator[News]:
+    """What one side could tell the other of some events; under rules that make `<` transitive, only what does
+    not follow. `agreed`: the two are in no conflict.
+    """
     names = has.names
-    links = _links(has, lacks) if transitive else has.past
-    for k, b in enumerate(names):
-        for i in bits(links[k] & ~lacks.clear(k)):
-            vague = Relation.RELATED if lacks.related[k] >> i & 1 else None
+    for k in events:
+        b, clear = names[k], lacks.clear(k)
+        vague = lacks.related(k)
+        links = has.past(k) & ~clear
+        if transitive and links:
+            links &= _links(has, lacks, k, links, agreed)
+        for i in bits(links):
+            instead = Relation.RELATED if vague >> i & 1 else None
             decides = _decided(lacks, i, k) if transitive else 1
-            yield News(Correspondence(names[i], Relation.BEFORE, b), vague, decides)
-        for relation, rows in ((Relation.CONCURRENT, has.concurrent), (Relation.RELATED, has.related)):
-            for i in bits(rows[k] & ~lacks.known(k) & (1 << k) - 1):
-                yield News(Correspondence(names[i], relation, b), None, 1)
+            yield News(Correspondence(names[i], Relation.BEFORE, b), instead, decides)
+        for relation, row in ((Relation.CONCURRENT, has.concurrent(k)), (Relation.RELATED, has.related(k))):
+            for a in sorted(names[i] for i in bits(row & ~(clear | vague))):
+                if a < b:
+                    yield News(Correspondence(a, relation, b), None, 1)
 
 
-def _links(has: _Side, lacks: _Side) -> list[int]:
-    """Of each past the events from which the rest follows, without the use of orders in conflict."""
-    clean = [
-        past & ~(after | beside)
-        for past, after, beside in zip(has.past, lacks.future, lacks.concurrent, strict=True)
-    ]
-    if clean == has.past:
-        return cover(has.past)
-    between = (reduce(or_, (clean[at] for at in bits(row)), 0) for row in clean)
-    return [row & ~through for row, through in zip(clean, between, strict=True)]
+def _links(has: Verdicts, lacks: Verdicts, k: int, wanted: int, agreed: bool) -> int:
+    """Which of some events before event k are before no other of them, by orders not in conflict."""
+    clean = has.past(k) if agreed else _clean(has, lacks, k)
+    rest = clean
+    wanted &= clean
+    while rest and wanted:
+        at = rest.bit_length() - 1
+        past = has.past(at) if agreed else _clean(has, lacks, at)
+        wanted &= ~past
+        rest &= ~(past | 1 << at) if agreed else ~(1 << at)
+    return wanted
 
 
-def _decided(lacks: _Side, i: int, k: int) -> int:
+def _clean(has: Verdicts, lacks: Verdicts, k: int) -> int:
+    return has.past(k) & ~(lacks.future(k) | lacks.concurrent(k))
+
+
+def _decided(lacks: Verdicts, i: int, k: int) -> int:
     """How many pairs an order of event i before event k would order that are not yet; 0: it is refused."""
-    later, earlier = lacks.future[k] | 1 << k, (i, *bits(lacks.past[i]))
-    if any(later & lacks.concurrent[x] for x in earlier):
-        return 0
-    return sum((later & ~lacks.future[x]).bit_count() for x in earlier)
-
-
-def _more(has: _Side, lacks: _Side) -> int:
+    earlier, later = lacks.past(i) | 1 << i, lacks.future(k) | 1 << k
+    sides = (earlier, later, lacks.future), (later, earlier, lacks.past)
+    few, many, known = sides[earlier.bit_count() > later.bit_count()]
     found = 0
-    for k in range(len(has.names)):
-        ordered, vague = has.past[k] | has.future[k], has.concurrent[k] | has.related[k]
-        found += (ordered & ~lacks.clear(k) | vague & ~lacks.known(k)).bit_count()
-    return found // 2
+    for x in bits(few):
+        if many & lacks.concurrent(x):
+            return 0
+        found += (many & ~known(x)).bit_count()
+    return found
 
 
-def _conflicts(left: _Side, right: _Side) -> Iterator[Disagreement]:
-    for k, a in enumerate(left.names):
-        row = left.past[k] & (right.future[k] | right.concurrent[k])
-        row |= left.future[k] & (right.past[k] | right.concurrent[k])
-        row |= left.concurrent[k] & (right.known(k) & ~right.concurrent[k])
-        row |= left.related[k] & right.concurrent[k]
-        for i in bits(row >> k << k):
-            verdicts = left.verdict(k, i), right.verdict(k, i)
-            if verdicts[0] is not verdicts[1]:  # which rules may give beside their contrary
-                yield Disagreement(a, left.names[i], verdicts)
+def _judge(
+    left: Verdicts, right: Verdicts, events: Iterable[int]
+) -> tuple[tuple[int, int], list[Disagreement]]:
+    """On how many pairs of some events one of the two knows more, and where they contradict each other."""
+    names, more, conflicts = left.names, [0, 0], []
+    for k in events:
+        sides = [[row(k) for row in side[1:]] for side in (left, right)]
+        if sides[0] == sides[1]:
+            continue
+        (past, future, beside, related), (its_past, its_future, its_beside, its_related) = sides
+        ordered, its_ordered = past | future, its_past | its_future
+        clear, its_clear = ordered | beside, its_ordered | its_beside
+        known, its_known = clear | related, its_clear | its_related
+        more[0] += (ordered & ~its_clear | known & ~its_known).bit_count()
+        more[1] += (its_ordered & ~clear | its_known & ~known).bit_count()
+        against = past & (its_future | its_beside) | future & (its_past | its_beside)
+        against |= beside & its_known & ~its_beside | related & its_beside
+        for i in sorted(bits(against), key=names.__getitem__):
+            if names[k] < names[i]:
+                verdicts = _verdict(left, k, i), _verdict(right, k, i)
+                if verdicts[0] is not verdicts[1]:  # which rules may give beside their contrary
+                    conflicts.append(Disagreement(names[k], names[i], verdicts))
+    return (more[0] // 2, more[1] // 2), conflicts
+
+
+def _verdict(side: Verdicts, k: int, i: int) -> Relation:
+    """What is known of event k and event i, which is something."""
+    if side.future(k) >> i & 1:
+        return Relation.BEFORE
+    if side.past(k) >> i & 1:
+        return Relation.AFTER
+    return Relation.CONCURRENT if side.concurrent(k) >> i & 1 else Relation.RELATED
 
 
 def _importance(news: News) -> tuple[int, str, str]:

@@ -14,11 +14,10 @@ from microcosm.compare.digest import analogy_digest, analogy_digest_of
 from microcosm.compare.verdict_rows import (
     KNOWN,
     analogous,
-    compared,
     cover,
     differing,
     first_difference,
-    judge_givens_alike,
+    given_apart,
     known_rows,
     related_names,
     seeds_own,
@@ -56,7 +55,7 @@ def test_differing_pairs_are_found_by_rows(one: Givens, other: Givens) -> None:
     here, there = Microcosm(one), Microcosm(other)
     apart = pair_by_pair(here, there)
     known = [p for p in apart if {here.online(*p), there.online(*p)} != {Relation.UNKNOWN, Relation.SILENT}]
-    assert list(differing(*compared(here, there))) == known
+    assert list(differing(here, there)) == known
     assert analogous(here, there) is (not apart)
     assert first_difference(here, there) == next(iter(known), None)
 
@@ -73,7 +72,7 @@ def test_who_judges_alike_what_either_is_given_is_analogous(givens: Givens, data
             other.add(Correspondence(a, verdict, b))
     there = Microcosm(other)
     alike = not pair_by_pair(here, there)
-    assert judge_givens_alike(here, there) is judge_givens_alike(there, here) is alike
+    assert (not given_apart(here, there)) is (not given_apart(there, here)) is alike
     assert difference(here, there).same is alike
 
 
@@ -90,7 +89,7 @@ def test_differing_pairs_under_other_rules(one: Givens, other: Givens, book: str
         here, there = (Microcosm(givens, rules=BOOKS[book]) for givens in (one, other))
     except Contradiction:
         return
-    assert list(differing(*compared(here, there))) == pair_by_pair(here, there)
+    assert list(differing(here, there)) == pair_by_pair(here, there)
     assert analogous(here, here.copy())
 
 
@@ -214,4 +213,4 @@ def test_an_event_that_is_gone_is_as_one_never_heard_of(book: str | None) -> Non
     assert analogy_digest(grown) == analogy_digest(fresh)
     for here, there in ((grown, other), (fresh, other), (other, grown)):
         assert first_difference(here, there) in pair_by_pair(here, there)
-    assert compared(grown, other) == compared(fresh, other)
+    assert [*differing(grown, other)] == [*differing(fresh, other)]
