@@ -29,10 +29,6 @@ class Message(NamedTuple):
     process: str
     receivers: tuple[str, ...] = ()
 
-    def may_reach(self, process: str) -> bool:
-        """Whether a process may receive what is sent: it is a receiver, or nobody knows who is."""
-        return not self.receivers or process in self.receivers
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageColumns:

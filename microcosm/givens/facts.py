@@ -293,11 +293,16 @@ def senders(messages: Iterable[Message]) -> Callable[[Message], list[Message]]:
 
     Cost: linear; of a reception, in the sendings of its message.
     """
-    sent: dict[str, list[Message]] = {}
+    sent: dict[str, list[tuple[Message, frozenset[str]]]] = {}
     for one in messages:
         if one.kind == "send":
-            sent.setdefault(one.message, []).append(one)
-    return lambda received: [s for s in sent.get(received.message, ()) if s.may_reach(received.process)]
+            sent.setdefault(one.message, []).append((one, frozenset(one.receivers)))
+
+    def answered(received: Message) -> list[Message]:
+        sendings = sent.get(received.message, ())
+        return [one for one, receivers in sendings if not receivers or received.process in receivers]
+
+    return answered
 
 
 def ports(givens: Givens, events: Set[str]) -> tuple[set[str], set[str]]:

@@ -208,13 +208,14 @@ class _Framed:
 
     def _same(self, event: int) -> int:
         """Where an event stands in the frame."""
-        if event not in self._members:
-            return 0
-        return sum(1 << at for at, one in enumerate(self.events) if one == event)
+        return sum(1 << at for at in self._standing.get(event, ()))
 
     @cached_property
-    def _members(self) -> frozenset[int]:
-        return frozenset(self.events)
+    def _standing(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for at, event in enumerate(self.events):
+            found.setdefault(event, []).append(at)
+        return found
 
 
 class _TableFrame(_Framed):
@@ -225,7 +226,8 @@ class _TableFrame(_Framed):
         self._rows, self._width = rows, len(rows.before)
         places = [rows.place[event] for event in events]
         self._strange = from_positions([at for at, p in enumerate(places) if p < 0], len(places))
-        self._straight = places == list(range(self._width))
+        self._straight = len(places) == self._width and places == list(range(self._width))
+        self._few = places if len(places) <= tuning.PICKED_ONE_BY_ONE else None
         turned = [self._width - 1 - max(place, 0) for place in reversed(places)]
         self._picked = itemgetter(*turned, *turned[:1]) if turned and self._width else None
 
@@ -246,6 +248,8 @@ class _TableFrame(_Framed):
         """The bits of a row at the places of the frame, in its order."""
         if self._straight or not row or self._picked is None:
             return row if self._straight else 0
+        if self._few is not None:
+            return sum((row >> max(place, 0) & 1) << at for at, place in enumerate(self._few))
         bit = self._picked(format(row & (1 << self._width) - 1, f"0{self._width}b"))
         return int("".join(bit[:-1]), 2)
 

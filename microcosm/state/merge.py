@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import pairwise
 
-from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.kinds import KINDS
@@ -64,6 +63,7 @@ def join_messages(givens: Givens) -> list[str]:
     message, nor with one to other receivers; each such message is reported once. Cost: linear in the
     messages.
 
+    >>> from microcosm.givens.columns import Message
     >>> givens = Givens(messages=[Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")])
     >>> join_messages(givens), [str(fact) for fact in givens.external.values()]
     ([], ['e < f'])
@@ -84,15 +84,15 @@ def ends(givens: Givens, reported: dict[str, str]) -> Iterator[tuple[str, str, s
     What a name does not tell is put into `reported`, under the name of the message. Cost: linear in the
     messages, and in the sendings of one name for each reception.
     """
-    sent: dict[str, dict[str, Message]] = {}
+    sent: dict[str, dict[str, frozenset[str]]] = {}
     for entry in givens.messages:
         if entry.kind == "send":
-            sent.setdefault(entry.message, {})[entry.event] = entry
+            sent.setdefault(entry.message, {})[entry.event] = frozenset(entry.receivers)
     for entry in givens.messages:
         if entry.kind != "receive" or entry.message not in sent:
             continue
-        sendings = sent[entry.message].values()
-        fit = [one.event for one in sendings if not one.receivers or entry.process in one.receivers]
+        sendings = sent[entry.message].items()
+        fit = [event for event, receivers in sendings if not receivers or entry.process in receivers]
         if len(fit) > 1:
             reported[entry.message] = f"message {entry.message} was sent by {' and by '.join(sorted(fit))}"
         elif not fit:

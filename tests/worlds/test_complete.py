@@ -34,7 +34,7 @@ def execution(rng: Random, processes: int, events: int) -> tuple[list[Message | 
         process = f"p{rng.randrange(processes)}"
         event = f"{process}:{number}"
         before = [last[process]] if process in last else []
-        open_ = [m for m in sent if m.process != process and m.may_reach(process)]
+        open_ = [m for m in sent if m.process != process and (not m.receivers or process in m.receivers)]
         roll = rng.random()
         if open_ and roll < 0.5:
             message = rng.choice(open_)
