@@ -148,6 +148,10 @@ CLOCK_MASKS_UP_TO = 1 << 14
 """Up to so many clocked events a mask is kept for each prefix of a chain (n²/8 bytes over all chains).
 Benchmark: `closure`."""
 
+CLOCK_ROWS_UP_TO = 4096
+"""Rows of what the clocks refute are made for no more clocks, unless there is a `<>`. Of 20,000 events of 20
+processes `check` takes 1.9 s without them and 2.9 with them; of 5,000 events of 100 the same either way."""
+
 STAMP_ROWS_UP_TO = 8192
 """The rows of all prefixes of stamps are kept for no more positions than this; they take n²/16 bytes.
 Benchmark: `exact-possibilities`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain, combinations, pairwise
 from operator import or_
 
@@ -70,6 +70,14 @@ class Constraints:
     def decides(self) -> bool:
         """Whether there is anything to choose: a `<>`, whose direction worlds differ about."""
         return bool(self.related or self.groups)
+
+    @cached_property
+    def clocks_cover(self) -> bool:
+        """Whether each pair of `before` leads to a clock that has seen all that the earlier one has.
+
+        Cost: linear in the pairs, times the processes; once, for they must not change any more.
+        """
+        return self.clocks is not None and all(self.clocks.covered(a, b) for a, b in self.before)
 
     def lay_out(self) -> None:
         """Make rows of what the clocks refute, where that was put off. Cost: n·n/64."""
@@ -216,7 +224,7 @@ def constraints_of(givens: Givens, position: Mapping[str, int], size: int) -> Co
     if givens.clocks:
         known.clocks = clock_rows(givens.clocks, position)
         known.before += known.clocks.cover()
-        if known.decides or len(givens.clocks) <= tuning.ROWS_UP_TO:
+        if known.decides or len(givens.clocks) <= tuning.CLOCK_ROWS_UP_TO:
             known.lay_out()
     known.stamps = StampOrder({position[event]: stamp for event, stamp in givens.stamps.items()})
     if givens.complete:

@@ -230,7 +230,7 @@ def test_clocks_of_very_many_events_are_asked_one_by_one(givens: Givens, a_chain
     """And say what the enumeration says; here of very few."""
     events, facts = facts_of(givens)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning, "ROWS_UP_TO", 0)
+        patch.setattr(tuning, "CLOCK_ROWS_UP_TO", 0)
         patch.setattr(tuning, "EVENTS_A_CHAIN", a_chain)
         worlds = Worlds(givens)
         assert (worlds.one() is not None) is bool(posets.fitting(len(events), facts))
@@ -243,7 +243,7 @@ def test_a_world_that_the_clocks_refute_does_not_pass() -> None:
     position = {"a": 0, "b": 1, "c": 2}
     for many in (3, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tuning, "ROWS_UP_TO", many)
+            patch.setattr(tuning, "CLOCK_ROWS_UP_TO", many)
             known = constraints_of(Givens(clocks=clocks), position, 3)
         assert (known.clocks is None) is (many == 3)
         assert fault(known, Candidate.of(3, [(1, 2)])) is None
