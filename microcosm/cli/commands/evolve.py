@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from typer import Argument, Option, Typer
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
 
 app = Typer()
+
+T = TypeVar("T")
 
 Step = tuple[str, str]
 """An option and its value, e.g. ("add", "a < b")."""
@@ -280,10 +282,10 @@ def _compared(found: Comparison, files: tuple[str, str], most: int | None, words
         if items:
             pairs = output.counted(found.more[at], "pair")
             yield f"{files[at]} knows more about {pairs}; it could tell {files[1 - at]}:"
-            yield from _cut([_news_line(item, words) for item in items], most)
+            yield from _cut(items, most, lambda item: _news_line(item, words))
     if found.conflicts:
         yield f"{output.counted(len(found.conflicts), 'conflict')}: these cannot both be true"
-        yield from _cut([_conflict_line(each, files, words) for each in found.conflicts], most)
+        yield from _cut(found.conflicts, most, lambda each: _conflict_line(each, files, words))
 
 
 def _news_line(item: News, words: Words) -> str:
@@ -300,7 +302,7 @@ def _conflict_line(each: Disagreement, files: tuple[str, str], words: Words) -> 
     return "  " + ", ".join(f"{side} in {file}" for side, file in zip(sides, files, strict=True))
 
 
-def _cut(lines: Sequence[str], most: int | None) -> Iterator[str]:
-    yield from lines[:most]
-    if most is not None and len(lines) > most:
-        yield f"  and {len(lines) - most:,} more; --all tells them"
+def _cut(told: Sequence[T], most: int | None, line: Callable[[T], str]) -> Iterator[str]:
+    yield from map(line, told[:most])
+    if most is not None and len(told) > most:
+        yield f"  and {len(told) - most:,} more; --all tells them"
