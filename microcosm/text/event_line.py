@@ -22,8 +22,7 @@ from typing import Any, TypeVar
 
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
-from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.quoted import all_quoted
+from microcosm.text.names import KEYWORDS, all_quoted, quote
 from microcosm.text.statement import (
     KINDS,
     OPERAND,
@@ -104,7 +103,7 @@ def lines_of_events(
     `written` are the names of all events, where they have been looked at already.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
-    >>> from microcosm.text.quoted import Quoted
+    >>> from microcosm.text.names import Quoted
     >>> table = EventTableBuilder()
     >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
     >>> [*lines_of_events(table.table(), Quoted(), 100)]

@@ -17,8 +17,7 @@ from microcosm.logic.derivation import proof_object
 from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import read_questions, read_sought
-from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.names import quote, readable
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import repeat
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,7 +36,7 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, ob
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     between = ""
     with output.writing(len(events)) as progress:
-        for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
+        for pairs in pair_texts(rows, "[{}, ", name, cache(_json_sign)):
             batch = [*pairs]
             sys.stdout.write(f"{between}{', '.join(batch)}")
             between = ", "
@@ -44,20 +45,17 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, ob
 
 
 def pair_texts(
-    rows: Rows, first: str, name: Mapping[str, str], sign: Mapping[Verdict, str]
+    rows: Rows, first: str, name: Mapping[str, str], sign: Callable[[Verdict], str]
 ) -> Iterator[Iterator[str]]:
     """Row by row the text of each pair: the one event as `first` says, the other, and the sign at the end."""
     for a, others, verdicts in rows:
         if others:
-            signs = map(sign.__getitem__, verdicts)
-            yield map("".join, zip(repeat(first.format(name[a])), map(name.__getitem__, others), signs))
+            named = map(name.__getitem__, others)
+            yield map("".join, zip(repeat(first.format(name[a])), named, map(sign, verdicts)))
 
 
-class _JSONSigns(dict[Verdict, str]):
-    def __missing__(self, verdict: Verdict) -> str:
-        value = [r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value
-        self[verdict] = f", {output.as_json(value)}]"
-        return self[verdict]
+def _json_sign(verdict: Verdict) -> str:
+    return f", {output.as_json([r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value)}]"
 
 
 def matrix_lines(events: list[str], cell: dict[tuple[str, str], str], words: Words) -> list[str]:
