@@ -119,7 +119,11 @@ class Batch:
         if isinstance(judged, Closure) and isinstance(judged.order, Labels):
             arrays = self._label_arrays(judged.order)
             if arrays is not None:
-                return _by_arrays(arrays, left, right)
+                import numpy as np
+
+                left, right = np.asarray(left), np.asarray(right)
+                before, after = arrays.before(left, right), arrays.before(right, left)
+                return np.where(before, BEFORE, np.where(after, AFTER, LATER))
         holds = judged.holds
         return [
             BEFORE if holds(x, y) else AFTER if holds(y, x) else LATER
@@ -241,14 +245,6 @@ def html_table(rows: Iterable[Sequence[str]], foot: str = "") -> str:
 
 def _sign(verdict: Relation) -> str:
     return "·" if verdict is Relation.SILENT else str(verdict)
-
-
-def _by_arrays(arrays: LabelArrays, left: Any, right: Any) -> Any:
-    import numpy as np
-
-    left, right = np.asarray(left), np.asarray(right)
-    before, after = arrays.before(left, right), arrays.before(right, left)
-    return np.where(before, BEFORE, np.where(after, AFTER, LATER))
 
 
 def _listed(positions: Any) -> Sequence[int]:

@@ -21,6 +21,7 @@ from typing import Any
 from microcosm.errors import Stopped, Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
+from microcosm.queries.events import as_text
 from microcosm.questions.language import (
     And,
     Compared,
@@ -38,7 +39,6 @@ from microcosm.questions.language import (
     Reference,
     Related,
     Value,
-    as_text,
     compared,
     operands,
     within,

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError
+from microcosm.queries.events import as_text, attribute
 from microcosm.questions.language import (
     COLUMNS,
     And,
@@ -30,7 +31,6 @@ from microcosm.questions.language import (
     Present,
     StatePattern,
     Value,
-    as_text,
     compared,
     operands,
     within,
@@ -145,7 +145,8 @@ def condition(formula: Formula | None, table: Columns) -> Test:
         case Compared():
             one, other, sign = getter(formula.left, table), getter(formula.right, table), formula.sign
             if sign == "=" and isinstance(formula.right, Value):
-                return _equals(one, as_text(formula.right.value))
+                wanted = as_text(formula.right.value)
+                return lambda number, groups: as_text(one(number)) == wanted
             return lambda number, groups: compared(one(number), sign, other(number))
         case OneOf():
             get, among = getter(formula.operand, table), [getter(part, table) for part in formula.among]
@@ -173,15 +174,7 @@ def getter(operand: Operand, table: Columns) -> Callable[[int], Any]:
     attributes = table.attributes
     if "." not in name:
         return lambda number: attributes[number].get(name)
-    return lambda number: _within(attributes[number], name)
-
-
-def _equals(get: Callable[[int], Any], wanted: str | None) -> Test:
-    def found(number: int, groups: Groups) -> bool:
-        value = get(number)
-        return (value if isinstance(value, str) else as_text(value)) == wanted
-
-    return found
+    return lambda number: attribute(attributes[number], name)
 
 
 def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list[str]:
@@ -202,18 +195,6 @@ def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list
         get = getter(Field(name), table)
         if len(table) and all(get(number) is None for number in range(len(table))):
             found.append(name)
-    return found
-
-
-def _within(attributes: Any, name: str) -> Any:
-    """An attribute by its dotted name: as it is written, or part by part into nested ones."""
-    if name in attributes:
-        return attributes[name]
-    found = attributes
-    for part in name.split("."):
-        if not hasattr(found, "get"):
-            return None
-        found = found.get(part)
     return found
 
 

@@ -14,6 +14,7 @@ from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
+from microcosm.queries.events import as_text
 from microcosm.questions.judged import Frame, Judgements, arranged
 from microcosm.questions.language import (
     COLUMNS,
@@ -25,7 +26,6 @@ from microcosm.questions.language import (
     Reference,
     StatePattern,
     Value,
-    as_text,
 )
 from microcosm.questions.patterns import (
     Columns,

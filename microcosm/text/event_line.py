@@ -74,7 +74,12 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     while not _blank(line, at):
         found = _item(line, at)
         if found is None or (found.end("key") == at and found["key"]):
-            raise _unreadable(line, at)
+            at += len(line[at:]) - len(line[at:].lstrip())
+            unread = line[at:].split(None, 1)[0]
+            near = difflib.get_close_matches(unread[:SHOWN], _WORDS, 1)
+            hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != unread else FORM
+            fault = f"unexpected {shown(unread)} in what is said of an event"
+            raise BadStatement(fault, hint, column=at + 1)
         start = found.end() - len(found[0].lstrip())
         if found["key"] or found["time"]:
             key = text_at((found["key"], start + 1)) if found["key"] else "time"
@@ -220,14 +225,6 @@ def _value(line: str, at: int) -> tuple[object, int]:
     if "\\u" in line and (fault := unfit(json.dumps(value, ensure_ascii=False))):
         raise BadStatement(fault, None, column=at + 1)
     return value, end
-
-
-def _unreadable(line: str, at: int) -> BadStatement:
-    at += len(line[at:]) - len(line[at:].lstrip())
-    word = line[at:].split(None, 1)[0]
-    near = difflib.get_close_matches(word[:SHOWN], _WORDS, 1)
-    hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != word else FORM
-    return BadStatement(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
 
 
 def _all_shown(values: Sequence[object]) -> Sequence[str]:

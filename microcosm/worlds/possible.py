@@ -201,7 +201,8 @@ class Possibilities:
         if self._part is not None:
             part = self._part.holding(a, b)
             made = self._within(part).certificate(part.place[a], relation, part.place[b])
-            return None if made is None else part.certified(made)
+            pairs = [(part.kept[a], part.kept[b]) for a, b in made.pairs] if made is not None else []
+            return None if made is None else replace(made, pairs=pairs)
         from microcosm.worlds import sat
 
         found = sat.Certificate([], [[]], ["0"])
@@ -370,8 +371,3 @@ class Narrowed:
         return Candidate(
             [*(kept[v] for v in world.order), *others], [(kept[a], kept[b]) for a, b in world.edges]
         )
-
-    def certified(self, found: Certificate) -> Certificate:
-        """A certificate about the part in the positions of the whole."""
-        pairs = [(self.kept[a], self.kept[b]) for a, b in found.pairs]
-        return replace(found, pairs=pairs)

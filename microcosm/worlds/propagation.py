@@ -59,8 +59,8 @@ class Orientation:
 
     >>> known = Constraints.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
-    >>> state.is_before(0, 1), state.refuted(1, 0)
-    (True, True)
+    >>> state.refuted(1, 0), state.refuted(0, 1)
+    (True, False)
     """
 
     def __init__(self, known: Constraints, closed: Closed | None = None) -> None:
@@ -130,10 +130,6 @@ class Orientation:
             if refuted := self.beyond[a]:
                 forced += [(b, a) for b in bits(near) if refuted & self.future[b]]
         return forced
-
-    def is_before(self, a: int, b: int) -> bool:
-        """Whether a < b is known."""
-        return a != b and bool(self.future[a] >> b & 1)
 
     def refuted(self, a: int, b: int) -> bool:
         """Whether a < b is refuted."""

@@ -41,8 +41,6 @@ from microcosm.text.names import quote
 from microcosm.tuning import kept
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
-    from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
     from microcosm.queries.offline import Offline
     from microcosm.state.opening import Source
@@ -268,7 +266,10 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             found, proof = None, None
             try:
                 found = None if fits else conflict(givens, stop)
-                proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
+                if shown is not None:
+                    proof = clash_node(shown)
+                elif not fits or givens.beyond_worlds:
+                    proof = Microcosm(givens, rules=book).contradiction(stop=stop)
                 unfit = NO_WORLD if found else beyond(givens)
             except Stopped:
                 if fits:  # of orderings and complete logs worlds know nothing
@@ -298,12 +299,3 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             yield from proof_tree(reading.microcosm_of(givens, book), proof)
 
     return output.answer(fields, lines(), exits.holding(consistent))
-
-
-def _proof(
-    givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
-) -> Derivation | None:
-    """A derivation of the contradiction by the rules; None where they do not see it. Raises `Stopped`."""
-    if shown is not None:
-        return clash_node(shown)
-    return Microcosm(givens, rules=book).contradiction(stop=stop)

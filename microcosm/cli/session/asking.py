@@ -85,7 +85,9 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         except Inconsistent as problem:  # `complete` speaks of an event that only the assumption names
             proof = problem.derivation
         else:
-            answer = Answer(_consequences(session, fact, narrowed), lambda: _followed(fact, narrowed))
+            follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
+            fields_then = {"assumed": [left, str(relation), right], "possible": True, "follows": follows}
+            answer = Answer(_consequences(session, fact, narrowed), lambda: fields_then)
             return with_unknown(answer, known, left, right)
 
     text = f"{statement(left, str(relation), right, words_of(known))} cannot be"
@@ -144,11 +146,6 @@ def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[Pai
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
 
 
-def _followed(fact: Correspondence, narrowed: Sequence[PairLeft]) -> Fields:
-    follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
-    return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
-
-
 QUESTIONS = ("never", "every", "possibly", "definitely", "assert")
 """The words that questions begin with."""
 
@@ -203,7 +200,7 @@ def find(session: Session, sentence: Sentence) -> Answer:
 
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
-    from microcosm.cli.commands.questions import settled, settled_lines
+    from microcosm.cli.commands.questions import settled, settlement
     from microcosm.questions.reader import read_questions
 
     text, events = _content(sentence), None
@@ -214,13 +211,8 @@ def settle(session: Session, sentence: Sentence) -> Answer:
         sought = read_questions(text, None, _patterns(session))
     else:
         sought = _two(session, events)
-    lines, fields, code = list[str](), list[dict[str, Any]](), exits.HOLDS
-    for answer, observations in settled(session.known, sought, session.work.stopping(None)):
-        lines += settled_lines(answer, observations)
-        fields.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
-        if answer.verdict == "open" or answer.counts["open"]:
-            code = exits.UNDECIDED
-    return Answer(lines, lambda: {"questions": fields}, code)
+    fields, lines, code = settlement(settled(session.known, sought, session.work.stopping(None)))
+    return Answer(lines, lambda: fields, code)
 
 
 def _patterns(session: Session) -> Questions:

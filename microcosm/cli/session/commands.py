@@ -6,7 +6,6 @@ A command is one entry here and one rule, of the same name, in `text/sentences.l
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import output
@@ -35,19 +34,12 @@ def explain_commands(session: Session, sentence: Sentence) -> Answer:
         message = f"expected a command, not {words[0].text!r}{near}; `help` lists them"
         raise TextError(message, column=words[0].column)
     command = session.commands[found[0]]
-    return reply(
-        _plain(command.form), _plain(f"  {command.summary}"), *_examples(command.examples), help=command.form
-    )
+    examples = ["for example", *(f"  {each}" for each in command.examples)] if command.examples else []
+    return reply(_plain(command.form), _plain(f"  {command.summary}"), *examples, help=command.form)
 
 
 def _plain(text: str) -> str:
     return output.plain(text, sys.stdout)
-
-
-def _examples(examples: tuple[str, ...]) -> Iterator[str]:
-    if examples:
-        yield "for example"
-        yield from (f"  {example}" for example in examples)
 
 
 COMMANDS: dict[str, Command] = {

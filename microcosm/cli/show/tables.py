@@ -102,7 +102,7 @@ def lines_of(drawn: Table) -> list[str]:
     if not output.is_terminal(sys.stdout):
         return whole
     room = get_terminal_size().columns
-    if max((_cells(plain_text(line)) for line in whole), default=0) <= room:
+    if max((_cells(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in whole), default=0) <= room:
         return whole
     if len(drawn.columns) <= FOLDED_UP_TO:
         return _rendered(drawn, room)
@@ -110,11 +110,6 @@ def lines_of(drawn: Table) -> list[str]:
     for part in _parts(drawn, room):
         lines += [*([""] if lines else []), *_rendered(part, room)]
     return lines
-
-
-def plain_text(line: str) -> str:
-    """A line without its styles."""
-    return re.sub(r"\x1b\[[\d;]*m", "", line)
 
 
 def _cells(text: str) -> int:
