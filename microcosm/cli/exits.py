@@ -57,7 +57,8 @@ def failure(error: BaseException, command: str) -> int:
 
     People are told on standard error, programs (--json) besides by an object on standard output.
 
-    Bad text that stands in an option (its `file` is the option) is a matter of usage, in a file bad input.
+    Bad text that stands in the command line (its `file` is an option, or SOUGHT) is a matter of usage, in a
+    file bad input.
     """
     match error:
         case KeyboardInterrupt():
@@ -68,7 +69,7 @@ def failure(error: BaseException, command: str) -> int:
             return PIPE_CLOSED
         case UsageError() | NotOneEvent():
             return _usage(error, command)
-        case TextError(file=str(file)) if file.startswith("--"):
+        case TextError(file=str(file)) if file.startswith("--") or file == "SOUGHT":
             return _usage(error, command)
         case Contradiction():
             return refusal(error, *filter(None, [getattr(error, "givens", None)]))

@@ -353,7 +353,6 @@ class PageModel:
 
 
 def _reason(source: str | None) -> int:
-    """Why a pair is given, by what its source says."""
     if source is None:
         return STATED
     if source.startswith("message "):

@@ -281,14 +281,15 @@ class Knowledge:
         size = len(model)
         grid = [["7"] * size for _ in range(size)]
         try:
-            for a, b, left in self.decisions.table():
+            found = self.decisions.table().fitting()
+            for a, b, left in found or ():
                 x, y = model.number[a], model.number[b]
                 relations = left if x < y else tuple(relation.converse for relation in left)
                 digit = sum(1 << bit for bit, one in enumerate(MEMBERS) if one in relations)
                 grid[min(x, y)][max(x, y)] = str(digit)
         except Inconsistent:
             return None
-        return nibbles("left", _above(grid))
+        return None if found is None else nibbles("left", _above(grid))
 
     def shown_first(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
         """For each pair its numbers, its verdict and what the offline rules leave of it, or None."""

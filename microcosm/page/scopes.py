@@ -224,7 +224,6 @@ class Bracketed:
         return _Scope(bracket, self.ends[bracket], within)
 
     def _parameters(self, arrow: int) -> int:
-        """Where the parameters of an arrow begin."""
         return self.starts[arrow - 1] if self.text(arrow - 1) == ")" else arrow - 1
 
     def _pattern(self, at: int, end: int) -> Iterator[int]:

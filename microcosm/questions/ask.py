@@ -31,7 +31,7 @@ from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, 
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
-from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
 from microcosm.text.names import readable
 from microcosm.worlds.search import Stop
@@ -262,7 +262,7 @@ def answer_fault(
     shown = max((len(q["witnesses"]) for q in claims if isinstance(q.get("witnesses"), list)), default=0)
     needed = max(1, proved)
     found: list[tuple[Answer, Givens]] = []
-    patterns = Questions()  # what is asked on the command line may use those of the files
+    texts_read: list[Questions] = []  # what is asked on the command line may use their patterns
     for one in texts:
         match one:
             case {"file": str() | None as file, "text": str(text)}:
@@ -270,8 +270,8 @@ def answer_fault(
             case _:
                 return "the answer does not have the text of its questions"
         try:
-            read = read_questions(text, file, patterns if file is None else None)
-            patterns.patterns.update(read.patterns)
+            read = read_questions(text, file, known_together(texts_read) if file is None else None)
+            texts_read.append(read)
             settle = any(q.get("settle") for q in claims)
             how: dict[str, Any] = {
                 "exact": exact,

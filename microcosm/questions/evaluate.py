@@ -327,7 +327,6 @@ class Evaluation:
 
 
 def _all(value: int, among: int) -> Row:
-    """The row in which a formula has one value for all."""
     return (among, 0) if value == TRUE else (0, among) if value == FALSE else (0, 0)
 
 

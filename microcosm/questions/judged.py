@@ -218,8 +218,6 @@ class _Framed:
 
 
 class _TableFrame(_Framed):
-    """A frame over rows of what is possible."""
-
     def __init__(self, rows: _Rows, events: Sequence[int]) -> None:
         super().__init__(events)
         self._rows, self._width = rows, len(rows.before)

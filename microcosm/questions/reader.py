@@ -5,6 +5,7 @@ What abbreviates a formula (never, every, possibly, definitely) becomes that for
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,13 @@ def read_sought(text: str, known: Questions | None = None) -> Questions:
     return _Reader(text, None, known).sought()
 
 
+def known_together(texts: Iterable[Questions]) -> Questions:
+    """The patterns of some texts; a name that several of them define is left out, for it tells nothing."""
+    once = Counter(name for one in texts for name in one.patterns)
+    patterns = {name: found for one in texts for name, found in one.patterns.items() if once[name] == 1}
+    return Questions(patterns=patterns)
+
+
 class _Reader(FormulaReader):
     # -- texts ---------------------------------------------------------------------------------------------
 
@@ -91,6 +99,8 @@ class _Reader(FormulaReader):
             self._statement(statement.children[0])  # type: ignore[union-attr,arg-type]
         last = last.children[0] if rule_of(last) == "question" else last  # type: ignore[union-attr]
         match rule_of(last):
+            case "condition" if rule_of(last.children[0]) == "quantified":  # type: ignore[union-attr]
+                self._assertion(last)  # type: ignore[arg-type]
             case "condition":
                 name = self._inline(last.children[0])  # type: ignore[union-attr]
                 place = place_of(last)
@@ -170,7 +180,6 @@ class _Reader(FormulaReader):
         self.found.complete = place_of(tree)
 
     def _states(self, tree: Node, surely: bool) -> None:
-        """States that are to be seen at once, in some run or in each."""
         place = place_of(tree)
         binders = self._named([self._reference(part) for part in trees(tree, "reference")])
         for _, reference in binders:

@@ -104,7 +104,6 @@ def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
 
 
 def _expect_kept(was: _Judgements, now: _Judgements, what: str) -> None:
-    """Raise `Undefined` where other things are judged than were."""
     if now != was:
         a, relation, b = min(now ^ was, key=str)
         change = "would follow" if (a, relation, b) in now else "could not be kept"

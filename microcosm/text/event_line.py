@@ -155,7 +155,6 @@ def _times(times: Sequence[object | None], known: Sequence[object | None]) -> It
 
 
 def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> Iterator[str]:
-    """What is said of the attributes of each event."""
     if not any(rows):
         return repeat("", len(rows))
     every = [*chain.from_iterable(rows)]
@@ -166,7 +165,6 @@ def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) 
 
 
 def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
-    """Where each event was read."""
     plain = {file: f" at {file}:" if file and names[file] == file else "" for file in dict.fromkeys(files)}
     if all(plain.values()):
         return map(add, map(plain.__getitem__, files), map(str, lines))
@@ -193,7 +191,6 @@ def event_to_json(row: EventRow) -> dict[str, object]:
 
 
 def _fields(word: str, value: Word) -> dict[str, object]:
-    """The fields of the row that a word and its value say."""
     text, column = text_at(value), value[1]
     if word == "seq":
         if not is_count(text):

@@ -120,7 +120,6 @@ def short_cut(line: str, source: str | None = None) -> Statement | None:
 
 
 def _chain(words: list[str]) -> tuple[Sequence[str], list[str]]:
-    """Names joined by signs."""
     signs = words[1::2]
     if len(words) % 2 == 0 or not JOINS.keys() >= set(signs):
         raise Unusual
@@ -350,7 +349,6 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
 
 
 def _texts(words: Sequence[str]) -> Sequence[str]:
-    """What words stand for, plain or quoted."""
     return [word[1:-1] if word[:1] == '"' else word for word in words]
 
 

@@ -80,8 +80,6 @@ _quoted = re.compile(r'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+').match
 
 
 class _Words:
-    """The words of a line, one after the other."""
-
     def __init__(self, line: str) -> None:
         self.line = line
         self._end = 0

@@ -234,7 +234,6 @@ class Orientation:
         return True
 
     def _check(self) -> None:
-        """Assert that the rows are closed, and what is open neither ordered nor decided."""
         for v in range(self.size):
             assert self.future[v] >> v & 1
             for w in bits(self.future[v]):

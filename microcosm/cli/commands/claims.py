@@ -250,7 +250,6 @@ def _events(stated: dict[str, Any], givens: Givens) -> object:
 
 
 def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
-    """Find a world for each of the relations. Raises `NotSo`."""
     _require_heeded(givens)
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)

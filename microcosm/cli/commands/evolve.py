@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import statement, verdict_line, words_of
-from microcosm.errors import Contradiction, TextError, Undefined
+from microcosm.errors import Contradiction, Undefined
 from microcosm.logic.derivation import Words, proof_object
 from microcosm.text.names import quote
 from microcosm.text.statement import unfit
@@ -88,11 +88,8 @@ def evolve(
 def _evolve(known: Microcosm, steps: list[Step]) -> None:
     with known.batch():
         for name, value in steps:
-            try:
+            with reading.said_in(f"--{name}"):
                 _step(known, name, value)
-            except TextError as error:
-                error.file = f"--{name}"
-                raise
 
 
 def _step(known: Microcosm, name: str, value: str) -> None:
@@ -242,7 +239,6 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
 def _difference(
     witness: Difference | None, files: tuple[str, str], backward: bool, words: Words
 ) -> Iterator[str]:
-    """That two microcosms are bisimilar, or why they are not."""
     how = "backward bisimilar" if backward else "bisimilar"
     if witness is None:
         same = "they are given the same" if backward else "every pair of events has the same verdict in both"

@@ -199,7 +199,6 @@ def _length(proof: Derivation | None) -> int:
 
 
 def _log(log: Path, events: list[TraceEvent]) -> None:
-    """The log, an event a line."""
     output.say(f"A log ({log.name}):", "")
     rows = [(e.process, e.id, f"{e.kind} {e.message or ''}".rstrip(), e.label or "") for e in events]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]

@@ -177,7 +177,6 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _refuse_unknown(known: Microcosm, wanted: Iterable[tuple[str, str]]) -> None:
-    """Raise `UsageError` for a field that no event has."""
     from microcosm.queries.events import member, rows_of
 
     rows = [*rows_of(known)]
@@ -283,7 +282,6 @@ def _shown(folder: Folder, out: str) -> Iterator[None]:
 
 
 def _ended(intake: Intake, folder: Folder) -> list[str]:
-    """What came in, and what was dropped."""
     counts: Any = intake.counts
     lines = [
         f"kept: {counted(counts.spans, 'span')} of {counted(counts.requests, 'request')}, "

@@ -17,7 +17,7 @@ from microcosm.logic.derivation import proof_object
 from microcosm.questions.answers import PROVED, SHOWN
 from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
-from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.text.names import quote, readable
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def find(
     """
     logs, (sought,) = reading.split(files, "SOUGHT")
     patterns = None if definitions is None else reading.questions_in(definitions)
-    read_sought(sought, patterns)  # before anything is opened
+    with reading.said_in("SOUGHT"):  # before anything is opened
+        read_sought(sought, patterns)
     known = reading.load(logs)
     found = known.find(sought, limit=limit, known=patterns)
     for warning in found.warnings:
@@ -234,10 +235,8 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
     read = [*map(reading.questions_in, names_of_questions)]
     if text:
-        patterns = Questions()
-        for one in read:
-            patterns.patterns.update(one.patterns)
-        read.append(read_questions("\n".join(text), None, patterns))
+        with reading.said_in("--expression"):
+            read.append(read_questions("\n".join(text), None, known_together(read)))
     return read, [name for name in names if not name.endswith(ENDING)]
 
 

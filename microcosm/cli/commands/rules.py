@@ -116,7 +116,6 @@ def citation(rule: Rule) -> str:
 
 
 def _head(rule: Rule) -> str:
-    """The comments before the first rule of the rule's file."""
     if rule.file is None:
         return ""
     return files.read_text(rule.file).partition("\nrule ")[0]

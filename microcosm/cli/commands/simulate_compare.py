@@ -51,7 +51,6 @@ def compare_all(seed: int, plots: str | None) -> int:
 
 
 def _rounded(fields: dict[str, object]) -> dict[str, object]:
-    """The shares of one protocol, without its name."""
     return {
         name: round(value, 5) if isinstance(value, float) else value
         for name, value in fields.items()
@@ -254,7 +253,6 @@ def listening(run: Run, sizes: list[int]) -> list[Disclosure]:
 
 
 def _first(disclosure: Disclosure, then: Callable[[Delivery], None] | None) -> Callable[[Delivery], None]:
-    """Tell of a delivery, then hand it on."""
 
     def deliver(delivery: Delivery) -> None:
         disclosure.delivered(delivery, str(delivery.payload))

@@ -188,7 +188,6 @@ def _signs() -> dict[Shown, str]:
 
 
 def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
-    """Of each event its pairs with those after it, a line each."""
     words = words_of(known)
     names = {event: words(event) for event in known.events}
     signs = {shown: f" {sign} " for shown, sign in _signs().items()}
@@ -238,7 +237,6 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
 
 
 def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fields) -> None:
-    """Answer with what is left of each pair, and as JSON with `more`."""
     counts = pairs.counts().most_common()
     words = words_of(known)
     names = {event: words(event) for event in known.events} if every else {}

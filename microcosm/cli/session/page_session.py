@@ -16,8 +16,7 @@ from typing import Any
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.session.changes import SUPPOSED
-from microcosm.cli.session.commands import COMMANDS
+from microcosm.cli.session.commands import COMMANDS, SUPPOSED
 from microcosm.cli.session.session import Answer, Command, How, Opened, Session, log_opened, opened
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import display_name

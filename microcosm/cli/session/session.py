@@ -273,7 +273,6 @@ class Session:
 
 
 def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answer:
-    """What is said of a line that cannot be answered."""
     match error:
         case TextError(file=None):
             outcome = exits.BAD_INPUT

@@ -141,7 +141,6 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
 
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
-    """The covering pairs of a world, and the order of its events."""
     if len(world) > MOST_DRAWN:
         return [f"  (a world of {len(world):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}

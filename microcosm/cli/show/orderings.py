@@ -292,7 +292,6 @@ def _named(panel: Panel) -> Iterator[tuple[int, str]]:
 
 
 def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:
-    """Where each event of a panel stands."""
     peer = panel.computation.peer
     return {
         event: (_HEAD + _COLUMN * at + _COLUMN // 2, top + _ROW * peer[event] + _ROW // 2)
@@ -303,7 +302,6 @@ def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:
 def _draw(
     sheet: Sheet, panel: Panel, place: Mapping[int, tuple[int, int]], wide: int, words: Mapping[str, str]
 ) -> None:
-    """The lines of the peers, the arrows of the messages, the events."""
     of = panel.computation
     for p, y in {of.peer[event]: y for event, (_, y) in place.items()}.items():
         sheet.text(short(of.peers[p], SHORT), _MARGIN, y + 4)

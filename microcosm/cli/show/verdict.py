@@ -311,7 +311,6 @@ def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation 
 
 
 def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
-    """A step between a microcosm and its evolution."""
     fact = provenance.fact(node.conclusion)
     known = _next_known(node)
     if known is None:
