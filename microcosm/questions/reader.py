@@ -5,9 +5,8 @@ What abbreviates a formula (never, every, possibly, definitely) becomes that for
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
@@ -37,6 +36,7 @@ from microcosm.questions.language import (
     Operand,
     Or,
     Parameter,
+    Pattern,
     Quantified,
     Question,
     Questions,
@@ -77,10 +77,11 @@ def read_sought(text: str, known: Questions | None = None) -> Questions:
 
 
 def known_together(texts: Iterable[Questions]) -> Questions:
-    """The patterns of some texts; a name that several of them define is left out, for it tells nothing."""
-    once = Counter(name for one in texts for name in one.patterns)
-    patterns = {name: found for one in texts for name, found in one.patterns.items() if once[name] == 1}
-    return Questions(patterns=patterns)
+    """The patterns of some texts; a name that they define differently is left out, for it tells nothing."""
+    found: dict[str, Pattern | None] = {}
+    for name, pattern in chain.from_iterable(one.patterns.items() for one in texts):
+        found[name] = pattern if found.get(name, pattern) == pattern else None
+    return Questions(patterns={name: pattern for name, pattern in found.items() if pattern is not None})
 
 
 class _Reader(FormulaReader):
