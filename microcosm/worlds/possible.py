@@ -56,7 +56,7 @@ class Possibilities:
     `cap` is the number of backtracks before python-sat (if `solver` and installed) takes over; None
     lets the search go on for ever. `stop` (settable) is asked now and then whether to give up.
 
-    >>> known = Possibilities(Constraints.of(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
+    >>> known = Possibilities(Constraints(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
     >>> list(known.possible(1, 2).worlds), known.possible(0, 2).worlds[Relation.CONCURRENT].reduction()
     ([Relation.AFTER], [(0, 1), (2, 1)])
     """
