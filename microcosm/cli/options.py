@@ -166,15 +166,19 @@ def _keep(param: typer.CallbackParam, value: str | None) -> None:
         _given[name] = _READ.get(name, str)(value)
 
 
-def _shared(*names: str, help: str, metavar: str | None = None, does: Callable[..., None] = _keep) -> Any:
-    """An option that commands share; its value is kept here, or something is done with it at once."""
-    kind = str | None if metavar else bool
-    return Annotated[kind, Option(*names, metavar=metavar, help=help, callback=does, expose_value=False)]
+def _want(param: typer.CallbackParam, value: bool) -> None:
+    output.wanted[str(param.name)] = value
+
+
+def _shared(*names: str, help: str, metavar: str | None = None) -> Any:
+    """An option that commands share; its value is kept here, that of a flag where answers are written."""
+    kind, kept = (str | None, _keep) if metavar else (bool, _want)
+    return Annotated[kind, Option(*names, metavar=metavar, help=help, callback=kept, expose_value=False)]
 
 
 COMMON = {
-    "quiet": _shared("-q", "--quiet", does=output.hush, help="No notes and no warnings; errors are said."),
-    "json": _shared("--json", does=output.answer_machines, help="One JSON object on standard output."),
+    "quiet": _shared("-q", "--quiet", help="No notes and no warnings; errors are said."),
+    "json": _shared("--json", help="One JSON object on standard output."),
     "rules": _shared("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones."),
 }
 """What every command takes beside what is its own."""
@@ -207,6 +211,6 @@ READERS_OF_MICROCOSMS = {
         metavar="[=E]",
         help="Of intervals of clocks: what was over (E before) another began is before it.",
     ),
-    "full": _shared("--full", does=output.show_whole, help="Proofs whole, however long their chains."),
+    "full": _shared("--full", help="Proofs whole, however long their chains."),
 }
 """What besides them every command takes that makes a microcosm of a log."""

@@ -115,7 +115,7 @@ class Knowledge:
     def columns(self) -> Iterator[Column]:
         """`table`, or `apart` and `beside`, as far as they can be had. Cost: see each."""
         if self.tabled:
-            yield self.table()
+            yield verdict_table(self.model.engine, self.model.names)
         elif self.model.shortcuts:
             pairs = self.without_relative()
             if pairs is not None:
@@ -123,10 +123,6 @@ class Knowledge:
             beside = self.beside()
             if beside:
                 yield naturals("beside", beside)
-
-    def table(self) -> Column:
-        """The verdict of each pair; see `verdict_table`."""
-        return verdict_table(self.model.engine, self.model.names)
 
     # -- `?` among many events -----------------------------------------------------------------------------
 

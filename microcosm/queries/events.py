@@ -15,7 +15,6 @@ from microcosm import tuning
 from microcosm.errors import NotOneEvent
 from microcosm.files import display_name, natural
 from microcosm.givens.event_table import EventRow, EventTable
-from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.spelling import expect_text
 from microcosm.text.names import quote, string
@@ -161,7 +160,11 @@ def as_text(value: object) -> str | None:
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return str(value) if value.__class__ is int else json_text(value)
+    if value.__class__ is int:
+        return str(value)
+    from microcosm.givens.exact import json_text
+
+    return json_text(value)
 
 
 def caption(name: str, table: EventTable | None) -> str:

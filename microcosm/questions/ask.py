@@ -183,7 +183,9 @@ def asked_of(
     if questions.complete is not None:
         known.complete = True
         known.add_processes_of_table()
-        _expect_complete(log, known, questions.complete)
+        lack = f"events are missing ({log.lost()})" if log.missing else lacking(known)
+        if lack is not None:
+            raise log.questions.fault(f"the log is not complete: {lack}", questions.complete)
     try:
         built = build(known)
     except Contradiction as error:
@@ -221,14 +223,6 @@ def pairs(log: QuestionedLog, known: Known) -> Iterator[tuple[int, int]]:
     for part in Evaluation(log).tuples(formula, Scope()):
         for scope in part.scopes(part.among):
             yield scope.variables[known.left[0]].event, scope.variables[known.right[0]].event
-
-
-def _expect_complete(log: QuestionedLog, known: Givens, place: Place) -> None:
-    """Refuse `complete` where something speaks against it."""
-    if log.missing:
-        raise log.questions.fault(f"the log is not complete: events are missing ({log.lost()})", place)
-    if (lack := lacking(known)) is not None:
-        raise log.questions.fault(f"the log is not complete: {lack}", place)
 
 
 FIELDS = {"questions", "asked", "proved"}

@@ -151,7 +151,9 @@ class _Words:
         if kinds == (A_RELATION,):
             first = line[: self._at].strip()
             message = f"no relation ({SIGNS}) follows {shown(first)}, and no statement begins with it"
-            raise BadStatement(message, _nearest(first) or _hint(found, FORMS), column=column)
+            near = difflib.get_close_matches(first[:SHOWN], sorted(KEYWORDS), 1)
+            hint = f"Did you mean `{near[0]}`?" if near else _hint(found, FORMS)
+            raise BadStatement(message, hint, column=column)
         if END in kinds:
             hint = _hint(found, LEFT) if A_RELATION in kinds else LEFT
             raise BadStatement(f"unexpected {shown(found)} after the statement", hint, column=column)
@@ -344,8 +346,3 @@ def _hint(found: str, default: str | None) -> str | None:
     if re.match(r'[\w.:@/"#,=<>\[\]{}\x00-\x20]', found):
         return default
     return f"A name with {shown(found[0])} in it stands in double quotes."
-
-
-def _nearest(word: str) -> str | None:
-    near = difflib.get_close_matches(word[:SHOWN], sorted(KEYWORDS), 1)
-    return f"Did you mean `{near[0]}`?" if near else None

@@ -211,13 +211,12 @@ SHARE = 1.0
 
 def reread(paths: Sequence[str], how: How) -> Opened:
     """What the whole lines of a log say now, without a word about what is odd. Raises as `opened` does."""
-    hushed = output.is_hushed()
-    output.hush(True)
+    hushed, output.wanted["quiet"] = output.is_hushed(), True
     try:
         with only_whole_lines():
             return opened(paths, how)
     finally:
-        output.hush(hushed)
+        output.wanted["quiet"] = hushed
 
 
 Signature = tuple[tuple[str, int, int, int], ...]
