@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer import Argument, Option
@@ -70,10 +70,15 @@ Pattern = Annotated[
 StrictLog = Annotated[bool, Option("--strict", help="An irregularity of the log is an error.")]
 
 
-def natural(option: str, text: str, least: int = 0, most: int = 10**9) -> int:
-    """The whole number that an option gives. Raises `UsageError` outside `least` to `most`."""
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
+Word = TypeVar("Word")
+
+
+def natural(option: str, text: str, words: Mapping[str, Word]) -> int | Word:
+    """The whole number that an option gives, or what one of some words means there. Raises `UsageError`."""
+    if text in words:
+        return words[text]
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise exits.UsageError(f"{option} is a whole number or {' or '.join(words)}, not {text!r}")
     return int(text)
 
 
@@ -147,15 +152,10 @@ def _synchronous(value: str) -> Number:
     return within
 
 
-def _warnings(value: str) -> float:
-    named = {"all": inf, "none": 0.0}
-    return named[value] if value in named else natural("--warnings", value)
-
-
 _READ: dict[str, Callable[[str], object]] = {
     "complete": _complete,
     "synchronous": _synchronous,
-    "warnings": _warnings,
+    "warnings": lambda value: natural("--warnings", value, {"all": inf, "none": 0.0}),
 }
 """How the texts of some options are read; those of others stay as they are."""
 

@@ -92,13 +92,7 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
         with output.progress(f"reading {source.name}"):
             return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED) if report is None else report
-    with output.reading(source.paths, report):
-        if source.content is not None:
-            return source.givens(report, **options.of_logs())
-        found = source.extraction(report, **options.of_logs())
-    told_rest(report, UNASKED)
-    note_gaps(found, report)
-    return found.givens
+    return extraction_of(source, report=report, untold=UNASKED).givens
 
 
 def may_be_complete(known: Microcosm) -> bool:
@@ -125,15 +119,12 @@ def note_gaps(found: Extraction, report: Report) -> None:
 
 
 def extraction_of(
-    traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True, report: Report | None = None
+    source: Source, *, with_clocks: bool = True, report: Report, untold: Collection[str] = ()
 ) -> Extraction:
-    """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does.
+    """What comes out of a log; what is odd about it is told by a `report` of `report_of`.
 
-    Of a microcosm what it gives; raises `InconsistentGivens` where that contradicts itself. A `report` of
-    `report_of` is for who wants to look into it afterwards.
+    Of a microcosm what it gives; raises `InconsistentGivens` where that contradicts itself.
     """
-    how, report = options.of_logs(), report_of(strict) if report is None else report
-    source = one_of(traces)
     if source.content is not None:
         from microcosm.state.as_log import extraction_of
 
@@ -141,8 +132,8 @@ def extraction_of(
         microcosm_of(givens, rulebook())
         return extraction_of(givens)
     with output.reading(source.paths, report):
-        found = source.extraction(report, with_clocks=with_clocks, **how)
-    told_rest(report)
+        found = source.extraction(report, with_clocks=with_clocks, **options.of_logs())
+    told_rest(report, untold)
     note_gaps(found, report)
     return found
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 app = Typer()
 
-Step = tuple[str, str]
-"""An option and its value, e.g. ("add", "a < b")."""
-
 
 class InOrder(TyperCommand):
     """A command that keeps the order of its options, of different names too, in `ctx.meta["order"]`."""
@@ -69,12 +66,18 @@ def evolve(
     """
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
-    steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
+    steps = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
     givens, book = reading.givens_of(files, strict=strict), reading.rulebook()
     old = givens.copy()
     try:
         known = reading.microcosm_of(givens, book, strict=strict)
-        _evolve(known, steps)
+        with known.batch():
+            for name, value in steps:
+                fault = unfit(value) if name in ("internal", "forget") else None
+                if fault is not None:
+                    raise exits.UsageError(f"--{name}: {fault}")
+                with reading.said_in(f"--{name}"):
+                    getattr(known, "append" if name == "internal" else name)(value)
     except (Contradiction, Undefined) as error:
         exits.refusal(error, old, code=exits.REFUTED, answered=out is None)
         output.note("nothing was changed")
@@ -83,20 +86,6 @@ def evolve(
         return exits.REFUTED
     output.write_givens(known.givens, out)
     return exits.HOLDS
-
-
-def _evolve(known: Microcosm, steps: list[Step]) -> None:
-    with known.batch():
-        for name, value in steps:
-            with reading.said_in(f"--{name}"):
-                _step(known, name, value)
-
-
-def _step(known: Microcosm, name: str, value: str) -> None:
-    fault = unfit(value) if name in ("internal", "forget") else None
-    if fault is not None:
-        raise exits.UsageError(f"--{name}: {fault}")
-    getattr(known, "append" if name == "internal" else name)(value)
 
 
 @app.command("merge")

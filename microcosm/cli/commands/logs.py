@@ -53,7 +53,8 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
+    source, report = reading.one_of(traces), reading.report_of(strict)
+    found = reading.extraction_of(source, with_clocks=not without_clocks, report=report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:

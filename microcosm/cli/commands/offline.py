@@ -85,7 +85,7 @@ def offline(
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     known, _, pair = reading.pair_in(asked, strict=strict)
-    nests = None if depth == "exact" else number(depth)
+    nests = options.natural("--depth", depth, {"exact": None})
     how: dict[str, Any] = {"profile": profile, "depth": nests, "must_exist": must_exist}
     return decided(known, *pair, limit=limit, certificate=certificate, **how)
 
@@ -161,13 +161,6 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
             files.write_text(f"{name}.drat", part.proof())
             written.append(f"{name}.drat")
     return {"certificate": written[0] if len(written) == 1 else written}
-
-
-def number(text: str) -> int:
-    """How deep assumptions nest. Raises `UsageError`."""
-    if not text.isascii() or not text.isdigit():
-        raise exits.UsageError("--depth is a number from 0 on, or `exact`")
-    return int(text)
 
 
 @app.command("possible")

@@ -61,19 +61,11 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     left, relation, right = triple(session, sentence)
     known = session.known
     verdict, offline = stands(known, left, right)
-    concluded = concluded_field(offline)
+    word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded_field(offline)}
     if sentence.has("MARK") or relation is not Relation.UNKNOWN:
         holds = answers(relation, verdict)
         word = {True: "yes: ", False: "no: ", None: "not known: "}[holds]
-        fields: Fields = {
-            "pair": [left, right],
-            "verdict": verdict.value,
-            "asked": relation.value,
-            "holds": holds,
-            **concluded,
-        }
-    else:
-        word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded}
+        fields |= {"asked": relation.value, "holds": holds}
     notes = [f"note: {by_complete(known)}"] if offline else []
     notes += [f"note: {note}" for note in strangers(known, left, right)]
     if advice := hint(known, left, verdict, right):

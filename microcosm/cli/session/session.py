@@ -96,7 +96,7 @@ def digest_now(path: str) -> str | None:
 
 def _log(source: Source, how: How) -> Opened:
     report = reading.report_of(how.strict)
-    found = reading.extraction_of(source.paths, strict=how.strict, report=report)
+    found = reading.extraction_of(source, report=report)
     known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
     return log_opened(known, source.paths, found, report)
 
