@@ -11,23 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option, Typer
 
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.show.offline import (
-    inconsistent_fields,
-    inconsistent_lines,
-    joined,
-    say_inconsistent,
-    too_wide,
-    warn_if_inconsistent,
-)
+from microcosm.cli.show import offline as show
+from microcosm.cli.show import tables
 from microcosm.cli.show.proofs import Style
-from microcosm.cli.show.tables import (
-    MOST_IN_A_MATRIX,
-    lines_of,
-    matrix_lines,
-    new_table,
-    pair_texts,
-    stream_pairs,
-)
 from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.givens.relation import Relation
 from microcosm.queries.concluded import ConcludedOffline
@@ -95,7 +81,7 @@ def table(
         elif mode == "offline":
             code = max(code, _offline(file, known, every, depth))
         else:
-            warn_if_inconsistent(known, source.paths)
+            show.warn_if_inconsistent(known, source.paths)
             more = _concluded(known) if output.for_machines() else {}
             _give(file, known, _table(known).rows(), more, _lines(known) if every else overview(known), every)
     return code
@@ -104,7 +90,7 @@ def table(
 def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable[Any], every: bool) -> None:
     """A table: as JSON, with what is to come last, or its lines; those of `every` pair row by row."""
     if output.for_machines():
-        stream_pairs(file, known.events, rows, more)
+        tables.stream_pairs(file, known.events, rows, more)
     elif every:
         with output.writing(len(known.events)) as progress:
             for row in lines:
@@ -166,19 +152,19 @@ def _overview(
     events = known.events
     if len(events) < 2:
         yield f"{output.counted(len(events), 'event')}, no pair"
-    elif len(events) <= MOST_IN_A_MATRIX:
+    elif len(events) <= tables.MOST_IN_A_MATRIX:
         cell = {}
         for a, b, verdict in pairs:
             cell[a, b], cell[b, a] = both_ways(verdict)
-        yield from (*matrix_lines(events, cell, words_of(known)), *legend)
+        yield from (*tables.matrix_lines(events, cell, words_of(known)), *legend)
     else:
-        drawn = new_table(*heads)
+        drawn = tables.new_table(*heads)
         drawn.add_column("pairs", justify="right")
         for *words, count in counts:
             drawn.add_row(*words, f"{count:,}")
         total = sum(row[-1] for row in counts)
         yield from (f"{len(events):,} events, {output.counted(total, 'pair')}; {more}", "")
-        yield from lines_of(drawn)
+        yield from tables.lines_of(drawn)
 
 
 def _signs() -> dict[Shown, str]:
@@ -204,9 +190,9 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     events = known.events
     found = known.possible_table(stop)
     if found is None:
-        conflict = say_inconsistent(file, known.givens, stop)
+        conflict = show.say_inconsistent(file, known.givens, stop)
         if output.for_machines():
-            stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
+            tables.stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
     pairs, decided = found
     ignored = known.worlds.ignored
@@ -215,7 +201,7 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     if not decided:
         output.warn(NOT_DECIDED)
     if ignored:
-        output.warn(too_wide(known.givens, ignored))
+        output.warn(show.too_wide(known.givens, ignored))
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
@@ -227,11 +213,11 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
         pairs = known.offline_table(depth=depth)
     except Inconsistent as problem:
         if output.for_machines():
-            stream_pairs(file, known.events, (), inconsistent_fields(problem))
+            tables.stream_pairs(file, known.events, (), show.inconsistent_fields(problem))
         else:
-            output.say_all(inconsistent_lines(known, problem))
+            output.say_all(show.inconsistent_lines(known, problem))
         return exits.REFUTED
-    warn_if_inconsistent(known, (file,))
+    show.warn_if_inconsistent(known, (file,))
     _left(file, known, pairs, every, {})
     return exits.HOLDS
 
@@ -241,12 +227,12 @@ def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fiel
     words = words_of(known)
     names = {event: words(event) for event in known.events} if every else {}
     signs: dict[Verdict, str] = {left: f": {' '.join(map(str, left)) or 'nothing'}" for left, _ in counts}
-    lines = pair_texts(pairs.rows(), "{}, ", names, signs.__getitem__)
+    lines = tables.pair_texts(pairs.rows(), "{}, ", names, signs.__getitem__)
     legend = ["<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three."]
     rows = [(" or ".join(map(str, left)) or "nothing", count) for left, count in counts]
 
     def both_ways(left: tuple[Relation, ...]) -> tuple[str, str]:
-        return joined(left), joined(tuple(r for r in MEMBERS if r.converse in left))
+        return show.joined(left), show.joined(tuple(r for r in MEMBERS if r.converse in left))
 
     shown = lines if every else _overview(known, pairs, both_ways, legend, ("possible",), rows)
     _give(file, known, pairs.rows(), more, shown, every)

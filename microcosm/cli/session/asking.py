@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm.cli import exits, output
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
-from microcosm.cli.show.offline import (
-    FITS,
-    NO_WORLD,
-    beyond,
-    conflict_lines,
-    joined,
-    offline_fields,
-    possible_fields,
-    possible_lines,
-    shown_offline,
-    statements,
-)
+from microcosm.cli.show import offline as show
 from microcosm.cli.show.verdict import proof_below, statement, words_of
 from microcosm.errors import TextError
 from microcosm.givens.relation import Correspondence, Relation
@@ -44,8 +33,8 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     if not found.relations:
         return check(session, sentence)
     answer = Answer(
-        possible_lines(left, right, found, words_of(session.known)),
-        lambda: possible_fields(left, right, found),
+        show.possible_lines(left, right, found, words_of(session.known)),
+        lambda: show.possible_fields(left, right, found),
     )
     return with_unknown(answer, session.known, left, right)
 
@@ -60,8 +49,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
         found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
-    shown = shown_offline(known, left, right, found, wrap=False)
-    answer = Answer(shown, lambda: offline_fields(left, right, found))
+    shown = show.shown_offline(known, left, right, found, wrap=False)
+    answer = Answer(shown, lambda: show.offline_fields(left, right, found))
     return with_unknown(answer, known, left, right)
 
 
@@ -107,15 +96,15 @@ def check(session: Session, sentence: Sentence) -> Answer:
     beyond_worlds = conflict is None and known.givens.beyond_worlds
     proof = known.contradiction(stop=stop) if conflict or beyond_worlds else None
     if conflict is None and proof is None:
-        return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+        return Answer([show.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
 
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
-        stated = statements(conflict)
+        stated = show.statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
-    unfit = NO_WORLD if conflict else beyond(known.givens)
-    lines = chain([unfit], conflict_lines(conflict or ()), proof_below(known, proof))
+    unfit = show.NO_WORLD if conflict else show.beyond(known.givens)
+    lines = chain([unfit], show.conflict_lines(conflict or ()), proof_below(known, proof))
     return Answer(lines, fields, exits.REFUTED)
 
 
@@ -140,7 +129,7 @@ def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[Pai
     for a, b, left in narrowed:
         session.work.did(1)
         turned = Relation.AFTER in left and Relation.BEFORE not in left
-        sign = joined(tuple(r for r in MEMBERS if r.converse in left)) if turned else joined(left)
+        sign = show.joined(tuple(r for r in MEMBERS if r.converse in left)) if turned else show.joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
     pairs = output.counted(len(narrowed), "pair")
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
