@@ -95,10 +95,7 @@ class Possibilities:
 
     def _start(self) -> None:
         if not self.known.decides:
-            try:
-                self._plain = LazyPairs(self.known)
-            except Cycle:
-                self._impossible = True
+            self._plain = LazyPairs(self.known)
 
     @property
     def _state(self) -> Orientation:

@@ -235,8 +235,6 @@ def logs_of(
     ]
 
     def read_together(files: Sequence[str]) -> Iterable[TraceEvent]:
-        if STDIN in files:  # it can be read only once
-            return [event for file in files for event in alone[traces.index(file)]]
         events = events_of(list(files), Report(), **how)
         return events if trace is None else picked(events, trace, Report())[0]
 
@@ -246,13 +244,13 @@ def logs_of(
     logs = []
     for group in groups:
         files = [traces[at] for at in group]
-        if (len(group) > 1 or trace is not None) and STDIN not in files:
+        if len(group) > 1 or trace is not None:
             logs.append(log(files))
             continue
         report = report_of(strict)
-        for irregularity in (each for at in group for each in found[at]):
+        for irregularity in found[group[0]]:
             report.repeat(irregularity)
-        logs.append(Log(files, [event for at in group for event in alone[at]], report, in_order(files)))
+        logs.append(Log(files, alone[group[0]], report, in_order(files)))
     return logs
 
 
