@@ -224,6 +224,7 @@ def check(
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
     from microcosm.queries.conflict import conflict
+    from microcosm.queries.offline import are_shipped
 
     file = source.name
     try:
@@ -245,7 +246,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
                 found = None if fits else conflict(givens, stop)
                 if shown is not None:
                     proof = clash_node(shown)
-                elif not fits or givens.beyond_worlds:
+                elif not fits or givens.beyond_worlds or not are_shipped(book):
                     proof = Microcosm(givens, rules=book).contradiction(stop=stop)
                 unfit = show.NO_WORLD if found else show.beyond(givens)
             except Stopped:

@@ -91,10 +91,12 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
+    from microcosm.queries.offline import are_shipped
+
     known, stop = session.known, session.work.stopping(None)
     conflict = known.conflict(stop)
-    beyond_worlds = conflict is None and known.givens.beyond_worlds
-    proof = known.contradiction(stop=stop) if conflict or beyond_worlds else None
+    by_worlds_alone = not known.givens.beyond_worlds and are_shipped(known.rules)
+    proof = None if conflict is None and by_worlds_alone else known.contradiction(stop=stop)
     if conflict is None and proof is None:
         return Answer([show.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
 

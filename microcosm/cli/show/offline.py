@@ -213,10 +213,11 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
 
 
 def beyond(givens: Givens) -> str:
-    """Why no world fits, where that is for what is stated of messages."""
+    """Why nothing fits though some world has all else: for what is stated of messages, or by the rules."""
     stated = ["the network is known to keep an ordering of messages"] if givens.orderings else []
     stated += ["the log is stated to be complete"] if givens.complete else []
-    return f"inconsistent: {' and '.join(stated)}, which contradicts what is given"
+    why = f"{' and '.join(stated)}, which contradicts what is given" if stated else "these rules say so"
+    return f"inconsistent: {why}"
 
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:
