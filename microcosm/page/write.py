@@ -148,8 +148,7 @@ def _style() -> str:
 
 
 def _read(name: str) -> str:
-    file = _web.joinpath(name)
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _web.joinpath(name).read_text(encoding="utf-8")
 
 
 def page(known: Microcosm, **how: Any) -> str:

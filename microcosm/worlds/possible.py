@@ -78,7 +78,6 @@ class Possibilities:
         """Whether the line of all events failed widely, before anything was propagated."""
         self._impossible = False
         self._plain: LazyPairs | None = None
-        self._propagated: Orientation | None = None
         self._closed: Closed | None = None
         """What the guess has left to propagation."""
         self._part = Narrowed.of(known)
@@ -97,14 +96,12 @@ class Possibilities:
         if not self.known.decides:
             self._plain = LazyPairs(self.known)
 
-    @property
+    @cached_property
     def _state(self) -> Orientation:
         """What propagation makes of constraints with `<>`, when it is first asked for."""
-        if self._propagated is None:
-            self._propagated = Orientation(self.known, self._closed)
-            self._closed = None
-            self._impossible = not self._propagated.consistent
-        return self._propagated
+        state, self._closed = Orientation(self.known, self._closed), None
+        self._impossible = not state.consistent
+        return state
 
     def _within(self, part: Narrowed) -> Possibilities:
         """The possibilities of some of the events alone; the last few such parts are remembered."""

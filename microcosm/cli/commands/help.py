@@ -169,7 +169,9 @@ def demo() -> int:
         output.say("", f"It tells of {len(known.events)} events in {found.processes} processes. Ask it:", "")
         _show(known, answers)
         output.say("", CHECKED if valid else f"The kernel refuses a proof: {next(filter(None, faults))}")
-        _next_steps(log, answers)
+        output.say("", "Try next:", f"  microcosm extract {join([str(log)])} -o album.mc")
+        output.say(*(f"  microcosm why album.mc {join(answers[at][0])}" for at in (0, -1) if answers))
+        output.say("  microcosm table album.mc")
     return exits.holding(valid)
 
 
@@ -216,15 +218,6 @@ def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation |
     if shown is not None:
         output.say("", "Every verdict but silence has a proof. That of the first:", "")
         output.say_all(proof_tree(known, shown))
-
-
-def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    output.say("", "Try next:")
-    output.say(f"  microcosm extract {join([str(log)])} -o album.mc")
-    if answers:
-        first, last = answers[0][0], answers[-1][0]
-        output.say(f"  microcosm why album.mc {join(first)}", f"  microcosm why album.mc {join(last)}")
-    output.say("  microcosm table album.mc")
 
 
 @app.command("doctor")

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 app = Typer()
 
 
-OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
-
-
 @app.command("extract")
 def extract(
     traces: options.Traces,
@@ -90,7 +87,7 @@ def trace(
     """
     from microcosm.traces.formats import jsonl, parquet
 
-    if not to.endswith(OWN_ENDINGS):
+    if not to.endswith((".jsonl", ".ndjson", ".parquet")):
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     reading.standard_input_once(traces)
     report, paths = reading.report_of(strict), files.expanded(traces)

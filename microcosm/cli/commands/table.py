@@ -182,9 +182,6 @@ def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
-NOT_DECIDED = "some of these were not decided in time, and may be impossible"
-
-
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
     events = known.events
@@ -199,7 +196,7 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     fields: Fields = {"ignored": list(ignored)} if ignored else {}
     _left(file, known, pairs, every, {"exact": decided and not ignored, **fields})
     if not decided:
-        output.warn(NOT_DECIDED)
+        output.warn("some of these were not decided in time, and may be impossible")
     if ignored:
         output.warn(show.too_wide(known.givens, ignored))
     return exits.HOLDS if decided else exits.UNDECIDED

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from microcosm.worlds.search import Stop
 
 
-INCONSISTENT = "no world fits all that is given, so there is no verdict on any pair"
-
-
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
     """The JSON fields of an offline verdict."""
     return {
@@ -53,7 +50,7 @@ def inconsistent_fields(problem: Inconsistent) -> dict[str, object]:
 
 def inconsistent_lines(known: Microcosm, problem: Inconsistent) -> Iterator[str]:
     """That no world fits, and why."""
-    yield f"inconsistent: {INCONSISTENT}"
+    yield "inconsistent: no world fits all that is given, so there is no verdict on any pair"
     yield from proof_below(known, problem.derivation)
 
 
