@@ -138,7 +138,7 @@ UNSAVED = "there are unsaved changes (`diff` shows them)"
 def save(session: Session, sentence: Sentence) -> Answer:
     """`save`, `save FILE`: write what is given. What is not ours is replaced by `save!` only."""
     path = _target(session, sentence)
-    refused = None if sentence.has("FORCE") else _supposed(session, path) or _in_the_way(session, path)
+    refused = None if sentence.has("FORCE") else _in_the_way(session, path)
     if refused is not None:
         return reply(f"not saved: {refused}", outcome=exits.REFUTED, error=refused)
     output.write_givens(session.story.givens, path, json=False)
@@ -181,15 +181,10 @@ def _target(session: Session, sentence: Sentence) -> str:
     return path
 
 
-def _supposed(session: Session, path: str) -> str | None:
-    """Why a file must not be written of what was only supposed."""
-    if not any(step.startswith(SUPPOSED) for step in session.story.since_saved()):
-        return None
-    return f"something is supposed (`diff` shows it): `undo` it, or `save! {path}` gives it as known"
-
-
 def _in_the_way(session: Session, path: str) -> str | None:
-    """Why `path` is not to be replaced without being asked for."""
+    """Why `path` is not to be written without being asked for: of what was only supposed, or over another."""
+    if any(step.startswith(SUPPOSED) for step in session.story.since_saved()):
+        return f"something is supposed (`diff` shows it): `undo` it, or `save! {path}` gives it as known"
     now = digest_now(path)
     if session.path is not None and session.digest is not None and _same(path, session.path):
         if now in (None, session.digest):

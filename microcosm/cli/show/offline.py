@@ -23,7 +23,6 @@ from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.logic.derivation import Derivation
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Inconsistent, Offline
     from microcosm.queries.possible import Possibility, WitnessWorld
@@ -66,7 +65,10 @@ def shown_offline(
         yield verdict_line(left, found.relation, right, words)
     for line in offline_lines(left, right, found, words):
         yield from prose(line) if wrap else (line,)
-    for proof in proofs_shown(found):
+    proofs = found.derivations
+    if found.relation is not None and found.relation is not Relation.RELATED:  # that leaves the rest refuted
+        proofs = {str(found.relation): proofs[str(found.relation)]}
+    for proof in dict.fromkeys(proofs.values()):
         yield from proof_below(known, proof)
 
 
@@ -85,14 +87,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
             known = "some world has each" if found.exact else "whether a world has each was not decided"
             notes.append(f"possible: {left_over} ({known})" if found.possible else "possible: nothing")
     return notes
-
-
-def proofs_shown(found: Offline) -> list[Derivation]:
-    """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-    proofs = found.derivations
-    if found.relation is not None and found.relation is not Relation.RELATED:
-        proofs = {str(found.relation): proofs[str(found.relation)]}
-    return list(dict.fromkeys(proof for proof in proofs.values() if proof is not None))
 
 
 def offline_exit(found: Offline) -> int:
