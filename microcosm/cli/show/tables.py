@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from shutil import get_terminal_size
@@ -130,8 +132,6 @@ def _rendered(drawn: Table, room: int | None) -> list[str]:
 
 def _parts(drawn: Table, room: int) -> Iterator[Table]:
     """Tables of some columns each, as many as there is room for, behind those that say what a row is."""
-    from rich.table import Table
-    from rich.text import Text
 
     def wide(column: int) -> int:
         cells = [drawn.columns[column].header, *drawn.columns[column].cells]
@@ -146,13 +146,6 @@ def _parts(drawn: Table, room: int) -> Iterator[Table]:
         while rest and used + wide(rest[0]) <= room:
             shown.append(rest.pop(0))
             used += wide(shown[-1])
-        part = Table(box=drawn.box, pad_edge=drawn.pad_edge, show_edge=drawn.show_edge)
-        part.padding = drawn.padding
-        for at in (*keys, *shown):
-            column = drawn.columns[at]
-            part.add_column(
-                column.header, justify=column.justify, overflow="fold", min_width=column.min_width
-            )
-        for cells in zip(*(drawn.columns[at].cells for at in (*keys, *shown)), strict=True):
-            part.add_row(*(cell if isinstance(cell, (str, Text)) else str(cell) for cell in cells))
+        part = copy(drawn)
+        part.columns = [replace(drawn.columns[at], _index=n) for n, at in enumerate((*keys, *shown))]
         yield part
