@@ -273,9 +273,8 @@ def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -
 
 def _only_order(givens: Givens) -> bool:
     """Whether nothing is given of pairs of events but `<`, of which every closure is a world."""
-    if givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete:
-        return False
-    return givens.orders_alone
+    others = givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete
+    return not others and givens.orders_alone
 
 
 class Worlds:

@@ -340,9 +340,5 @@ class Answers:
 def _together(formula: Quantified, counts: dict[str, int], complete: bool) -> int:
     """The value of a quantifier by the values of its tuples."""
     if formula.some:
-        if counts["true"]:
-            return TRUE
-        return FALSE if complete and not counts["open"] else OPEN
-    if counts["false"]:
-        return FALSE
-    return OPEN if counts["open"] else TRUE
+        return TRUE if counts["true"] else FALSE if complete and not counts["open"] else OPEN
+    return FALSE if counts["false"] else OPEN if counts["open"] else TRUE

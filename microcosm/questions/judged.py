@@ -321,8 +321,5 @@ def arranged(judged: Judgements, events: Sequence[int]) -> list[int]:
 
 def _orders_alone(givens: Givens) -> bool:
     """Whether nothing but `<` is given, and perhaps that the log is complete; or nothing but right clocks."""
-    if givens.rightly_clocked:
-        return True
-    if givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings:
-        return False
-    return givens.orders_alone
+    others = givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings
+    return givens.rightly_clocked or (not others and givens.orders_alone)
