@@ -332,14 +332,12 @@ def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
 
 def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
     """One of what was found, as JSON fields."""
-    fields = witness.to_json()
-    table = known.givens.events
-    rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
-    labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
-    places = {event: row.place for event, row in rows.items() if row is not None and row.place}
-    kept: dict[str, Any] = {
-        key: fields[key] for key in ("events", "intervals", "parameters", "verdict") if key in fields
-    }
+    table, named = known.givens.events, witness.events.values()
+    rows = [] if table is None else [row for row in map(table.row, named) if row is not None]
+    labels = {row.name: row.label for row in rows if row.label}
+    places = {row.name: row.place for row in rows if row.place}
+    about = ("events", "intervals", "parameters", "verdict")
+    kept = {name: value for name, value in witness.to_json().items() if name in about}
     return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
 
 
