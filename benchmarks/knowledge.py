@@ -10,7 +10,7 @@ from microcosm.worlds.constraints import Constraints
 
 def knowledge(family: Family) -> Constraints:
     """The constraints of a family."""
-    return Constraints.of(family.size, family.before, family.concurrent, family.related)
+    return Constraints(family.size, [*family.before], [*family.concurrent], [*family.related])
 
 
 def planted(size: int, seed: int = 1) -> Family:

@@ -22,7 +22,7 @@ def planted(size: int, seed: int) -> Constraints:
             known["<>"].append((b, a))
         elif (a, b) not in world and (b, a) not in world and len(known["||"]) < 2 * size:
             known["||"].append((a, b))
-    return Constraints.of(size, known["<"], known["||"], known["<>"])
+    return Constraints(size, known["<"], known["||"], known["<>"])
 
 
 def crafted(size: int, seed: int, ratio: float) -> Constraints:
@@ -37,4 +37,4 @@ def crafted(size: int, seed: int, ratio: float) -> Constraints:
     clauses = max(1, (size - 2 * variables) // 6)
     count = 2 * variables + 6 * clauses
     concurrent, related = triangles(rng, rng.sample(range(count), count), variables, clauses)
-    return Constraints.of(count, (), concurrent, related)
+    return Constraints(count, [], [*concurrent], [*related])

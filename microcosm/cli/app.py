@@ -84,7 +84,6 @@ OVERVIEW = {
 
 COMMANDS = {name: entry for group in OVERVIEW.values() for name, entry in group.items()}
 
-_LOGS: Mapping[str, Any] = options.READERS_OF_LOGS
 _MICROCOSMS: Mapping[str, Any] = options.READERS_OF_LOGS | options.READERS_OF_MICROCOSMS
 ASKING: dict[str, Mapping[str, Any]] = {
     **dict.fromkeys(
@@ -92,7 +91,7 @@ ASKING: dict[str, Mapping[str, Any]] = {
     ),
     **dict.fromkeys(("verify", "evolve", "merge", "bisim", "diff", "extract", "repl", "view"), _MICROCOSMS),
     **dict.fromkeys(("find", "assert", "settle", "page"), _MICROCOSMS),
-    **dict.fromkeys(("trace", "order"), _LOGS),
+    **dict.fromkeys(("trace", "order"), options.READERS_OF_LOGS),
 }
 """The commands that read logs, and what they are told of how."""
 

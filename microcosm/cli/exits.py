@@ -57,7 +57,8 @@ def failure(error: BaseException, command: str) -> int:
 
     People are told on standard error, programs (--json) besides by an object on standard output.
 
-    Bad text that stands in an option (its `file` is the option) is a matter of usage, in a file bad input.
+    Bad text that stands in a long option (its `file` is the option) is a matter of usage; in a question, as in
+    a file, bad input.
     """
     match error:
         case KeyboardInterrupt():
@@ -85,7 +86,12 @@ def failure(error: BaseException, command: str) -> int:
             message = f"error: {error.filename}: {error.strerror or error}"
             return say_fault(message, fields=fields, code=BAD_INPUT)
         case _:
-            return _fault(error)
+            if os.environ.get(DEBUG):
+                from traceback import print_exception
+
+                print_exception(error)
+            message = fault_line(error)
+            return say_fault(message, fields={"error": message.removeprefix("error: ")}, code=FAULT)
 
 
 def say_fault(*lines: str, fields: Mapping[str, object], code: int) -> int:
@@ -153,16 +159,6 @@ def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterato
     for side in error.derivations:
         yield ""
         yield from (f"  {line}" for line in proof_lines(side, stream=stream, provenance=provenance))
-
-
-def _fault(error: BaseException) -> int:
-    """Say that an exception is one that nobody foresaw; the exit code."""
-    if os.environ.get(DEBUG):
-        from traceback import print_exception
-
-        print_exception(error)
-    message = fault_line(error)
-    return say_fault(message, fields={"error": message.removeprefix("error: ")}, code=FAULT)
 
 
 def fault_line(error: BaseException) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer import Argument, Option
@@ -70,10 +70,15 @@ Pattern = Annotated[
 StrictLog = Annotated[bool, Option("--strict", help="An irregularity of the log is an error.")]
 
 
-def natural(option: str, text: str, least: int = 0, most: int = 10**9) -> int:
-    """The whole number that an option gives. Raises `UsageError` outside `least` to `most`."""
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise exits.UsageError(f"{option} is a whole number from {least:,} to {most:,}, not {text!r}")
+Word = TypeVar("Word")
+
+
+def natural(option: str, text: str, words: Mapping[str, Word]) -> int | Word:
+    """The whole number that an option gives, or what one of some words means there. Raises `UsageError`."""
+    if text in words:
+        return words[text]
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise exits.UsageError(f"{option} is a whole number or {' or '.join(words)}, not {text!r}")
     return int(text)
 
 
@@ -147,15 +152,10 @@ def _synchronous(value: str) -> Number:
     return within
 
 
-def _warnings(value: str) -> float:
-    named = {"all": inf, "none": 0.0}
-    return named[value] if value in named else natural("--warnings", value)
-
-
 _READ: dict[str, Callable[[str], object]] = {
     "complete": _complete,
     "synchronous": _synchronous,
-    "warnings": _warnings,
+    "warnings": lambda value: natural("--warnings", value, {"all": inf, "none": 0.0}),
 }
 """How the texts of some options are read; those of others stay as they are."""
 
@@ -166,15 +166,19 @@ def _keep(param: typer.CallbackParam, value: str | None) -> None:
         _given[name] = _READ.get(name, str)(value)
 
 
-def _shared(*names: str, help: str, metavar: str | None = None, does: Callable[..., None] = _keep) -> Any:
-    """An option that commands share; its value is kept here, or something is done with it at once."""
-    kind = str | None if metavar else bool
-    return Annotated[kind, Option(*names, metavar=metavar, help=help, callback=does, expose_value=False)]
+def _want(param: typer.CallbackParam, value: bool) -> None:
+    output.wanted[str(param.name)] = value
+
+
+def _shared(*names: str, help: str, metavar: str | None = None) -> Any:
+    """An option that commands share; its value is kept here, that of a flag where answers are written."""
+    kind, kept = (str | None, _keep) if metavar else (bool, _want)
+    return Annotated[kind, Option(*names, metavar=metavar, help=help, callback=kept, expose_value=False)]
 
 
 COMMON = {
-    "quiet": _shared("-q", "--quiet", does=output.hush, help="No notes and no warnings; errors are said."),
-    "json": _shared("--json", does=output.answer_machines, help="One JSON object on standard output."),
+    "quiet": _shared("-q", "--quiet", help="No notes and no warnings; errors are said."),
+    "json": _shared("--json", help="One JSON object on standard output."),
     "rules": _shared("--rules", metavar="DIR", help="Other rule files, in place of the shipped ones."),
 }
 """What every command takes beside what is its own."""
@@ -207,6 +211,6 @@ READERS_OF_MICROCOSMS = {
         metavar="[=E]",
         help="Of intervals of clocks: what was over (E before) another began is before it.",
     ),
-    "full": _shared("--full", does=output.show_whole, help="Proofs whole, however long their chains."),
+    "full": _shared("--full", help="Proofs whole, however long their chains."),
 }
 """What besides them every command takes that makes a microcosm of a log."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 SCHEMA = "microcosm/1"
 """The first field of every JSON object that is written."""
 
-_quiet = False
-_machine = False
-_whole = False
+wanted = {"json": False, "quiet": False, "full": False}
+"""Whether the answer is wanted as JSON, without notes and warnings, and with its proofs whole."""
+
 _later: list[str] = []
 """Warnings that wait for the answer."""
 
@@ -41,9 +41,7 @@ def prepare(machine: bool = False) -> None:
 
     Where a `machine` reads the answer, errors are JSON objects beside what people are told.
     """
-    answer_machines(machine)
-    hush(False)
-    show_whole(False)
+    wanted.update(json=machine, quiet=False, full=False)
     _later.clear()
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -112,7 +110,7 @@ def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> N
     from microcosm.text.json_form import givens_to_json
     from microcosm.text.mc_writer import mc_texts
 
-    machines = _machine if json is None else json
+    machines = for_machines() if json is None else json
     if machines or (out is not None and out.endswith(".json")):
         texts: Iterable[str] = [as_json(givens_to_json(givens)), "\n"]
     else:
@@ -180,15 +178,9 @@ def wrapped(line: str, stream: TextIO, prose: bool = False) -> str:
     return line
 
 
-def answer_machines(machine: bool) -> None:
-    """Answer with JSON from now on, or for people."""
-    global _machine  # noqa: PLW0603
-    _machine = machine
-
-
 def for_machines() -> bool:
     """Whether the answer is wanted as JSON."""
-    return _machine
+    return wanted["json"]
 
 
 Fields = Mapping[str, object]
@@ -196,44 +188,27 @@ Fields = Mapping[str, object]
 
 def answer(fields: Fields | Callable[[], Fields], lines: str | Iterable[str], code: int = 0) -> int:
     """The answer: an object of `fields` for machines, or `lines` for people, made when wanted; the code."""
-    if _machine:
+    if for_machines():
         emit(fields() if callable(fields) else fields)
     else:
         say_all((lines,) if isinstance(lines, str) else lines)
     return code
 
 
-def hush(quiet: bool) -> None:
-    """Leave out notes and warnings from now on, or no longer; errors are always said."""
-    global _quiet  # noqa: PLW0603
-    _quiet = quiet
-
-
-def show_whole(whole: bool) -> None:
-    """Let proofs be shown whole from now on, or have their long chains folded."""
-    global _whole  # noqa: PLW0603
-    _whole = whole
-
-
-def is_whole() -> bool:
-    """Whether proofs are to be shown whole, however long."""
-    return _whole
-
-
 def is_hushed() -> bool:
     """Whether only answers and errors are wanted."""
-    return _quiet
+    return wanted["quiet"]
 
 
 def note(text: str) -> None:
     """Something the reader may want to know."""
-    if not _quiet:
+    if not is_hushed():
         complain(f"note: {text}")
 
 
 def warn(text: str) -> None:
     """Something that may make the answer other than expected: in a terminal it is told after the answer."""
-    if _quiet:
+    if is_hushed():
         return
     if is_terminal(sys.stdout) and is_terminal(sys.stderr):
         _later.append(f"warning: {text}")

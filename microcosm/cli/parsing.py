@@ -32,13 +32,6 @@ COMPLAINT: type[Exception] = typer.BadParameter.__mro__[2]
 TEXTS_AND_FLAGS = (str, list[str], bool)
 
 
-def misread(message: str, ctx: Any, param: Any) -> typer.BadParameter:
-    """The fault of a value that an option cannot have, said in our words."""
-    fault = typer.BadParameter(message, ctx=ctx, param=param)
-    fault.format_message = lambda: message  # type: ignore[method-assign]
-    return fault
-
-
 class AsTyped:
     """Takes the texts and flags of the command line as they are.
 
@@ -72,7 +65,10 @@ class AsNumber:
         bounds += "" if most is None else f" to {most:,}"
         kind = "a whole number" if self._whole else "a number"
         what = "" if param.metavar in (None, "N") else f" of {param.metavar}"
-        raise misread(f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}", ctx, param)
+        message = f"{param.opts[-1]} is {kind}{what}{bounds}, not {value!r}"
+        fault = typer.BadParameter(message, ctx=ctx, param=param)
+        fault.format_message = lambda: message  # type: ignore[method-assign]
+        raise fault
 
 
 ASKED = f"{__name__}.asked"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from glob import iglob
 from os.path import exists
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm import files
 from microcosm.cli import exits, options, output
 from microcosm.cli.exits import InconsistentGivens, UsageError
-from microcosm.errors import Contradiction
+from microcosm.errors import Contradiction, TextError
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.rulebook import read_rules
@@ -87,23 +88,25 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
     A `report` of `report_of`, with `UNASKED`, is for who wants to look into it afterwards.
     """
     if source.content is not None:  # no log, of which nothing odd is to be told
+        _whole[0] = False
         with output.progress(f"reading {source.name}"):
             return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED) if report is None else report
-    with output.reading(source.paths, report):
-        if source.content is not None:
-            return source.givens(report, **options.of_logs())
-        found = source.extraction(report, **options.of_logs())
-    told_rest(report, UNASKED)
-    note_gaps(found, report)
-    return found.givens
+    return extraction_of(source, report=report, untold=UNASKED).givens
 
 
 def may_be_complete(known: Microcosm) -> bool:
-    """Whether a log was read that is not said to be complete, and in which nothing says that it is not."""
+    """Whether a log was read that is not said to be complete, nothing in it says that it is not, and the
+    rules would conclude something from that.
+    """
     given = known.givens
     messages = given.message_columns is not None or bool(given.messages)
-    return given.events is not None and not given.complete and messages and _whole[0]
+    if given.events is None or given.complete or not (messages and _whole[0]):
+        return False
+    from microcosm.engine.lowering import compile_rules
+    from microcosm.queries.concluded import concluding_concurrency
+
+    return bool(concluding_concurrency(compile_rules(known.rules)))
 
 
 _whole = [False]
@@ -116,15 +119,12 @@ def note_gaps(found: Extraction, report: Report) -> None:
 
 
 def extraction_of(
-    traces: Sequence[str], *, strict: bool = False, with_clocks: bool = True, report: Report | None = None
+    source: Source, *, with_clocks: bool = True, report: Report, untold: Collection[str] = ()
 ) -> Extraction:
-    """What comes out of the files of one log; what is odd about it is told. Raises as `sources` does.
+    """What comes out of a log; what is odd about it is told by a `report` of `report_of`.
 
-    Of a microcosm what it gives; raises `InconsistentGivens` where that contradicts itself. A `report` of
-    `report_of` is for who wants to look into it afterwards.
+    Of a microcosm what it gives; raises `InconsistentGivens` where that contradicts itself.
     """
-    how, report = options.of_logs(), report_of(strict) if report is None else report
-    source = one_of(traces)
     if source.content is not None:
         from microcosm.state.as_log import extraction_of
 
@@ -132,8 +132,8 @@ def extraction_of(
         microcosm_of(givens, rulebook())
         return extraction_of(givens)
     with output.reading(source.paths, report):
-        found = source.extraction(report, with_clocks=with_clocks, **how)
-    told_rest(report)
+        found = source.extraction(report, with_clocks=with_clocks, **options.of_logs())
+    told_rest(report, untold)
     note_gaps(found, report)
     return found
 
@@ -163,6 +163,16 @@ def load(paths: Sequence[str], *, strict: bool = False) -> Microcosm:
     book = rulebook()
     with kept():
         return microcosm_of(givens_of(paths, strict=strict), book, strict=strict)
+
+
+@contextmanager
+def said_in(option: str) -> Iterator[None]:
+    """What is wrong with a text that the command line has in an option, or as SOUGHT, is said to be there."""
+    try:
+        yield
+    except TextError as error:
+        error.file = error.file or option
+        raise
 
 
 def split(arguments: Sequence[str], *words: str) -> tuple[list[str], list[str]]:

@@ -223,10 +223,10 @@ class PageModel:
 
         By their own clock values, where both have one; else by positions.
         """
-        seqs, clocks = self.column("seqs", 0), self.givens.clocks
+        seqs, clocks, lane = self.column("seqs", 0), self.givens.clocks, self.layout.lane
         found: list[tuple[int, int | None]] = []
         for number, members in enumerate(self.layout.chains):
-            if not self.layout.lanes[self.layout.lane[number]].known:
+            if not self.layout.lanes[lane[number]].known:
                 continue
             first = self.offset[number]
             last_seq = last_own = 0
@@ -236,16 +236,14 @@ class PageModel:
                 missing = seqs[at] - last_seq - 1 if seqs[at] else 0
                 if clock is not None and timed:
                     missing = max(missing if at > first else 0, clock.own - last_own - 1)
-                if missing > 0 and not (at == first and self._scattered(number)):
+                # Nothing says what comes before a chain that is not the first one of its lane.
+                scattered = at == first and number > 0 and lane[number - 1] == lane[number]
+                if missing > 0 and not scattered:
                     found.append((at, missing))
                 last_seq = seqs[at] or last_seq + 1
                 timed = clock is not None
                 last_own = clock.own if clock is not None else 0
         return found
-
-    def _scattered(self, number: int) -> bool:
-        """Whether a chain is not the first one of its lane: then nothing says what comes before it."""
-        return number > 0 and self.layout.lane[number - 1] == self.layout.lane[number]
 
     @cached_property
     def irregularities(self) -> list[tuple[Irregularity, int | None]]:
@@ -287,7 +285,14 @@ class PageModel:
     def columns(self) -> Iterator[Column]:
         """The columns of the events and of the pairs between chains. Cost: linear."""
         yield small("kind", self.kinds)
-        yield from self._edge_columns()
+        chain, offset = self.chain, self.offset
+        yield steps("dst", [b for b, _, _ in self.edges])
+        unlinked: list[int] = []
+        for b, a, _ in self.edges:
+            to, of = chain[b], chain[a]
+            unlinked += (of - to, (a - offset[of]) - (b - offset[to]))
+        yield integers("src", unlinked)
+        yield small("why", bytes([why for _, _, why in self.edges]))
         yield from self._name_columns()
         labels = [label or "" for label in self.column("labels", None)]
         if any(labels):
@@ -321,16 +326,6 @@ class PageModel:
         found = dict.fromkeys(clock.execution for clock in self.givens.clocks.values())
         return [*found] if len(found) > 1 else []
 
-    def _edge_columns(self) -> Iterator[Column]:
-        chain, offset = self.chain, self.offset
-        yield steps("dst", [b for b, _, _ in self.edges])
-        unlinked: list[int] = []
-        for b, a, _ in self.edges:
-            to, of = chain[b], chain[a]
-            unlinked += (of - to, (a - offset[of]) - (b - offset[to]))
-        yield integers("src", unlinked)
-        yield small("why", bytes([why for _, _, why in self.edges]))
-
     @cached_property
     def messages_sent(self) -> list[str]:
         """The message of each event; empty where that is what the sending says that an edge comes from."""
@@ -358,7 +353,6 @@ class PageModel:
 
 
 def _reason(source: str | None) -> int:
-    """Why a pair is given, by what its source says."""
     if source is None:
         return STATED
     if source.startswith("message "):

@@ -168,7 +168,6 @@ class GrowingPage:
             yield [one.kind, offset[chain] + index, one.file, one.line, one.message]
 
     def _place(self, row: int) -> tuple[int, int]:
-        """The chain of an event, and where it is there."""
         return self._chain[self._table.processes[row]], self._table.seqs[row] - 1
 
     def _take(self, table: EventTable, first: int, messages: Iterable[tuple[int, int]]) -> None:

@@ -115,7 +115,7 @@ class Knowledge:
     def columns(self) -> Iterator[Column]:
         """`table`, or `apart` and `beside`, as far as they can be had. Cost: see each."""
         if self.tabled:
-            yield self.table()
+            yield verdict_table(self.model.engine, self.model.names)
         elif self.model.shortcuts:
             pairs = self.without_relative()
             if pairs is not None:
@@ -123,10 +123,6 @@ class Knowledge:
             beside = self.beside()
             if beside:
                 yield naturals("beside", beside)
-
-    def table(self) -> Column:
-        """The verdict of each pair; see `verdict_table`."""
-        return verdict_table(self.model.engine, self.model.names)
 
     # -- `?` among many events -----------------------------------------------------------------------------
 
@@ -281,14 +277,15 @@ class Knowledge:
         size = len(model)
         grid = [["7"] * size for _ in range(size)]
         try:
-            for a, b, left in self.decisions.table():
+            found = self.decisions.table().fitting()
+            for a, b, left in found or ():
                 x, y = model.number[a], model.number[b]
                 relations = left if x < y else tuple(relation.converse for relation in left)
                 digit = sum(1 << bit for bit, one in enumerate(MEMBERS) if one in relations)
                 grid[min(x, y)][max(x, y)] = str(digit)
         except Inconsistent:
             return None
-        return nibbles("left", _above(grid))
+        return None if found is None else nibbles("left", _above(grid))
 
     def shown_first(self, pairs: Iterable[tuple[int, int]]) -> list[list[object]]:
         """For each pair its numbers, its verdict and what the offline rules leave of it, or None."""
@@ -355,9 +352,8 @@ class Replicas:
             pair = model.names[a], Relation.BEFORE, model.names[b]
             return sum(bit for bit, known in zip((1, 2), facts, strict=True) if any(known.evidence(*pair)))
 
-        yield small(
-            "who", bytes(_names(self.one, name) + 2 * _names(self.other, name) for name in model.names)
-        )
+        ones, others = _named(self.one), _named(self.other)
+        yield small("who", bytes((name in ones) + 2 * (name in others) for name in model.names))
         yield small("by", bytes(by(a, b) for b, a, _ in model.edges))
         first = set(model.offset)
         yield small("link", bytes(0 if b in first else by(b - 1, b) for b in range(len(model))))
@@ -375,7 +371,7 @@ class Replicas:
 
 def replicas(one: Microcosm, other: Microcosm) -> Replicas:
     """Two microcosms beside each other. Raises `TooLarge`. Cost: linear, and the order of what is given."""
-    named = {*one, *other, *_of_log(one), *_of_log(other)}
+    named = _named(one) | _named(other)
     if len(named) > TABLED:
         raise TooLarge(f"two microcosms of {len(named):,} events are more than a page shows ({TABLED:,})")
     try:
@@ -389,10 +385,6 @@ def replicas(one: Microcosm, other: Microcosm) -> Replicas:
         return Replicas(one, other, Microcosm(givens, rules=one.rules), False)
 
 
-def _of_log(known: Microcosm) -> tuple[str, ...]:
-    return () if known.events_table is None else (*known.events_table.names,)
-
-
-def _names(known: Microcosm, event: str) -> bool:
-    table = known.events_table
-    return event in known or (table is not None and event in table)
+def _named(known: Microcosm) -> set[str]:
+    """The events of a microcosm, and those of its log."""
+    return {*known, *(() if known.events_table is None else known.events_table.names)}

@@ -167,7 +167,7 @@ class Bracketed:
         return self.ends.get(self.inside[at], len(self.tokens))
 
     def needless(self) -> set[int]:
-        """Brackets about one parameter of an arrow, about what nothing takes apart, and of `new Map()`."""
+        """Brackets about one parameter of an arrow, about one name, and about what nothing takes apart."""
         found: set[int] = set()
         for at, end in self.ends.items():
             if self.text(at) == "(" and self._is_needless(at, end):
@@ -176,27 +176,15 @@ class Bracketed:
 
     def _is_needless(self, at: int, end: int) -> bool:
         before, after = self.text(at - 1), self.text(end + 1)
-        if after == "=>":
-            return end == at + 2 and self.tokens[at + 1].kind == "name"
-        if end == at + 1 and self.text(at - 2) == "new":
-            return after in _CLOSES
-        if self.tokens[at - 1].kind != "mark" and before not in ("return", "typeof", "await"):
-            return False
-        inside, place = list[int](), at + 1
-        while place < end:
-            inside.append(place)
-            place = self.after(place)
         if before in _OPENS and after in _CLOSES:
+            inside, place = list[int](), at + 1
+            while place < end:
+                inside.append(place)
+                place = self.after(place)
             return "," not in map(self.text, inside)
-        chained = all(
-            self.tokens[one].kind == "member" or self.text(one) in (".", "(", "[") for one in inside[1:]
-        )
-        return (
-            before not in (")", "]", "}", "?.")
-            and chained
-            and self.tokens[at + 1].kind == "name"
-            and self.text(at + 1) not in KEPT
-        )
+        alone = end == at + 2 and self.tokens[at + 1].kind == "name"
+        free = self.tokens[at - 1].kind == "mark" and before not in (")", "]", "}", "?.")
+        return alone and (after == "=>" or free)
 
     def scopes(self) -> Iterator[tuple[_Scope, list[int]]]:
         """Each scope with the places at which it declares names: parameters, and `let` and `const`."""
@@ -224,7 +212,6 @@ class Bracketed:
         return _Scope(bracket, self.ends[bracket], within)
 
     def _parameters(self, arrow: int) -> int:
-        """Where the parameters of an arrow begin."""
         return self.starts[arrow - 1] if self.text(arrow - 1) == ")" else arrow - 1
 
     def _pattern(self, at: int, end: int) -> Iterator[int]:

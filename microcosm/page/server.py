@@ -104,8 +104,6 @@ def application(backend: Backend, turns: Turns, token: str) -> Starlette:
 
 
 class _Endpoints:
-    """What is answered under each path."""
-
     def __init__(self, backend: Backend, turns: Turns, page: str) -> None:
         self._backend, self._turns, self._page = backend, turns, page
         self._changes = 0

@@ -148,8 +148,7 @@ def _style() -> str:
 
 
 def _read(name: str) -> str:
-    file = _web.joinpath(name)
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _web.joinpath(name).read_text(encoding="utf-8")
 
 
 def page(known: Microcosm, **how: Any) -> str:
@@ -193,7 +192,29 @@ def modelled(
     with gc_paused():
         both = replicas(known, other) if isinstance(other, Microcosm) else other
         shown = both.given if both is not None and both is not other else known
-        model, head, columns = _contents(shown, title, report, proofs, pairs, files, limited)
+        if (many := max(len(shown), len(shown.events_table or ()))) > EVENTS and limited:
+            raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
+        if title is not None:
+            expect_text(title)
+        model = PageModel(shown._engine, shown.givens, report)
+        knowledge = Knowledge(model)
+        if not (model.closed or knowledge.tabled):
+            note = "under these rules `<` is no closure of what is given, so that a page shows"
+            raise TooLarge(f"{note} {TABLED:,} events, and here are {len(model):,}")
+        numbers = [(_number(model, shown, a), _number(model, shown, b)) for a, b in map(pair_of, pairs)]
+        head = head_of(model, title=printable(title or shown.name or _named(files) or "microcosm"))
+        head["from"] = [*map(display_name, files)]
+        head["pairs"] = knowledge.shown_first(numbers)
+        columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
+        head["unsaid"] = knowledge.unsaid(columns)
+        if len(model) <= LEFT:
+            left = knowledge.left()
+            head["consistent"] = left is not None
+            columns += [left] if left is not None else []
+        if proofs == "all" and len(model) <= PROVED:
+            numbers += [pair for pair in combinations(range(len(model)), 2) if pair not in numbers]
+        if proofs != "none" and numbers:
+            columns.append(knowledge.proofs(numbers))
         if both is not None:
             head["other"] = both.described((str(files[0]), str(files[1])) if len(files) == 2 else ("1", "2"))
             columns += both.columns(model)
@@ -203,41 +224,6 @@ def modelled(
         if (size := sum(len(column.packed) for column in columns)) > BYTES and limited:
             raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
         return model, head, columns
-
-
-def _contents(
-    known: Microcosm,
-    title: str | None,
-    report: Report | None,
-    proofs: str,
-    pairs: Sequence[tuple[str, str]],
-    files: Sequence[str],
-    limited: bool,
-) -> tuple[PageModel, dict[str, Any], list[Column]]:
-    if (many := max(len(known), len(known.events_table or ()))) > EVENTS and limited:
-        raise TooLarge(f"{many:,} events are more than a page shows (at most {EVENTS:,})")
-    if title is not None:
-        expect_text(title)
-    model = PageModel(known._engine, known.givens, report)
-    knowledge = Knowledge(model)
-    if not (model.closed or knowledge.tabled):
-        note = f"under these rules `<` is no closure of what is given, so that a page shows {TABLED:,} events"
-        raise TooLarge(f"{note}, and here are {len(model):,}")
-    numbers = [(_number(model, known, a), _number(model, known, b)) for a, b in map(pair_of, pairs)]
-    head = head_of(model, title=printable(title or known.name or _named(files) or "microcosm"))
-    head["from"] = [*map(display_name, files)]
-    head["pairs"] = knowledge.shown_first(numbers)
-    columns = [*model.columns(), *knowledge.columns(), *log_columns(model, files)]
-    head["unsaid"] = knowledge.unsaid(columns)
-    if len(model) <= LEFT:
-        left = knowledge.left()
-        head["consistent"] = left is not None
-        columns += [left] if left is not None else []
-    if proofs == "all" and len(model) <= PROVED:
-        numbers += [pair for pair in combinations(range(len(model)), 2) if pair not in numbers]
-    if proofs != "none" and numbers:
-        columns.append(knowledge.proofs(numbers))
-    return model, head, columns
 
 
 LINES = 5_000

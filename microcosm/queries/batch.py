@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +25,7 @@ from microcosm.givens.spelling import expect_text, pair_of, read_relation
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
-from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.names import quote, readable
 
 if TYPE_CHECKING:
     import pandas
@@ -47,9 +48,6 @@ class Batch:
 
     def __init__(self, engine: Engine, givens: Givens) -> None:
         self._engine, self._givens = engine, givens
-        self._arrays: LabelArrays | None = None
-        self._names: list[str] = []
-        self._position: Any = None  # of each of these names
 
     def online_many(self, pairs: Any) -> Any:
         """The verdicts on an Arrow table, an array, or an iterable of pairs. Raises `Undefined`."""
@@ -94,10 +92,7 @@ class Batch:
         """For a numpy array of shape (k, 2), of places in `Microcosm.events`: places in `VERDICTS`."""
         import numpy as np
 
-        if self._position is None:
-            self._names, at = sorted(self._givens.named()), self._engine.universe.position
-            self._position = np.array([at[name] for name in self._names], dtype=np.int64)
-        names = self._names
+        names, position = self._places
         pairs = np.asarray(pairs)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise Undefined("pairs of places are an array of integers with two columns")
@@ -106,7 +101,7 @@ class Batch:
         same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
         if len(same):
             raise _same(names[int(pairs[same[0], 0])])
-        places = self._position[pairs]
+        places = position[pairs]
         codes = np.array(self._ordered(places[:, 0], places[:, 1]), dtype=np.int8)
         number = {verdict: code for code, verdict in enumerate(VERDICTS)}
         for place in np.flatnonzero(codes == LATER).tolist():
@@ -116,26 +111,37 @@ class Batch:
 
     def _ordered(self, left: Any, right: Any) -> Any:
         """For each pair of positions 0 where `<` is judged, 1 where `>`, else 2."""
-        judged = self._engine.memo.judged(online(Relation.BEFORE))
-        if isinstance(judged, Closure) and isinstance(judged.order, Labels):
-            arrays = self._label_arrays(judged.order)
-            if arrays is not None:
-                return _by_arrays(arrays, left, right)
-        holds = judged.holds
+        if (arrays := self._arrays) is not None:
+            import numpy as np
+
+            left, right = np.asarray(left), np.asarray(right)
+            before, after = arrays.before(left, right), arrays.before(right, left)
+            return np.where(before, BEFORE, np.where(after, AFTER, LATER))
+        holds = self._engine.memo.judged(online(Relation.BEFORE)).holds
         return [
             BEFORE if holds(x, y) else AFTER if holds(y, x) else LATER
             for x, y in zip(_listed(left), _listed(right), strict=True)
         ]
 
-    def _label_arrays(self, labels: Labels) -> LabelArrays | None:
-        if self._arrays is None:
-            from microcosm.order.chain_cover import LabelArrays
+    @cached_property
+    def _arrays(self) -> LabelArrays | None:
+        """Happens-before as arrays, where it is kept as labels and numpy is there."""
+        from microcosm.order.chain_cover import LabelArrays
 
-            try:
-                self._arrays = LabelArrays(labels.cover)
-            except ImportError:
-                return None
-        return self._arrays
+        judged = self._engine.memo.judged(online(Relation.BEFORE))
+        if not (isinstance(judged, Closure) and isinstance(judged.order, Labels)):
+            return None
+        with suppress(ImportError):
+            return LabelArrays(judged.order.cover)
+        return None
+
+    @cached_property
+    def _places(self) -> tuple[list[str], Any]:
+        """Every event, sorted, and as an array its position in the engine."""
+        import numpy as np
+
+        names, at = sorted(self._givens.named()), self._engine.universe.position
+        return names, np.array([at[name] for name in names], dtype=np.int64)
 
 
 class VerdictTable:
@@ -242,14 +248,6 @@ def html_table(rows: Iterable[Sequence[str]], foot: str = "") -> str:
 
 def _sign(verdict: Relation) -> str:
     return "·" if verdict is Relation.SILENT else str(verdict)
-
-
-def _by_arrays(arrays: LabelArrays, left: Any, right: Any) -> Any:
-    import numpy as np
-
-    left, right = np.asarray(left), np.asarray(right)
-    before, after = arrays.before(left, right), arrays.before(right, left)
-    return np.where(before, BEFORE, np.where(after, AFTER, LATER))
 
 
 def _listed(positions: Any) -> Sequence[int]:

@@ -171,11 +171,10 @@ def concluding_concurrency(program: Program) -> tuple[Body, ...]:
     """The rules that conclude `||` of two events from `complete(a, b)`, and from nothing else that
     holds. Cost: linear in the rules.
     """
-    return tuple(body for body in program.concluding.get(_CONCURRENT, ()) if _from_that_alone(body))
-
-
-def _from_that_alone(body: Body) -> bool:
-    sources = {pair.source for pair in body.pairs if pair.positive}
-    return (
-        sources == {_COMPLETE} and not (body.nones or body.ones) and all(p.ends <= {0, 1} for p in body.pairs)
+    return tuple(
+        body
+        for body in program.concluding.get(_CONCURRENT, ())
+        if {pair.source for pair in body.pairs if pair.positive} == {_COMPLETE}
+        and not (body.nones or body.ones)
+        and all(pair.ends <= {0, 1} for pair in body.pairs)
     )

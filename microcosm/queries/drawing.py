@@ -231,7 +231,7 @@ def processes_by_source(givens: Givens) -> dict[str, str]:
 
 def _processes(givens: Givens, shown: Iterable[str]) -> dict[str, str]:
     """Where each event happened, as log, clocks, messages or sources tell; internal events happened here."""
-    found = processes_by_source(givens) | dict.fromkeys(givens.internal, givens.name or "internal")
+    found = processes_by_source(givens) | dict.fromkeys(givens.internal, givens.name or "internal events")
     found |= {message.event: message.process for message in givens.messages}
     found |= {event: clock.process for event, clock in givens.clocks.items()}
     if givens.events is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Protocol
+from typing import Any, Protocol
 
 from microcosm import tuning
 from microcosm.errors import NotOneEvent
@@ -132,21 +132,36 @@ def member(row: EventRow, name: str) -> object:
     """
     if name in EventRow._fields and name != "attributes":
         return getattr(row, name) or None
-    value: object = row.attributes
-    if name in row.attributes:
-        return row.attributes[name]
+    return attribute(row.attributes, name)
+
+
+def attribute(attributes: Mapping[str, object], name: str) -> Any:
+    """An attribute by its dotted name: as it is written, or part by part into nested ones; else None.
+
+    Cost: linear in the name.
+    """
+    if name in attributes:
+        return attributes[name]
+    found: object = attributes
     for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def as_text(value: object) -> str | None:
-    """A value as one writes it to search for it: text as it is, anything else as JSON.
+    """A value as it is compared and searched for: text as it is, else as JSON, a whole number without a dot.
 
     Cost: linear in the value.
+
+    >>> as_text(7), as_text(7.0), as_text("7"), as_text(True), as_text(["a"]), as_text(None)
+    ('7', '7', '7', 'true', '["a"]', None)
     """
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if value.__class__ is int:
+        return str(value)
     from microcosm.givens.exact import json_text
 
     return json_text(value)

@@ -25,8 +25,7 @@ from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import expect_text, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
-from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.names import quote, readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations
@@ -274,9 +273,8 @@ def shown_by(givens: Givens, places: Callable[[Iterable[str]], Iterable[int]]) -
 
 def _only_order(givens: Givens) -> bool:
     """Whether nothing is given of pairs of events but `<`, of which every closure is a world."""
-    if givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete:
-        return False
-    return givens.orders_alone
+    others = givens.refuted or givens.clocks or givens.stamps or givens.tokens or givens.complete
+    return not others and givens.orders_alone
 
 
 class Worlds:

@@ -22,8 +22,7 @@ from microcosm.questions.language import Formula, Quantified, Question, within
 from microcosm.questions.patterns import Interval
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Part, QuestionedLog, Scope
 from microcosm.questions.settle import Observation
-from microcosm.text.names import quote, string
-from microcosm.text.quoted import readable
+from microcosm.text.names import quote, readable, string
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 
@@ -341,9 +340,5 @@ class Answers:
 def _together(formula: Quantified, counts: dict[str, int], complete: bool) -> int:
     """The value of a quantifier by the values of its tuples."""
     if formula.some:
-        if counts["true"]:
-            return TRUE
-        return FALSE if complete and not counts["open"] else OPEN
-    if counts["false"]:
-        return FALSE
-    return OPEN if counts["open"] else TRUE
+        return TRUE if counts["true"] else FALSE if complete and not counts["open"] else OPEN
+    return FALSE if counts["false"] else OPEN if counts["open"] else TRUE

@@ -31,9 +31,9 @@ from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, 
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
-from microcosm.questions.reader import read_questions, read_sought
+from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
-from microcosm.text.quoted import readable
+from microcosm.text.names import readable
 from microcosm.worlds.search import Stop
 
 
@@ -183,7 +183,9 @@ def asked_of(
     if questions.complete is not None:
         known.complete = True
         known.add_processes_of_table()
-        _expect_complete(log, known, questions.complete)
+        lack = f"events are missing ({log.lost()})" if log.missing else lacking(known)
+        if lack is not None:
+            raise log.questions.fault(f"the log is not complete: {lack}", questions.complete)
     try:
         built = build(known)
     except Contradiction as error:
@@ -223,14 +225,6 @@ def pairs(log: QuestionedLog, known: Known) -> Iterator[tuple[int, int]]:
             yield scope.variables[known.left[0]].event, scope.variables[known.right[0]].event
 
 
-def _expect_complete(log: QuestionedLog, known: Givens, place: Place) -> None:
-    """Refuse `complete` where something speaks against it."""
-    if log.missing:
-        raise log.questions.fault(f"the log is not complete: events are missing ({log.lost()})", place)
-    if (lack := lacking(known)) is not None:
-        raise log.questions.fault(f"the log is not complete: {lack}", place)
-
-
 FIELDS = {"questions", "asked", "proved"}
 """What an answer of `assert` has,"""
 MORE = {"schema", "warnings"}
@@ -262,7 +256,7 @@ def answer_fault(
     shown = max((len(q["witnesses"]) for q in claims if isinstance(q.get("witnesses"), list)), default=0)
     needed = max(1, proved)
     found: list[tuple[Answer, Givens]] = []
-    patterns = Questions()  # what is asked on the command line may use those of the files
+    texts_read: list[Questions] = []  # what is asked on the command line may use their patterns
     for one in texts:
         match one:
             case {"file": str() | None as file, "text": str(text)}:
@@ -270,8 +264,8 @@ def answer_fault(
             case _:
                 return "the answer does not have the text of its questions"
         try:
-            read = read_questions(text, file, patterns if file is None else None)
-            patterns.patterns.update(read.patterns)
+            read = read_questions(text, file, known_together(texts_read) if file is None else None)
+            texts_read.append(read)
             settle = any(q.get("settle") for q in claims)
             how: dict[str, Any] = {
                 "exact": exact,

@@ -171,7 +171,8 @@ class _Counter:
             number["apart"] = pairs - number["before"] - number["after"]
             for status, count in number.items():
                 counts[value[status]] += count
-                if count and self._wants(status):
+                enough = len(self._found.flagged[value[status]]) >= self._shown
+                if count and value[status] != TRUE and not enough:
                     self._show(status, groups[at], (a, b), (before[at], after[at]), once)
 
     def _show(
@@ -251,11 +252,6 @@ class _Counter:
         """The position of each event; of one of which nothing is given that of an outsider, on no chain."""
         places = self._log.judged.places
         return self._np.maximum(self._np.array([places[event] for event in events], dtype=self._np.int64), 0)
-
-    def _wants(self, status: str) -> bool:
-        """Whether tuples of a status are to be shown, and have not been found in number."""
-        value = self._value[status]
-        return value != TRUE and len(self._found.flagged[value]) < self._shown
 
     def _flag(self, side: int, numbers: list[int], value: int) -> None:
         """Look at the tuples of some candidates until there are enough of a value to be shown."""

@@ -16,34 +16,31 @@ weak and strong conjunctive predicates); docs/reference/questions.md, propositio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from microcosm.errors import Stopped, Undefined
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions
+from microcosm.queries.events import as_text
 from microcosm.questions.language import (
     And,
     Compared,
     Field,
     Formula,
     Is,
-    Matches,
     Not,
-    OneOf,
     Operand,
     Or,
     Parameter,
-    Present,
     Quantified,
     Reference,
     Related,
     Value,
-    as_text,
-    compared,
     operands,
     within,
 )
-from microcosm.questions.patterns import Interval, getter, joined, on_chains, remaining
+from microcosm.questions.patterns import Interval, Test, condition, getter, joined, on_chains, remaining
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Group, Part, QuestionedLog, Row, Scope
 from microcosm.worlds.search import STOPPED, Stop
 
@@ -56,6 +53,7 @@ class Evaluation:
         self._stop = stop
         self._is: dict[tuple[Reference, tuple[tuple[str, str], ...]], frozenset[int]] = {}
         self._getters: dict[Operand, Callable[[int], Any]] = {}
+        self._tests: dict[Formula, Test] = {}
         self._columns: dict[tuple[int, Operand], tuple[Group, dict[str | None, int]]] = {}
 
     # -- one value -----------------------------------------------------------------------------------------
@@ -86,7 +84,10 @@ class Evaluation:
                 return TRUE if at in self.matching(formula.reference, scope) else FALSE
             case Quantified():
                 return self._quantified(formula, scope)
-        return TRUE if self.test(formula, scope) else FALSE
+        test = self._tests.get(formula)
+        if test is None:
+            test = self._tests[formula] = condition(formula, lambda operand: partial(self.operand, operand))
+        return TRUE if test(scope, {}) else FALSE
 
     def _quantified(self, formula: Quantified, scope: Scope) -> int:
         if (found := at_once(self.log, formula, scope)) is not None:
@@ -99,21 +100,6 @@ class Evaluation:
         if formula.some:
             return FALSE if seen and self.log.complete else OPEN
         return TRUE if seen else OPEN
-
-    def test(self, formula: Formula, scope: Scope) -> bool:
-        """Whether what is chosen compares so; the same in all worlds."""
-        match formula:
-            case Compared(left, sign, right):
-                return compared(self.operand(left, scope), sign, self.operand(right, scope))
-            case Matches():
-                value = as_text(self.operand(formula.operand, scope))
-                return value is not None and formula.pattern.search(value) is not None
-            case OneOf():
-                value = self.operand(formula.operand, scope)
-                return any(compared(value, "=", self.operand(one, scope)) for one in formula.among)
-            case Present():
-                return self.operand(formula.field, scope) not in (None, False, "")
-        raise AssertionError(formula)
 
     def operand(self, operand: Operand, scope: Scope) -> Any:
         """What an operand is here."""
@@ -129,7 +115,7 @@ class Evaluation:
     def _field(self, operand: Field) -> Callable[[int], Any]:
         get = self._getters.get(operand)
         if get is None:
-            get = self._getters[operand] = getter(Field(operand.name), self.log.columns)
+            get = self._getters[operand] = getter(self.log.columns, Field(operand.name))
         return get
 
     def matching(self, reference: Reference, scope: Scope) -> frozenset[int]:
@@ -327,7 +313,6 @@ class Evaluation:
 
 
 def _all(value: int, among: int) -> Row:
-    """The row in which a formula has one value for all."""
     return (among, 0) if value == TRUE else (0, among) if value == FALSE else (0, 0)
 
 

@@ -65,21 +65,17 @@ def because(evaluation: Evaluation, formula: Formula, scope: Scope, value: int) 
                 if found == value or value != OPEN:
                     yield from because(evaluation, part, scope, found)
         case Related():
-            yield from _of_atom(evaluation, formula, scope, value)
+            one, other = scope.variables[formula.left], scope.variables[formula.right]
+            if formula.surely:
+                yield from in_each_run(evaluation.log, one.interval, other.interval, value)
+            elif formula.relation is None and not formula.same:
+                yield from overlap(evaluation.log, one.interval, other.interval, value)
+            elif formula.relation is not None and one.event != other.event:
+                yield Atom(one.event, formula.relation, other.event, value)
         case Quantified():
             yield from _of_quantified(evaluation, formula, scope, value)
         case Is():
             return
-
-
-def _of_atom(evaluation: Evaluation, formula: Related, scope: Scope, value: int) -> Iterator[Atom]:
-    one, other = scope.variables[formula.left], scope.variables[formula.right]
-    if formula.surely:
-        yield from in_each_run(evaluation.log, one.interval, other.interval, value)
-    elif formula.relation is None and not formula.same:
-        yield from overlap(evaluation.log, one.interval, other.interval, value)
-    elif formula.relation is not None and one.event != other.event:
-        yield Atom(one.event, formula.relation, other.event, value)
 
 
 def overlap(log: QuestionedLog, one: Interval, other: Interval, value: int) -> Iterator[Atom]:

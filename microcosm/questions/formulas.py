@@ -13,29 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from microcosm.givens.exact import in_json, number
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
-from microcosm.questions.language import (
-    And,
-    Compared,
-    EventPattern,
-    Field,
-    Formula,
-    Is,
-    Matches,
-    Not,
-    OneOf,
-    Operand,
-    Or,
-    Parameter,
-    Place,
-    Present,
-    Quantified,
-    Questions,
-    Reference,
-    Related,
-    StatePattern,
-    Value,
-    within,
-)
+from microcosm.questions import language
 from microcosm.text.regex import read_regex
 from microcosm.text.statement import shown
 
@@ -112,10 +90,10 @@ def token_of(tree: Any) -> Token:
     return token
 
 
-def place_of(tree: Any) -> Place:
+def place_of(tree: Any) -> language.Place:
     """Where a node, or a token, begins."""
     begin = tree.meta if rule_of(tree) else tree
-    return Place(begin.line, begin.column)
+    return language.Place(begin.line, begin.column)
 
 
 def offset(error: UnexpectedInput) -> int:
@@ -131,49 +109,53 @@ def unquoted(token: str) -> str:
 class FormulaReader:
     """Reads formulas that use the patterns of `found`."""
 
-    def __init__(self, text: str, file: str | None, known: Questions | None = None) -> None:
+    def __init__(self, text: str, file: str | None, known: language.Questions | None = None) -> None:
         self.text, self.file = text, file
         self.lines = text.split("\n")
-        self.found = Questions(text, file)
+        self.found = language.Questions(text, file)
         if known is not None:
             self.found.patterns.update(known.patterns)
 
-    def _condition(self, tree: Any) -> Formula:
+    def _condition(self, tree: Any) -> language.Formula:
         """A condition on one event: its names are fields."""
         return self._formula(tree, None, set())
 
-    def _formula(self, tree: Any, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+    def _formula(
+        self, tree: Any, variables: dict[str, language.Reference] | None, bound: set[str]
+    ) -> language.Formula:
         """A formula; `variables` None: a condition on one event. `bound` are the parameters in scope."""
         match rule_of(tree):
             case "either" | "both" as rule:
                 parts = tuple(self._formula(part, variables, bound) for part in tree.children)
-                return Or(parts) if rule == "either" else And(parts)
+                return language.Or(parts) if rule == "either" else language.And(parts)
             case "no":
-                return Not(self._formula(tree.children[0], variables, bound))
+                return language.Not(self._formula(tree.children[0], variables, bound))
             case "implies":
                 left, right = (self._formula(part, variables, bound) for part in tree.children)
-                return Or((Not(left), right))
+                return language.Or((language.Not(left), right))
             case "quantified":
                 return self._quantified(tree, variables, bound)
             case "comparison":
                 return self._comparison(tree, variables, bound)
             case "membership":
                 operand, *among = (self._operand(token_of(part), variables, bound) for part in tree.children)
-                return OneOf(operand, tuple(among), place_of(tree))
+                return language.OneOf(operand, tuple(among), place_of(tree))
             case "pattern":
                 return self._is(tree, variables)
             case "bare":
                 operand = self._operand(token_of(tree), variables, bound)
-                if not isinstance(operand, Field):
+                if not isinstance(operand, language.Field):
                     self._fail(f"{token_of(tree)} is no condition; compare it with something", place_of(tree))
-                return Present(operand, place_of(tree))
+                return language.Present(operand, place_of(tree))
         raise AssertionError(rule_of(tree))
 
-    def _quantified(self, tree: Node, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+    def _quantified(
+        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
+    ) -> language.Formula:
         place = place_of(tree)
         if variables is None:
             self._fail("a condition on one event has no `for all` and no `exists`", place)
-        binders: list[tuple[str, Reference]] = []
+        binders: list[tuple[str, language.Reference]] = []
         for part in trees(tree, "binder"):
             name, *used = [one for one in part.children if not rule_of(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
@@ -181,7 +163,7 @@ class FormulaReader:
                 self._fail(f"the variable {name} {fault}", place_of(name))
             conditions = trees(part, *FORMULAS)
             reference = (
-                Reference(self._inline(conditions[0]), (), place_of(part))
+                language.Reference(self._inline(conditions[0]), (), place_of(part))
                 if conditions
                 else self._use(used[0], trees(part, "arguments"))
             )
@@ -192,9 +174,11 @@ class FormulaReader:
         where = self._plain(self._formula(parts[0], inner, known)) if len(parts) > 1 else None
         body = self._formula(parts[-1], inner, known)
         some = token_of(trees(tree, "quantifier")[0]).type == "EXISTS"
-        return Quantified(some, tuple(binders), where, body, place)
+        return language.Quantified(some, tuple(binders), where, body, place)
 
-    def _comparison(self, tree: Node, variables: dict[str, Reference] | None, bound: set[str]) -> Formula:
+    def _comparison(
+        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
+    ) -> language.Formula:
         first, second, third = tree.children
         left, sign, right = token_of(first), token_of(second), token_of(third)
         place = place_of(tree)
@@ -213,7 +197,7 @@ class FormulaReader:
         if sign == "~":
             if right.type != "STRING":
                 self._fail("a regular expression stands in quotes", place_of(right))
-            return Matches(self._operand(left, variables, bound), self._regex(right), place)
+            return language.Matches(self._operand(left, variables, bound), self._regex(right), place)
         if sign in ("<", ">") and left.type == right.type == "STRING":  # it is so of every event, or of none
             self._fail(f"{left} is a text: the event of that name is [name = {left}]", place_of(left))
         if sign not in ("=", "!=", "<", "<=", ">", ">="):
@@ -221,31 +205,37 @@ class FormulaReader:
                 if str(token) not in (variables or {}):
                     self._fail(f"{sign} relates two events, and {token} is none", place_of(token))
         sides = [self._operand(token, variables, bound) for token in (left, right)]
-        return Compared(sides[0], str(sign), sides[1], place)
+        return language.Compared(sides[0], str(sign), sides[1], place)
 
     def _related(
-        self, names: list[str], sign: Token, variables: dict[str, Reference], place: Place
-    ) -> Formula:
+        self, names: list[str], sign: Token, variables: dict[str, language.Reference], place: language.Place
+    ) -> language.Formula:
         left, right = names
         if sign in ("=", "!="):
             for name in names:
-                self._expect_kind(variables[name], EventPattern, "the same or not")
-            same = Related(left, None, right, place, same=True)
-            return same if sign == "=" else Not(same)
+                self._expect_kind(variables[name], language.EventPattern, "the same or not")
+            same = language.Related(left, None, right, place, same=True)
+            return same if sign == "=" else language.Not(same)
         if str(sign) not in SIGNS and str(sign) not in SPELLINGS:
             self._fail(f"{sign} is no relation of two events", place_of(sign))
         return self._atom((left, variables[left]), sign, (right, variables[right]), place)
 
     def _atom(
-        self, left: tuple[str, Reference], sign: Any, right: tuple[str, Reference], place: Place
-    ) -> Formula:
+        self,
+        left: tuple[str, language.Reference],
+        sign: Any,
+        right: tuple[str, language.Reference],
+        place: language.Place,
+    ) -> language.Formula:
         """That two events are related as a sign says, or two states at once."""
         relation, refuted = self._relation(sign)
         for _, reference in (left, right):
             what = "compared by `while`" if relation is None else f"related by {token_of(sign)}"
-            self._expect_kind(reference, StatePattern if relation is None else EventPattern, what)
-        atom = Related(left[0], relation, right[0], place)
-        return Not(atom) if refuted else atom
+            self._expect_kind(
+                reference, language.StatePattern if relation is None else language.EventPattern, what
+            )
+        atom = language.Related(left[0], relation, right[0], place)
+        return language.Not(atom) if refuted else atom
 
     def _relation(self, sign: Any) -> tuple[Relation | None, bool]:
         """The relation of a sign (None: `while`), and whether it is refuted."""
@@ -253,7 +243,7 @@ class FormulaReader:
         relation = SIGNS[token] if token in SIGNS else SPELLINGS[token]
         return (None, False) if relation is None else (REFUTED.get(relation, relation), relation in REFUTED)
 
-    def _is(self, tree: Node, variables: dict[str, Reference] | None) -> Formula:
+    def _is(self, tree: Node, variables: dict[str, language.Reference] | None) -> language.Formula:
         """`r is seen(k)`, or `seen(r)` of a pattern without parameters."""
         place = place_of(tree)
         tokens = [part for part in tree.children if not rule_of(part)]
@@ -269,11 +259,13 @@ class FormulaReader:
             reference = self._use(tokens[0], [])
         if variable not in variables:
             self._fail(f"no variable is called {variable}", place_of(tokens[0]))
-        self._expect_kind(reference, EventPattern, "asked about so")
-        self._expect_kind(variables[variable], EventPattern, "asked about so")
-        return Is(variable, reference, place)
+        self._expect_kind(reference, language.EventPattern, "asked about so")
+        self._expect_kind(variables[variable], language.EventPattern, "asked about so")
+        return language.Is(variable, reference, place)
 
-    def _operand(self, token: Token, variables: dict[str, Reference] | None, bound: set[str]) -> Operand:
+    def _operand(
+        self, token: Token, variables: dict[str, language.Reference] | None, bound: set[str]
+    ) -> language.Operand:
         if (value := self._value(token)) is not None:
             return value
         if token.type == "FIELD" or variables is None:
@@ -281,9 +273,9 @@ class FormulaReader:
         name = str(token)
         for at, letter in enumerate(name):
             if letter == "." and name[:at] in variables:
-                return Field(name[at + 1 :].removeprefix("attributes."), name[:at])
+                return language.Field(name[at + 1 :].removeprefix("attributes."), name[:at])
         if name in bound:
-            return Parameter(name)
+            return language.Parameter(name)
         if name in variables:
             self._fail(
                 f"{name} is an event; compare one of its fields, such as {name}.process", place_of(token)
@@ -292,10 +284,10 @@ class FormulaReader:
         hint = f"Did you mean {near[0]}?" if near else "The arguments of patterns bind parameters."
         self._fail(f"nothing binds {name}", place_of(token), hint)
 
-    def _field(self, token: Token) -> Field:
+    def _field(self, token: Token) -> language.Field:
         if token.type == "FIELD":
-            return Field(unquoted(str(token)[1:]))
-        return Field(str(token).removeprefix("attributes."))
+            return language.Field(unquoted(str(token)[1:]))
+        return language.Field(str(token).removeprefix("attributes."))
 
     def _regex(self, token: Token) -> Any:
         quote = token[0]
@@ -304,10 +296,10 @@ class FormulaReader:
         except ValueError as error:
             self._fail(str(error), place_of(token))
 
-    def _plain(self, formula: Formula) -> Formula:
+    def _plain(self, formula: language.Formula) -> language.Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
-        for part in within(formula):
-            if isinstance(part, Related | Quantified):
+        for part in language.within(formula):
+            if isinstance(part, language.Related | language.Quantified):
                 self._fail("`where` compares values; relations of events belong before it", part.place)
         return formula
 
@@ -315,19 +307,19 @@ class FormulaReader:
         """The name of a pattern that stands in the question itself."""
         condition = self._condition(tree)
         name = f"[{self._source(tree)}]"
-        self.found.patterns[name] = EventPattern(name, (), {}, condition, place_of(tree))
+        self.found.patterns[name] = language.EventPattern(name, (), {}, condition, place_of(tree))
         return name
 
-    def _reference(self, tree: Node) -> tuple[str | None, Reference]:
+    def _reference(self, tree: Node) -> tuple[str | None, language.Reference]:
         """What a reference calls its event, None where it says nothing, and the pattern it names."""
         tokens = [part for part in tree.children if not rule_of(part)]
         conditions = trees(tree, *FORMULAS)
         if conditions:
-            reference = Reference(self._inline(conditions[0]), (), place_of(tree))
+            reference = language.Reference(self._inline(conditions[0]), (), place_of(tree))
             return (str(tokens[0]) if tokens else None), reference
         return (str(tokens[0]) if len(tokens) > 1 else None), self._use(tokens[-1], trees(tree, "arguments"))
 
-    def _use(self, token: Any, arguments: list[Node]) -> Reference:
+    def _use(self, token: Any, arguments: list[Node]) -> language.Reference:
         name = str(token)
         pattern = self.found.patterns.get(name)
         if pattern is None:
@@ -344,27 +336,27 @@ class FormulaReader:
             )
         if not given:
             given = [None] * len(pattern.parameters)
-        return Reference(name, tuple(given), place_of(token))
+        return language.Reference(name, tuple(given), place_of(token))
 
-    def _value(self, token: Token) -> Value | None:
+    def _value(self, token: Token) -> language.Value | None:
         """A text or a number; None for what is neither."""
         if token.type == "STRING":
-            return Value(unquoted(token))
+            return language.Value(unquoted(token))
         try:
-            return Value(in_json(number(token))) if token.type == "NUMBER" else None
+            return language.Value(in_json(number(token))) if token.type == "NUMBER" else None
         except (ValueError, OverflowError):
             self._fail("the number has too many digits, or is too large", place_of(token))
 
-    def _argument(self, token: Token) -> Parameter | Value | None:
+    def _argument(self, token: Token) -> language.Parameter | language.Value | None:
         if (value := self._value(token)) is not None:
             return value
         if "." in token:
             self._fail("an argument is a name without a dot, a text, a number or _", place_of(token))
-        return None if token == "_" else Parameter(str(token))
+        return None if token == "_" else language.Parameter(str(token))
 
-    def _expect_kind(self, reference: Reference, kind: type, what: str) -> None:
+    def _expect_kind(self, reference: language.Reference, kind: type, what: str) -> None:
         if not isinstance(self.found.patterns[reference.name], kind):
-            wanted, other = ("events", "a state") if kind is EventPattern else ("states", "an event")
+            wanted, other = ("events", "a state") if kind is language.EventPattern else ("states", "an event")
             self._fail(f"{wanted} are {what}, and {reference.name} is {other}", reference.place)
 
     # -- errors --------------------------------------------------------------------------------------------
@@ -380,7 +372,7 @@ class FormulaReader:
 
         return _PART.sub(on_one_line, self.text[tree.meta.start_pos : tree.meta.end_pos])
 
-    def _fail(self, message: str, place: Place, hint: str | None = None) -> NoReturn:
+    def _fail(self, message: str, place: language.Place, hint: str | None = None) -> NoReturn:
         raise self.found.fault(message, place, hint) from None
 
     def _explain(self, error: UnexpectedInput) -> NoReturn:
@@ -395,10 +387,10 @@ class FormulaReader:
         line, column = (len(self.lines), len(self.lines[-1]) + 1) if ended else (error.line, error.column)
         rest = self.lines[line - 1][column - 1 :].split(maxsplit=1)
         if rest and rest[0][0] in "\"'" and {"STRING"} & accepts():
-            self._fail(f"expected the {rest[0][0]} that ends the quoted text", Place(line, column))
+            self._fail(f"expected the {rest[0][0]} that ends the quoted text", language.Place(line, column))
         but = f", not {shown(rest[0])}" if rest else ""
-        self._fail(f"expected {' or '.join(wanted)}{but}", Place(line, column))
+        self._fail(f"expected {' or '.join(wanted)}{but}", language.Place(line, column))
 
 
-def parameters_of(references: Iterable[Reference]) -> set[str]:
-    return {one.name for r in references for one in r.arguments if isinstance(one, Parameter)}
+def parameters_of(references: Iterable[language.Reference]) -> set[str]:
+    return {one.name for r in references for one in r.arguments if isinstance(one, language.Parameter)}

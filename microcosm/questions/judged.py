@@ -10,11 +10,12 @@ themselves, where they are edited or tell of message orderings; and happens-befo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.engine import Engine
@@ -59,16 +60,6 @@ class Possible(NamedTuple):
             case Relation.RELATED:
                 return (before | after) & ~concurrent, every & ~(before | after)
         return same, every & ~same
-
-
-class Frame(Protocol):
-    """Some events, numbered as they were listed."""
-
-    @property
-    def events(self) -> Sequence[int]: ...
-
-    def possible(self, event: int) -> Possible:
-        """What is possible of an event and of each event of the frame."""
 
 
 class Judgements:
@@ -199,12 +190,16 @@ class _Rows:
         return transposed(self.before)
 
 
-class _Framed:
-    """What frames of either kind have: their events, and where each stands in them."""
+class Frame(ABC):
+    """Some events, numbered as they were listed."""
 
     def __init__(self, events: Sequence[int]) -> None:
         self.events = events
         self._every = (1 << len(events)) - 1
+
+    @abstractmethod
+    def possible(self, event: int) -> Possible:
+        """What is possible of an event and of each event of the frame."""
 
     def _same(self, event: int) -> int:
         """Where an event stands in the frame."""
@@ -218,9 +213,7 @@ class _Framed:
         return found
 
 
-class _TableFrame(_Framed):
-    """A frame over rows of what is possible."""
-
+class _TableFrame(Frame):
     def __init__(self, rows: _Rows, events: Sequence[int]) -> None:
         super().__init__(events)
         self._rows, self._width = rows, len(rows.before)
@@ -254,7 +247,7 @@ class _TableFrame(_Framed):
         return int("".join(bit[:-1]), 2)
 
 
-class _LabelFrame(_Framed):
+class _LabelFrame(Frame):
     """A frame over labels: its events chain by chain, so that a past is a prefix of each chain.
 
     Rows come out as they are where the events are listed chain by chain, as `arranged` lists them.
@@ -332,8 +325,5 @@ def arranged(judged: Judgements, events: Sequence[int]) -> list[int]:
 
 def _orders_alone(givens: Givens) -> bool:
     """Whether nothing but `<` is given, and perhaps that the log is complete; or nothing but right clocks."""
-    if givens.rightly_clocked:
-        return True
-    if givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings:
-        return False
-    return givens.orders_alone
+    others = givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.orderings
+    return givens.rightly_clocked or (not others and givens.orders_alone)

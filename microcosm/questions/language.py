@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from microcosm.errors import TextError
 from microcosm.givens.exact import Number, number
 from microcosm.givens.relation import Relation
+from microcosm.queries.events import as_text
 
 
 class Place(NamedTuple):
@@ -260,21 +261,6 @@ def operands(formula: Formula) -> tuple[Operand, ...]:
         case Present():
             return (formula.field,)
     return ()
-
-
-def as_text(value: object) -> str | None:
-    """A value as parameters are compared: numbers and truth values as they are written; None where absent.
-
-    >>> as_text(7), as_text(7.0), as_text("7"), as_text(True), as_text(None)
-    ('7', '7', '7', 'true', None)
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return value if isinstance(value, str) else str(value)
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from microcosm.errors import MicrocosmError
+from microcosm.queries.events import as_text, attribute
 from microcosm.questions.language import (
     COLUMNS,
     And,
@@ -30,7 +32,6 @@ from microcosm.questions.language import (
     Present,
     StatePattern,
     Value,
-    as_text,
     compared,
     operands,
     within,
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
 
 
 Groups = dict[str, str]
-Test = Callable[[int, Groups], bool]
-"""Whether the event with this number fits; what its named groups are is put into the dictionary."""
+Test = Callable[[Any, Groups], bool]
+"""Whether an event, or what is chosen, fits; what its named groups are is put into the dictionary."""
+
+Get = Callable[[Operand], Callable[[Any], Any]]
+"""What an operand is for each event, by its number, or for what is chosen."""
 
 Values = tuple[str, ...]
 """What the parameters of a match are."""
@@ -74,7 +78,7 @@ def matched(pattern: EventPattern, table: Columns) -> tuple[list[int], list[Valu
     Cost: a look at the columns that the condition names, an event; where that is one column, a look at its
     value, and of each text that stands there one at the condition.
     """
-    test = condition(pattern.condition, table)
+    test = condition(pattern.condition, partial(getter, table))
     binding = bindings(pattern.parameters, pattern.bound, table)
 
     def found(number: int) -> Values | None:
@@ -86,7 +90,7 @@ def matched(pattern: EventPattern, table: Columns) -> tuple[list[int], list[Valu
     fields = [one for one in named if isinstance(one, Field)]
     every: Iterable[Values | None] = map(found, range(len(table)))
     if len(fields) == 1:
-        every = _by_text(getter(fields[0], table), found, len(table))
+        every = _by_text(getter(table, fields[0]), found, len(table))
     both = [(number, values) for number, values in enumerate(every) if values is not None]
     return [number for number, _ in both], [values for _, values in both]
 
@@ -112,7 +116,7 @@ def bindings(
     """What the parameters of an event are, by its fields and what groups found; None where one has none."""
     if not parameters:
         return lambda number, groups: ()
-    getters = [(name, getter(bound[name], table) if name in bound else None) for name in parameters]
+    getters = [(name, getter(table, bound[name]) if name in bound else None) for name in parameters]
 
     def of(number: int, groups: Groups) -> Values | None:
         found = []
@@ -129,34 +133,35 @@ def bindings(
 _TOGETHER: dict[type, Callable[[Iterable[bool]], bool]] = {And: all, Or: any}
 
 
-def condition(formula: Formula | None, table: Columns) -> Test:
-    """A condition on one event as a test of its number."""
+def condition(formula: Formula | None, get: Get) -> Test:
+    """A condition as a test of an event, or of what is chosen; of these no relations are asked."""
     match formula:
         case None:
             return lambda number, groups: True
         case And(parts) | Or(parts):
-            tests, together = [condition(part, table) for part in parts], _TOGETHER[formula.__class__]
-            return lambda number, groups: together(test(number, groups) for test in tests)
+            tests, together = [condition(part, get) for part in parts], _TOGETHER[formula.__class__]
+            return lambda one, groups: together(test(one, groups) for test in tests)
         case Not(part):
-            refused = condition(part, table)
-            return lambda number, groups: not refused(number, {})
+            refused = condition(part, get)
+            return lambda one, groups: not refused(one, {})
         case Matches():
-            return _matches(formula, table)
+            return _matches(formula, get(formula.operand))
         case Compared():
-            one, other, sign = getter(formula.left, table), getter(formula.right, table), formula.sign
+            left, right, sign = get(formula.left), get(formula.right), formula.sign
             if sign == "=" and isinstance(formula.right, Value):
-                return _equals(one, as_text(formula.right.value))
-            return lambda number, groups: compared(one(number), sign, other(number))
+                wanted = as_text(formula.right.value)
+                return lambda one, groups: as_text(left(one)) == wanted
+            return lambda one, groups: compared(left(one), sign, right(one))
         case OneOf():
-            get, among = getter(formula.operand, table), [getter(part, table) for part in formula.among]
-            return lambda number, groups: any(compared(get(number), "=", part(number)) for part in among)
+            sought, among = get(formula.operand), [get(part) for part in formula.among]
+            return lambda one, groups: any(compared(sought(one), "=", part(one)) for part in among)
         case Present():
-            get = getter(formula.field, table)
-            return lambda number, groups: get(number) not in (None, False, "")
+            there = get(formula.field)
+            return lambda one, groups: there(one) not in (None, False, "")
     raise AssertionError(formula)
 
 
-def getter(operand: Operand, table: Columns) -> Callable[[int], Any]:
+def getter(table: Columns, operand: Operand) -> Callable[[int], Any]:
     """What an operand is for each event: a column, an attribute (dots lead into it), or a value."""
     if isinstance(operand, Value):
         value = operand.value
@@ -173,15 +178,7 @@ def getter(operand: Operand, table: Columns) -> Callable[[int], Any]:
     attributes = table.attributes
     if "." not in name:
         return lambda number: attributes[number].get(name)
-    return lambda number: _within(attributes[number], name)
-
-
-def _equals(get: Callable[[int], Any], wanted: str | None) -> Test:
-    def found(number: int, groups: Groups) -> bool:
-        value = get(number)
-        return (value if isinstance(value, str) else as_text(value)) == wanted
-
-    return found
+    return lambda number: attribute(attributes[number], name)
 
 
 def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list[str]:
@@ -199,29 +196,17 @@ def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list
     names = dict.fromkeys(one.name for one in named if isinstance(one, Field) and one.name not in COLUMNS)
     found = []
     for name in names:
-        get = getter(Field(name), table)
+        get = getter(table, Field(name))
         if len(table) and all(get(number) is None for number in range(len(table))):
             found.append(name)
     return found
 
 
-def _within(attributes: Any, name: str) -> Any:
-    """An attribute by its dotted name: as it is written, or part by part into nested ones."""
-    if name in attributes:
-        return attributes[name]
-    found = attributes
-    for part in name.split("."):
-        if not hasattr(found, "get"):
-            return None
-        found = found.get(part)
-    return found
+def _matches(formula: Matches, get: Callable[[Any], Any]) -> Test:
+    search, binds = formula.pattern.search, formula.pattern.groupindex
 
-
-def _matches(formula: Matches, table: Columns) -> Test:
-    get, search, binds = getter(formula.operand, table), formula.pattern.search, formula.pattern.groupindex
-
-    def found(number: int, groups: Groups) -> bool:
-        value = get(number)
+    def found(one: Any, groups: Groups) -> bool:
+        value = get(one)
         if value is None:
             return False
         match = search(value if isinstance(value, str) else str(as_text(value)))
@@ -294,7 +279,7 @@ def intervals(
     order the starts and ends of a process. Cost: one pass.
     """
     names, seqs, processes = pattern.parameters, table.seqs, table.processes
-    begins, ends = condition(pattern.begin, table), condition(pattern.end, table)
+    begins, ends = (condition(part, partial(getter, table)) for part in (pattern.begin, pattern.end))
     binding = bindings(names, pattern.bound, table)
     only = as_text(pattern.process.value) if isinstance(pattern.process, Value) else None
     runs: dict[str, _Run] = {}

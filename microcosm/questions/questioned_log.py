@@ -14,19 +14,9 @@ from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
+from microcosm.queries.events import as_text
+from microcosm.questions import language
 from microcosm.questions.judged import Frame, Judgements, arranged
-from microcosm.questions.language import (
-    COLUMNS,
-    EventPattern,
-    Parameter,
-    Pattern,
-    Place,
-    Questions,
-    Reference,
-    StatePattern,
-    Value,
-    as_text,
-)
 from microcosm.questions.patterns import (
     Columns,
     Interval,
@@ -119,7 +109,7 @@ class QuestionedLog:
         self,
         givens: Givens,
         engine: Engine,
-        questions: Questions,
+        questions: language.Questions,
         stop: Stop | None = None,
         like: QuestionedLog | None = None,
     ) -> None:
@@ -156,7 +146,7 @@ class QuestionedLog:
         """Whether what is not in the log did not happen."""
         return self.givens.complete is True and not self.missing and lacking(self.givens) is None
 
-    def pattern(self, name: str) -> Pattern:
+    def pattern(self, name: str) -> language.Pattern:
         """A pattern by its name."""
         return self.questions.patterns[name]
 
@@ -166,7 +156,7 @@ class QuestionedLog:
         if found is None:
             pattern = self.pattern(name)
             with gc_paused():
-                if isinstance(pattern, EventPattern):
+                if isinstance(pattern, language.EventPattern):
                     found = Candidates(*matched(pattern, self.columns))
                 else:
                     found = self._states(pattern)
@@ -174,15 +164,15 @@ class QuestionedLog:
             self._matched[name] = found
         return found
 
-    def group(self, reference: Reference, parameters: dict[str, str]) -> Group:
+    def group(self, reference: language.Reference, parameters: dict[str, str]) -> Group:
         """The candidates of a reference, its arguments being what is bound, or new."""
         at, values, first = list[int](), list[str](), dict[str, int]()
         repeated = []
         for place, argument in enumerate(reference.arguments):
             value = None
-            if isinstance(argument, Value):
+            if isinstance(argument, language.Value):
                 value = as_text(argument.value)
-            elif isinstance(argument, Parameter):
+            elif isinstance(argument, language.Parameter):
                 value = parameters.get(argument.name)
                 if value is None and argument.name in first:
                     repeated.append((first[argument.name], place))
@@ -206,7 +196,7 @@ class QuestionedLog:
 
     # -- inside --------------------------------------------------------------------------------------------
 
-    def _states(self, pattern: StatePattern) -> Candidates:
+    def _states(self, pattern: language.StatePattern) -> Candidates:
         try:
             found, ended = intervals(pattern, self.columns, self.judged.before)
         except Unordered as error:
@@ -217,15 +207,15 @@ class QuestionedLog:
             )
         return Candidates([one.begin for one in found], [one.values for one in found], found)
 
-    def _warn_of_fields(self, pattern: Pattern) -> None:
+    def _warn_of_fields(self, pattern: language.Pattern) -> None:
         """Say which fields of a pattern no event has: they may be misspelt."""
         for name in fields_missing(pattern, self.columns):
             attributes = {key for row in self.table.attributes[:1000] for key in row}
-            near = get_close_matches(name, {*COLUMNS, *attributes}, 3)
+            near = get_close_matches(name, {*language.COLUMNS, *attributes}, 3)
             meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
             self.warnings.append(f"{self.at(pattern.place)}no event has the field `{name}`{meant}")
 
-    def at(self, place: Place) -> str:
+    def at(self, place: language.Place) -> str:
         """A place of the questions, before what is said of it."""
         return f"{self.questions.file or 'questions'}:{place.line}:{place.column}: "
 
@@ -292,14 +282,16 @@ class Scope:
     variables: dict[str, Chosen] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
 
-    def with_choice(self, name: str, reference: Reference, candidates: Candidates, number: int) -> Scope:
+    def with_choice(
+        self, name: str, reference: language.Reference, candidates: Candidates, number: int
+    ) -> Scope:
         """The scope with one more variable."""
         values = candidates.values[number]
         parameters = self.parameters
         new = {
             argument.name: value
             for argument, value in zip(reference.arguments, values, strict=True)
-            if isinstance(argument, Parameter) and argument.name not in parameters
+            if isinstance(argument, language.Parameter) and argument.name not in parameters
         }
         return Scope(
             {**self.variables, name: Chosen(candidates, number)}, {**parameters, **new} if new else parameters
@@ -311,7 +303,7 @@ class Part:
     """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
 
     scope: Scope
-    last: tuple[str, Reference]
+    last: tuple[str, language.Reference]
     group: Group
     among: int
     row: Row

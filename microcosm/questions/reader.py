@@ -6,23 +6,11 @@ What abbreviates a formula (never, every, possibly, definitely) becomes that for
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
-from microcosm.questions.formulas import (
-    FORMULAS,
-    REFUTED,
-    FormulaReader,
-    grammar,
-    offset,
-    parameters_of,
-    place_of,
-    rule_of,
-    token_of,
-    trees,
-    unquoted,
-)
+from microcosm.questions import formulas
 from microcosm.questions.language import (
     COLUMNS,
     And,
@@ -36,6 +24,7 @@ from microcosm.questions.language import (
     Operand,
     Or,
     Parameter,
+    Pattern,
     Quantified,
     Question,
     Questions,
@@ -75,7 +64,15 @@ def read_sought(text: str, known: Questions | None = None) -> Questions:
     return _Reader(text, None, known).sought()
 
 
-class _Reader(FormulaReader):
+def known_together(texts: Iterable[Questions]) -> Questions:
+    """The patterns of some texts; a name that they define differently is left out, for it tells nothing."""
+    found: dict[str, Pattern | None] = {}
+    for name, pattern in chain.from_iterable(one.patterns.items() for one in texts):
+        found[name] = pattern if found.get(name, pattern) == pattern else None
+    return Questions(patterns={name: pattern for name, pattern in found.items() if pattern is not None})
+
+
+class _Reader(formulas.FormulaReader):
     # -- texts ---------------------------------------------------------------------------------------------
 
     def questions(self) -> Questions:
@@ -89,18 +86,20 @@ class _Reader(FormulaReader):
         *statements, last = tree.children
         for statement in statements:
             self._statement(statement.children[0])  # type: ignore[union-attr,arg-type]
-        last = last.children[0] if rule_of(last) == "question" else last  # type: ignore[union-attr]
-        match rule_of(last):
+        last = last.children[0] if formulas.rule_of(last) == "question" else last  # type: ignore[union-attr]
+        match formulas.rule_of(last):
+            case "condition" if formulas.rule_of(last.children[0]) == "quantified":  # type: ignore[union-attr]
+                self._assertion(last)  # type: ignore[arg-type]
             case "condition":
                 name = self._inline(last.children[0])  # type: ignore[union-attr]
-                place = place_of(last)
+                place = formulas.place_of(last)
                 reference = Reference(name, (), place)
                 formula: Formula = Quantified(False, (("event", reference),), None, And(()), place)
                 self.found.questions.append(Question(self._source(last), formula, place))
             case "tuples" | "never":  # of what is never to be, that which is
                 self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
-                self._fail(f"`{other}` defines something; say what is to be found", place_of(last))
+                self._fail(f"`{other}` defines something; say what is to be found", formulas.place_of(last))
             case _:
                 self._statement(last)  # type: ignore[arg-type]
         return self.found
@@ -112,10 +111,10 @@ class _Reader(FormulaReader):
         faults = []
         for start in starts:
             try:
-                return grammar().parse(self.text, start=start)
+                return formulas.grammar().parse(self.text, start=start)
             except UnexpectedInput as error:
                 faults.append(error)
-        self._explain(max(faults, key=offset))
+        self._explain(max(faults, key=formulas.offset))
 
     # -- statements ----------------------------------------------------------------------------------------
 
@@ -130,49 +129,48 @@ class _Reader(FormulaReader):
 
     def _event(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
-        conditions = trees(tree, *FORMULAS)
+        conditions = formulas.trees(tree, *formulas.FORMULAS)
         condition = self._condition(conditions[0]) if conditions else None
         self._bind(tree, parameters, bound, [condition] if condition is not None else [])
-        self.found.patterns[name] = EventPattern(name, parameters, bound, condition, place_of(tree))
+        self.found.patterns[name] = EventPattern(name, parameters, bound, condition, formulas.place_of(tree))
 
     def _state(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
         process: Value | Parameter | None = None
-        if places := trees(tree, "place"):
-            token = token_of(places[0])
+        if places := formulas.trees(tree, "place"):
+            token = formulas.token_of(places[0])
             if token.type == "STRING":
-                process = Value(unquoted(token))
+                process = Value(formulas.unquoted(token))
             elif str(token) in parameters:
                 process = Parameter(str(token))
                 bound[str(token)] = Field("process")
             else:
                 listed = ", ".join((*parameters, str(token)))
                 hint = f'Write "{token}" for the process of that name; {name}({listed}) binds it.'
-                self._fail(f"{token} is no parameter of {name}", place_of(token), hint)
-        begin, end = (self._condition(part) for part in trees(tree, *FORMULAS))
+                self._fail(f"{token} is no parameter of {name}", formulas.place_of(token), hint)
+        begin, end = (self._condition(part) for part in formulas.trees(tree, *formulas.FORMULAS))
         self._bind(tree, parameters, bound, [begin])
-        place = place_of(tree)
+        place = formulas.place_of(tree)
         self.found.patterns[name] = StatePattern(name, parameters, bound, process, begin, end, place)
 
     def _know(self, tree: Node) -> None:
         left, sign, right, where = self._sides(tree)
         relation, refuted = self._relation(sign)
         if relation is None:
-            self._fail("`while` cannot be known; know how two events are related", place_of(sign))
+            self._fail("`while` cannot be known; know how two events are related", formulas.place_of(sign))
         for _, reference in (left, right):
             self._expect_kind(reference, EventPattern, "known")
         if refuted:
-            relation = next(r for r, of in REFUTED.items() if of is relation)
-        place = place_of(tree)
+            relation = next(r for r, of in formulas.REFUTED.items() if of is relation)
+        place = formulas.place_of(tree)
         self.found.known.append(Known(left, relation, right, where, self._source(tree), place))
 
     def _complete(self, tree: Node) -> None:
-        self.found.complete = place_of(tree)
+        self.found.complete = formulas.place_of(tree)
 
     def _states(self, tree: Node, surely: bool) -> None:
-        """States that are to be seen at once, in some run or in each."""
-        place = place_of(tree)
-        binders = self._named([self._reference(part) for part in trees(tree, "reference")])
+        place = formulas.place_of(tree)
+        binders = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
         for _, reference in binders:
             self._expect_kind(reference, StatePattern, "seen at once")
         names = [name for name, _ in binders]
@@ -180,13 +178,13 @@ class _Reader(FormulaReader):
         self._ask(tree, Quantified(True, tuple(binders), None, And(tuple(pairs)), place))
 
     def _assertion(self, tree: Node) -> None:
-        formula = self._formula(trees(tree, *FORMULAS)[0], {}, set())
+        formula = self._formula(formulas.trees(tree, *formulas.FORMULAS)[0], {}, set())
         self._ask(tree, formula)
 
     def _pair(self, tree: Any, rule: str) -> None:
         """`never`, `every`, or what `find` is to list: one reference or two that are related."""
-        place = place_of(tree)
-        references = trees(tree, "reference")
+        place = formulas.place_of(tree)
+        references = formulas.trees(tree, "reference")
         if len(references) == 1:
             binders = self._named([self._reference(references[0])])
             where = self._where(tree, binders)
@@ -196,8 +194,8 @@ class _Reader(FormulaReader):
         left, sign, right, where = self._sides(tree)
         relation, _ = self._relation(sign)
         atom = self._atom(left, sign, right, place)
-        amounts = trees(tree, "amount")
-        if amounts and token_of(amounts[0]).type == "SOME":
+        amounts = formulas.trees(tree, "amount")
+        if amounts and formulas.token_of(amounts[0]).type == "SOME":
             inner = Quantified(True, (right,), where, atom, place)
             self._ask(tree, Quantified(False, (left,), None, inner, place))
             return
@@ -206,25 +204,25 @@ class _Reader(FormulaReader):
         self._ask(tree, Quantified(False, (left, right), where, body, place, once, distinct=True))
 
     def _ask(self, tree: Any, formula: Formula) -> None:
-        self.found.questions.append(Question(self._source(tree), formula, place_of(tree)))
+        self.found.questions.append(Question(self._source(tree), formula, formulas.place_of(tree)))
 
     # -- parts of statements -------------------------------------------------------------------------------
 
     def _head(self, tree: Node) -> tuple[str, tuple[str, ...], dict[str, Field]]:
-        token = token_of(tree)
+        token = formulas.token_of(tree)
         if "." in token:
-            self._fail("a pattern's name has no dot", place_of(token))
+            self._fail("a pattern's name has no dot", formulas.place_of(token))
         if str(token) in self.found.patterns:
-            self._fail(f"{token} is defined already", place_of(token))
+            self._fail(f"{token} is defined already", formulas.place_of(token))
         parameters, bound = list[str](), dict[str, Field]()
-        for part in trees(tree, "parameter"):
-            name = token_of(part)
+        for part in formulas.trees(tree, "parameter"):
+            name = formulas.token_of(part)
             if "." in name or str(name) in parameters:
                 fault = "has no dot" if "." in name else "is there twice"
-                self._fail(f"the parameter {name} {fault}", place_of(name))
+                self._fail(f"the parameter {name} {fault}", formulas.place_of(name))
             parameters.append(str(name))
-            if fields := trees(part, "field"):
-                bound[str(name)] = self._field(token_of(fields[0]))
+            if fields := formulas.trees(part, "field"):
+                bound[str(name)] = self._field(formulas.token_of(fields[0]))
         return str(token), tuple(parameters), bound
 
     def _bind(
@@ -234,7 +232,7 @@ class _Reader(FormulaReader):
         inside = [part for condition in conditions for part in within(condition)]
         groups = {name for part in inside if isinstance(part, Matches) for name in part.pattern.groupindex}
         fields = {one.name for part in inside for one in operands(part) if isinstance(one, Field)}
-        for part, name in zip(trees(tree, "parameter"), parameters, strict=True):
+        for part, name in zip(formulas.trees(tree, "parameter"), parameters, strict=True):
             if name in bound or name in groups:
                 continue
             if name not in COLUMNS and name not in fields:
@@ -242,7 +240,9 @@ class _Reader(FormulaReader):
                     f'A named group binds it, as in label ~ "…(?<{name}>\\w+)", '
                     f"or a field of the event, as in ({name} = process)."
                 )
-                self._fail(f"nothing binds the parameter {name}", place_of(token_of(part)), hint)
+                self._fail(
+                    f"nothing binds the parameter {name}", formulas.place_of(formulas.token_of(part)), hint
+                )
             bound[name] = Field(name)
 
     def _named(self, references: list[tuple[str | None, Reference]]) -> list[tuple[str, Reference]]:
@@ -258,15 +258,17 @@ class _Reader(FormulaReader):
         return [(name, reference) for name, (_, reference) in zip(names, references, strict=True)]
 
     def _sides(self, tree: Any) -> tuple[tuple[str, Reference], Node, tuple[str, Reference], Formula | None]:
-        left, right = self._named([self._reference(part) for part in trees(tree, "reference")])
-        return left, trees(tree, "sign")[0], right, self._where(tree, [left, right])
+        left, right = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
+        return left, formulas.trees(tree, "sign")[0], right, self._where(tree, [left, right])
 
     def _where(self, tree: Any, binders: list[tuple[str, Reference]]) -> Formula | None:
-        conditions = trees(tree, *FORMULAS)
+        conditions = formulas.trees(tree, *formulas.FORMULAS)
         if not conditions:
             return None
         variables = dict(binders)
-        return self._plain(self._formula(conditions[0], variables, parameters_of(variables.values())))
+        return self._plain(
+            self._formula(conditions[0], variables, formulas.parameters_of(variables.values()))
+        )
 
 
 def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: Formula | None) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from heapq import heapify, heappop, heappush
 from itertools import chain, islice, pairwise
 from math import lcm
@@ -65,9 +65,7 @@ class Observation:
 
     def to_json(self) -> dict[str, Any]:
         """Its fields; those that it has not are left out."""
-        found = {"kind": self.kind, "text": self.text, "decides": self.decides, "open": self.open}
-        more = {"event": self.event, "given": self.given, "peer": self.peer}
-        return {**found, **{name: value for name, value in more.items() if value is not None}}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def observations(

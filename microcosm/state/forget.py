@@ -104,7 +104,6 @@ def _restate(engine: Engine, left: Givens, gone: Set[str], what: str) -> None:
 
 
 def _expect_kept(was: _Judgements, now: _Judgements, what: str) -> None:
-    """Raise `Undefined` where other things are judged than were."""
     if now != was:
         a, relation, b = min(now ^ was, key=str)
         change = "would follow" if (a, relation, b) in now else "could not be kept"
@@ -150,8 +149,9 @@ def _passed_through(engine: Engine, gone: Set[str]) -> Iterator[tuple[str, str, 
 
 def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]:
     """Pairs that propagation refuted among the others and does no longer; as many as imply the rest."""
-    if not _refutes(old):
-        return
+    stated = any(fact.relation is not Relation.BEFORE for fact in old.external.values())
+    if not (stated or old.refuted or old.stamps or old.clocks or old.tokens or old.complete):
+        return  # nothing but an order is given
     names = [name for name in old.named() if name not in gone]
     position = {name: at for at, name in enumerate([*names, *gone])}
     try:
@@ -177,13 +177,6 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
             if not recorded[x] >> y & 1:
                 recorded[x] |= past[y]
                 yield names[x], names[y]
-
-
-def _refutes(givens: Givens) -> bool:
-    """Whether anything but an order is given, so that something may be refuted."""
-    stated = any(fact.relation is not Relation.BEFORE for fact in givens.external.values())
-    others = givens.refuted or givens.stamps or givens.clocks or givens.tokens or givens.complete
-    return stated or bool(others)
 
 
 def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:

@@ -225,6 +225,7 @@ def _each_expanded(paths: Sequence[files.AnyPath], found: list[Source]) -> Itera
 def _microcosm(path: str) -> bytes | None:
     """The content of a microcosm file; None of a log. Raises `TextError` for what is neither."""
     files.put_aside(path)
+    files.rewind(path)
     file = files.display_name(path)
     head = None if file.endswith(MICROCOSM_ENDING) else _log_head(path)
     if head is not None and (not _may_state(head) or (len(head) >= SURE and _is_no_microcosm(head))):

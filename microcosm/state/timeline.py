@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
@@ -131,8 +131,10 @@ class Timeline:
 
     # -- evolution -------------------------------------------------------------------------------------
 
-    def add(self, text: str, description: str | None = None) -> bool:
+    def add(self, text: str, description: str | None = None, source: str | None = None) -> bool:
         """Add what a statement says; whether that is anything new. `description` names the step.
+
+        Correspondences have this `source`, whatever the statement says of it.
 
         Raises `TextError` for what is no statement, `Contradiction`, `Undefined`.
         """
@@ -141,7 +143,8 @@ class Timeline:
         description = description or f"add {text.strip()}"
         if not isinstance(statement, Correspondences):
             return self._join(description, read_givens(text))
-        facts = tuple(self._fresh(statement.facts))
+        stated = statement.facts if source is None else [replace(f, source=source) for f in statement.facts]
+        facts = tuple(self._fresh(stated))
         if not facts and not self._strict:
             return False
         with self._whole():

@@ -22,32 +22,18 @@ from typing import Any, TypeVar
 
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
-from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.quoted import all_quoted
-from microcosm.text.statement import (
-    KINDS,
-    OPERAND,
-    SHOWN,
-    STRING,
-    BadStatement,
-    Word,
-    is_count,
-    keyword,
-    name_at,
-    shown,
-    text_at,
-    unfit,
-)
+from microcosm.text import statement as st
+from microcosm.text.names import KEYWORDS, all_quoted, quote
 
 FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
 _WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")
 
-_begins = re.compile(rf"\s*+event\s++(?=({OPERAND}))").match
+_begins = re.compile(rf"\s*+event\s++(?=({st.OPERAND}))").match
 _item = re.compile(
-    rf"\s*+(?:(?P<key>{OPERAND})\s*+=\s*+"
+    rf"\s*+(?:(?P<key>{st.OPERAND})\s*+=\s*+"
     rf"|(?P<time>time)(?=\s)\s*+"
-    rf"|(?P<word>{'|'.join(_WORDS)})\s++(?P<value>{OPERAND})"
-    rf"|(?P<label>{STRING}))"
+    rf"|(?P<word>{'|'.join(_WORDS)})\s++(?P<value>{st.OPERAND})"
+    rf"|(?P<label>{st.STRING}))"
 ).match
 _blank = re.compile(r"\s*+(?:#.*)?\Z").match
 _decode = JSONDecoder(parse_constant=str).raw_decode
@@ -67,26 +53,33 @@ attributes={'n': 3}, time=None, file='my log', line=7)
     if begin is None:
         return None
     if begin[1] in KEYWORDS:
-        raise keyword(begin[1], begin.end() + 1)
-    name = name_at((begin[1], begin.end() + 1))
+        raise st.keyword(begin[1], begin.end() + 1)
+    name = st.name_at((begin[1], begin.end() + 1))
     stated: dict[str, Any] = {}
     attributes: dict[str, object] = {}
     at = begin.end(1)
     while not _blank(line, at):
         found = _item(line, at)
         if found is None or (found.end("key") == at and found["key"]):
-            raise _unreadable(line, at)
+            at += len(line[at:]) - len(line[at:].lstrip())
+            unread = line[at:].split(None, 1)[0]
+            near = difflib.get_close_matches(unread[: st.SHOWN], _WORDS, 1)
+            hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != unread else FORM
+            fault = f"unexpected {st.shown(unread)} in what is said of an event"
+            raise st.BadStatement(fault, hint, column=at + 1)
         start = found.end() - len(found[0].lstrip())
         if found["key"] or found["time"]:
-            key = text_at((found["key"], start + 1)) if found["key"] else "time"
+            key = st.text_at((found["key"], start + 1)) if found["key"] else "time"
             into = attributes if found["key"] else stated
             if key in into:
-                raise BadStatement(f"{shown(key)} is stated twice", "Keep one of the two.", column=start + 1)
+                raise st.BadStatement(
+                    f"{st.shown(key)} is stated twice", "Keep one of the two.", column=start + 1
+                )
             into[key], at = _value(line, found.end())
             continue
         word = found["word"] or "label"
         if word in stated or (word == "at" and "line" in stated):
-            raise BadStatement(
+            raise st.BadStatement(
                 f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
             )
         group = "value" if found["word"] else "label"
@@ -104,7 +97,7 @@ def lines_of_events(
     `written` are the names of all events, where they have been looked at already.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
-    >>> from microcosm.text.quoted import Quoted
+    >>> from microcosm.text.names import Quoted
     >>> table = EventTableBuilder()
     >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
     >>> [*lines_of_events(table.table(), Quoted(), 100)]
@@ -151,7 +144,6 @@ def _times(times: Sequence[object | None], known: Sequence[object | None]) -> It
 
 
 def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> Iterator[str]:
-    """What is said of the attributes of each event."""
     if not any(rows):
         return repeat("", len(rows))
     every = [*chain.from_iterable(rows)]
@@ -162,7 +154,6 @@ def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) 
 
 
 def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
-    """Where each event was read."""
     plain = {file: f" at {file}:" if file and names[file] == file else "" for file in dict.fromkeys(files)}
     if all(plain.values()):
         return map(add, map(plain.__getitem__, files), map(str, lines))
@@ -188,19 +179,20 @@ def event_to_json(row: EventRow) -> dict[str, object]:
     return found
 
 
-def _fields(word: str, value: Word) -> dict[str, object]:
-    """The fields of the row that a word and its value say."""
-    text, column = text_at(value), value[1]
+def _fields(word: str, value: st.Word) -> dict[str, object]:
+    text, column = st.text_at(value), value[1]
     if word == "seq":
-        if not is_count(text):
-            raise BadStatement(f"`seq` is a whole number, not {shown(text)}", None, column=column)
+        if not st.is_count(text):
+            raise st.BadStatement(f"`seq` is a whole number, not {st.shown(text)}", None, column=column)
         return {"seq": int(text)}
-    if word == "kind" and text not in KINDS:
-        raise BadStatement(f"unknown kind {shown(text)}", f"Kinds: {', '.join(KINDS)}.", column=column)
+    if word == "kind" and text not in st.KINDS:
+        raise st.BadStatement(
+            f"unknown kind {st.shown(text)}", f"Kinds: {', '.join(st.KINDS)}.", column=column
+        )
     if word == "at":
         file, _, line = text.rpartition(":")
-        if not is_count(line) or ":" not in text:
-            raise BadStatement(f"expected FILE:LINE, not {shown(text)}", None, column=column)
+        if not st.is_count(line) or ":" not in text:
+            raise st.BadStatement(f"expected FILE:LINE, not {st.shown(text)}", None, column=column)
         return {"file": file, "line": int(line)}
     return {word: text}
 
@@ -211,33 +203,25 @@ def _value(line: str, at: int) -> tuple[object, int]:
         value, end = _decode(line, at)
     except JSONDecodeError as error:
         hint = 'The value of an attribute is JSON: key="x", key=3, key=[1, 2].'
-        raise BadStatement(f"not JSON: {error.msg}", hint, column=error.pos + 1) from None
+        raise st.BadStatement(f"not JSON: {error.msg}", hint, column=error.pos + 1) from None
     except RecursionError:
-        raise BadStatement("the value is nested too deeply", None, column=at + 1) from None
+        raise st.BadStatement("the value is nested too deeply", None, column=at + 1) from None
     except ValueError:
-        raise BadStatement("the number has too many digits", None, column=at + 1) from None
+        raise st.BadStatement("the number has too many digits", None, column=at + 1) from None
     if end < len(line) and not line[end].isspace():
-        raise BadStatement(f"unexpected {shown(line[end])} after the value", None, column=end + 1)
-    if "\\u" in line and (fault := unfit(json.dumps(value, ensure_ascii=False))):
-        raise BadStatement(fault, None, column=at + 1)
+        raise st.BadStatement(f"unexpected {st.shown(line[end])} after the value", None, column=end + 1)
+    if "\\u" in line and (fault := st.unfit(json.dumps(value, ensure_ascii=False))):
+        raise st.BadStatement(fault, None, column=at + 1)
     return value, end
-
-
-def _unreadable(line: str, at: int) -> BadStatement:
-    at += len(line[at:]) - len(line[at:].lstrip())
-    word = line[at:].split(None, 1)[0]
-    near = difflib.get_close_matches(word[:SHOWN], _WORDS, 1)
-    hint = f"Did you mean `{near[0]}`? {FORM}" if near and near[0] != word else FORM
-    return BadStatement(f"unexpected {shown(word)} in what is said of an event", hint, column=at + 1)
 
 
 def _all_shown(values: Sequence[object]) -> Sequence[str]:
     """`_shown` of each value, at a tenth of its price where none is in parts and all can be shown."""
     with suppress(TypeError):  # a decimal is for `json_text`
         text = _encode(values)[1:-1]
-        shown = text.split("\n")
-        if len(shown) == len(values) and text.replace("\n", "").isprintable():
-            return shown
+        entries = text.split("\n")
+        if len(entries) == len(values) and text.replace("\n", "").isprintable():
+            return entries
     return [*map(_shown, values)]
 
 

@@ -21,18 +21,8 @@ from microcosm.givens.exact import Number, in_json, json_text, number_or_infinit
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
+from microcosm.text import statement as st
 from microcosm.text.event_line import event_to_json
-from microcosm.text.statement import (
-    INTERIOR,
-    KINDS,
-    ORDERINGS,
-    SHOWN,
-    is_count,
-    is_default,
-    shown,
-    stated,
-    unfit,
-)
 
 SCHEMA = "microcosm/1"
 
@@ -80,7 +70,7 @@ def givens_to_json(givens: Givens, events: bool | None = None) -> dict[str, obje
 
 
 def _origin(fact: Correspondence) -> list[str]:
-    return [] if fact.source is None or is_default(fact.source) else [str(fact.source)]
+    return [] if fact.source is None or st.is_default(fact.source) else [str(fact.source)]
 
 
 def read_json(text: str, file: str | None = None) -> Givens:
@@ -96,7 +86,7 @@ def decode_json(text: str, file: str | None = None) -> object:
         if len(found) != len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-            raise TextError(f"the key {shown(twice)} stands twice in one object", file=file)
+            raise TextError(f"the key {st.shown(twice)} stands twice in one object", file=file)
         return found
 
     def constant(name: str) -> NoReturn:
@@ -183,21 +173,21 @@ def _external(place: str, member: object, path: str) -> Correspondence:
             f"{path}[1]", f'expected a relation ("<", ">", "||", "<>"), not {described(parts[1])}', hint
         )
     left, right = _pair(parts[0], parts[2], f"{path}[0]", f"{path}[2]")
-    source = stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else place + path
+    source = st.stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else place + path
     return Correspondence(left, relation, right, source)
 
 
 def _refuted(place: str, member: object, path: str) -> Correspondence:
     parts = list_of(member, path, 2, 3, "[event, event], and possibly its provenance")
     left, right = _pair(parts[0], parts[1], f"{path}[0]", f"{path}[1]")
-    source = stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else place + path
+    source = st.stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else place + path
     return Correspondence(left, Relation.NOT_BEFORE, right, source)
 
 
 def _pair(left: object, right: object, left_path: str, right_path: str) -> tuple[str, str]:
     one, other = name_of(left, left_path), name_of(right, right_path)
     if one == other:
-        fault = f"an event stands in no relation to itself: {shown(one)}"
+        fault = f"an event stands in no relation to itself: {st.shown(one)}"
         raise JsonFault(right_path, fault, "Name two different events.")
     return one, other
 
@@ -256,11 +246,11 @@ def _message(found: object, path: str) -> Message:
 
 def _ordering(found: object, path: str) -> str:
     text = text_of(found, path)
-    if text.removesuffix(INTERIOR) not in ORDERINGS:
+    if text.removesuffix(st.INTERIOR) not in st.ORDERINGS:
         raise JsonFault(
             path,
             f"unknown ordering {described(text)}",
-            f"Known orderings: {', '.join(ORDERINGS)}; `X interior` for an interior.",
+            f"Known orderings: {', '.join(st.ORDERINGS)}; `X interior` for an interior.",
         )
     return text
 
@@ -269,7 +259,7 @@ def _table(rows: list[EventRow]) -> EventTable:
     builder = EventTableBuilder()
     for at, row in enumerate(rows):
         if row.name in builder:
-            raise JsonFault(f"events[{at}]", f"{shown(row.name)} stands twice", "Name it once.")
+            raise JsonFault(f"events[{at}]", f"{st.shown(row.name)} stands twice", "Name it once.")
         builder.add(row)
     return builder.table()
 
@@ -287,14 +277,14 @@ def _event(found: object, path: str) -> EventRow:
                 fields[key] = text_of(value, place)
             case "message" | "label" | "trace":
                 fields[key] = optional_text(value, place)
-            case "seq" | "line" if type(value) is int and is_count(str(value)):
+            case "seq" | "line" if type(value) is int and st.is_count(str(value)):
                 fields[key] = value
             case "seq" | "line":
                 raise JsonFault(place, f"expected a whole number up to 19 digits, not {described(value)}")
-            case "kind" if value in ("", *KINDS):
+            case "kind" if value in ("", *st.KINDS):
                 fields[key] = value
             case "kind":
-                raise JsonFault(place, f"expected one of {', '.join(KINDS)}, not {described(value)}")
+                raise JsonFault(place, f"expected one of {', '.join(st.KINDS)}, not {described(value)}")
             case "attributes" if isinstance(value, dict):
                 fields[key] = json.loads(json_text(value)) or NOTHING
             case "attributes":
@@ -334,10 +324,10 @@ def events_of(found: object, path: str, once: bool = True) -> list[str]:
     events = list_of(found, path)
     seen: set[str] = set()
     for at, event in enumerate(events):
-        if not isinstance(event, str) or unfit(event):
+        if not isinstance(event, str) or st.unfit(event):
             name_of(event, f"{path}[{at}]")
         if once and event in seen:
-            raise JsonFault(f"{path}[{at}]", f"{shown(event)} stands twice", "Name it once.")
+            raise JsonFault(f"{path}[{at}]", f"{st.shown(event)} stands twice", "Name it once.")
         seen.add(event)
     return list(events)
 
@@ -366,7 +356,7 @@ def name_of(found: object, path: str) -> str:
     """A string that can name an event."""
     if not isinstance(found, str):
         raise JsonFault(path, f"expected a name (a string), not {described(found)}")
-    if fault := unfit(found):
+    if fault := st.unfit(found):
         raise JsonFault(path, fault)
     return found
 
@@ -417,4 +407,4 @@ def described(found: object) -> str:
             return written(found)
         case _:
             text = json.dumps(found, default=repr)
-            return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+            return text if len(text) <= st.SHOWN else text[: st.SHOWN] + "…"

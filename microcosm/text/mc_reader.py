@@ -145,7 +145,6 @@ class _McReader:
         return at, 0
 
     def _settle_messages(self, messages: MessageBuilder) -> None:
-        """Give up the columns of messages."""
         self.givens.messages, self.messages = messages.messages(), None
 
     def _add(self, stated: Correspondences) -> None:

@@ -50,7 +50,7 @@ def _expect_tame(parsed: list[Any]) -> None:
                 "alternatives within a repetition may run away: write `[ab]*` for `(a|b)*`, or atomic `(?>…)`"
             )
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
-            wide += argument[1] > 64 and _is_wide(list(argument[2]))
+            wide += argument[1] > 64 and any(_is_wide(str(code), what) for code, what in argument[2])
     if wide > WIDE:
         raise ValueError(f"{wide} repetitions of any character may run away: at most {WIDE} are allowed")
 
@@ -79,10 +79,7 @@ def _nodes(parsed: list[Any]) -> Iterator[tuple[str, Any, int]]:
         stack += [(node, repeats) for node in inner]
 
 
-def _is_wide(inner: list[Any]) -> bool:
-    for code, argument in inner:
-        if str(code) in ("ANY", "NOT_LITERAL"):
-            return True
-        if str(code) == "IN" and any(str(part[0]) == "NEGATE" or "NOT" in str(part[1]) for part in argument):
-            return True
-    return False
+def _is_wide(name: str, argument: Any) -> bool:
+    if name == "IN":
+        return any(str(part[0]) == "NEGATE" or "NOT" in str(part[1]) for part in argument)
+    return name in ("ANY", "NOT_LITERAL")

@@ -22,53 +22,31 @@ from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
+from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME, plain
-from microcosm.text.statement import (
-    JOINS,
-    KINDS,
-    OPERAND,
-    PLAIN,
-    SIGN,
-    STRING,
-    Clocked,
-    Correspondences,
-    Messaged,
-    OwnName,
-    Stamped,
-    Statement,
-    all_stated,
-    correspondences,
-    internal,
-    is_count,
-    owned,
-    stated,
-    token,
-    unfit,
-    unquote,
-)
 
 
 class Unusual(MicrocosmError):
     """Not what a short cut reads: it must be read word by word."""
 
 
-WORD = re.compile(rf"{OPERAND}|{NAME}|->|{SIGN}|#.*|\S")
+WORD = re.compile(rf"{st.OPERAND}|{NAME}|->|{st.SIGN}|#.*|\S")
 """A word or sign of a statement (clocks and numbers apart). A comment is one word, the last."""
 
 _WORD_END = r"(?![\w.:@/-])\s*+"
 _LINE_END = r"\s*+(?:#.*)?\Z"
 _COUNT = r"[0-9]++"
 _PLAIN_ENTRY = rf"\s*+(?!-)[\w.@/-]++(?<!-)\s*+:\s*+{_COUNT}\s*+"
-_PROCESS = rf"{STRING}|(?>{NAME}(?=\s*+:))"
+_PROCESS = rf"{st.STRING}|(?>{NAME}(?=\s*+:))"
 _ENTRY = rf"\s*+(?:{_PROCESS})\s*+:\s*+{_COUNT}\s*+"
 _CLOCK_LINE = (
-    rf"\s*clock{_WORD_END}({OPERAND})\s*=\s*({OPERAND})\s*\{{"
+    rf"\s*clock{_WORD_END}({st.OPERAND})\s*=\s*({st.OPERAND})\s*\{{"
     rf"(?:((?:{_PLAIN_ENTRY},)*+{_PLAIN_ENTRY}|\s*+(?=\}}))|((?:{_ENTRY},)*+{_ENTRY}))"
-    rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({OPERAND}))?{_LINE_END}"
+    rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({st.OPERAND}))?{_LINE_END}"
 )
 _REAL = rf"-?{_COUNT}(?:\.{_COUNT})?(?:[eE][-+]?{_COUNT})?"
 _STAMP_LINE = (
-    rf"\s*stamp{_WORD_END}({OPERAND})\s*=\s*"
+    rf"\s*stamp{_WORD_END}({st.OPERAND})\s*=\s*"
     rf"(?:(-?{_COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){_LINE_END}"
 )
 _PROCESS_COUNT = rf"({_PROCESS})\s*+:\s*+({_COUNT})"
@@ -76,7 +54,7 @@ _compiled = cache(re.compile)
 """Patterns that few microcosms need: compiled when a line does."""
 
 
-def short_cut(line: str, source: str | None = None) -> Statement | None:
+def short_cut(line: str, source: str | None = None) -> st.Statement | None:
     """The statement on a line that is right and of the common ones, else None.
 
     Raises `BadStatement` for chains and groups that repeat an event. Cost: linear in the line.
@@ -91,38 +69,37 @@ def short_cut(line: str, source: str | None = None) -> Statement | None:
             return None
         first = words[0]
         if first == "internal":
-            return internal(*_chain(words[1:]))
+            return st.internal(*_chain(words[1:]))
         if first == "token":
-            return token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
+            return st.token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
         if first == "process" and words[2:3] == ["="]:
-            return owned(names_of(words[1:2])[0], _group(words[3:]))
+            return st.owned(names_of(words[1:2])[0], _group(words[3:]))
         if first in ("send", "receive"):
             if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
                 return None
             event, message, process = names_of([words[1], *words[3:5]])
             receivers = _group(words[6:]) if len(words) > 5 else ()
             kind: Literal["send", "receive"] = "send" if first == "send" else "receive"
-            return Messaged(Message(kind, event, message, intern(process), (*receivers,)))
+            return st.Messaged(Message(kind, event, message, intern(process), (*receivers,)))
         if first == "stamp":
             match = _compiled(_STAMP_LINE).match(line)
             return None if match is None else _stamped(*match.groups())
         if first == "name" and len(words) == 2:
-            return OwnName(names_of(words[1:])[0])
+            return st.OwnName(names_of(words[1:])[0])
         if first in KEYWORDS:
             return None
         if words[-2] == "from":
-            source = stated(text_of(words[-1]))
+            source = st.stated(text_of(words[-1]))
             del words[-2:]
         events, signs = _chain(words)
-        return correspondences(events, signs, source) if signs else None
+        return st.correspondences(events, signs, source) if signs else None
     except Unusual:
         return None
 
 
 def _chain(words: list[str]) -> tuple[Sequence[str], list[str]]:
-    """Names joined by signs."""
     signs = words[1::2]
-    if len(words) % 2 == 0 or not JOINS.keys() >= set(signs):
+    if len(words) % 2 == 0 or not st.JOINS.keys() >= set(signs):
         raise Unusual
     return names_of(words[0::2]), signs
 
@@ -152,17 +129,17 @@ def text_of(word: str) -> str:
     if not word.startswith('"') or len(word) == 1:
         raise Unusual
     try:
-        text = unquote(word)
+        text = st.unquote(word)
     except ValueError:
         raise Unusual from None
-    if text and unfit(text):
+    if text and st.unfit(text):
         raise Unusual
     return text
 
 
 def _clocked(
     event: str, process: str, plain: str | None, body: str, unticked: str | None, execution: str | None
-) -> Statement:
+) -> st.Statement:
     """A clock; `plain` are its entries where no name of a process is quoted or has a colon, else `body`."""
     names: Sequence[str]
     counts: Sequence[str]
@@ -182,10 +159,10 @@ def _clocked(
     if len(times) != len(names):
         raise Unusual
     event, process, *named = names_of([event, process] if execution is None else [event, process, execution])
-    return Clocked(event, Clock(intern(process), times, not unticked, *map(intern, named)))
+    return st.Clocked(event, Clock(intern(process), times, not unticked, *map(intern, named)))
 
 
-def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statement:
+def _stamped(event: str, time: str | None, earliest: str, latest: str) -> st.Statement:
     from microcosm.givens import exact
 
     (name,) = names_of([event])
@@ -195,21 +172,23 @@ def _stamped(event: str, time: str | None, earliest: str, latest: str) -> Statem
         raise Unusual from None
     if isinstance(stamp, tuple) and stamp[0] > stamp[1]:
         raise Unusual
-    return Stamped(name, stamp)
+    return st.Stamped(name, stamp)
 
 
 # -- neighbouring lines: correspondences -----------------------------------------------------------
 
-_PLAIN_LINES = rf"(?:[ \t]*+{PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{PLAIN}[ \t]*+\n){{2,1000}}"
-_SOURCED_LINES = rf'(?:{PLAIN} (?:<>?|>|\|\|) {PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
+_PLAIN_LINES = rf"(?:[ \t]*+{st.PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{st.PLAIN}[ \t]*+\n){{2,1000}}"
+_SOURCED_LINES = (
+    rf'(?:{st.PLAIN} (?:<>?|>|\|\|) {st.PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
+)
 
 
 def _line(group: str) -> str:
     """One line of any two operands; `group` opens each of the four groups."""
     b = r"[^\S\n]*+"
     return (
-        rf"{b}{group}{OPERAND}){b}{group}{SIGN}){b}{group}{OPERAND}){b}"
-        rf"(?:from{b}{group}{STRING}){b})?(?:#.*)?\n"
+        rf"{b}{group}{st.OPERAND}){b}{group}{st.SIGN}){b}{group}{st.OPERAND}){b}"
+        rf"(?:from{b}{group}{st.STRING}){b})?(?:#.*)?\n"
     )
 
 
@@ -242,7 +221,7 @@ class LineSources(Sequence[str]):
         return f"{self.place}{self.lines[at]}"
 
 
-def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int, Correspondences | None]:
+def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int, st.Correspondences | None]:
     """Where the run of correspondence lines that begins at `at` ends, and what it says, a fact a line.
 
     An end of `at` means that no run begins here. None for the facts: some line of the run is no
@@ -264,14 +243,14 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
         del words[1::3]
         if not KEYWORDS.isdisjoint(words):
             return end, None
-        names, sources = words, all_stated(parts[1::2])
+        names, sources = words, st.all_stated(parts[1::2])
     elif linked := _compiled(_LINKED_LINES).match(text, at):
         end = linked.end()
         lefts, signs, rights, origins = zip(*_compiled(_LINKED).findall(linked.group()), strict=True)
         places = LineSources(place, range(line, line + len(signs)))
         try:
             sources = [
-                stated(text_of(origin)) if origin else where
+                st.stated(text_of(origin)) if origin else where
                 for origin, where in zip(origins, places, strict=True)
             ]
             names = names_of([end for pair in zip(lefts, rights, strict=True) for end in pair])
@@ -281,7 +260,7 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
         return at, None
     if any(map(eq, names[0::2], names[1::2])):
         return end, None
-    return end, Correspondences(names, signs, sources)
+    return end, st.Correspondences(names, signs, sources)
 
 
 # -- neighbouring lines: messages, and what a log says of its events -------------------------------
@@ -289,11 +268,12 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
 _TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
 """A text in double quotes that stands for itself."""
 
-_NAMED = rf"(?:{PLAIN}|(?!\"\"){_TEXT})"
+_NAMED = rf"(?:{st.PLAIN}|(?!\"\"){_TEXT})"
 _MESSAGE = rf"(?:send|receive) {_NAMED} = {_NAMED} {_NAMED}\n"
 _EVENT = (
-    rf"event ({_NAMED})(?: process ({PLAIN}|{_TEXT}))?(?: seq ([0-9]{{1,18}}))?(?: kind ({'|'.join(KINDS)}))?"
-    rf"(?: message ({PLAIN}|{_TEXT}))?(?: ({_TEXT}))?(?: at ({PLAIN}|{_TEXT}))?\n"
+    rf"event ({_NAMED})(?: process ({st.PLAIN}|{_TEXT}))?(?: seq ([0-9]{{1,18}}))?"
+    rf"(?: kind ({'|'.join(st.KINDS)}))?(?: message ({st.PLAIN}|{_TEXT}))?"
+    rf"(?: ({_TEXT}))?(?: at ({st.PLAIN}|{_TEXT}))?\n"
 )
 _MESSAGES = rf"(send|receive) ({_NAMED}) = ({_NAMED}) ({_NAMED})\n"
 
@@ -329,7 +309,11 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
     )
     files, colons, lines = zip(*(place.rpartition(":") for place in _texts(places)), strict=True)
     placed = [*map(bool, places)]
-    if [*map(bool, colons)] != placed or [*map(is_count, lines)] != placed or not KEYWORDS.isdisjoint(names):
+    if (
+        [*map(bool, colons)] != placed
+        or [*map(st.is_count, lines)] != placed
+        or not KEYWORDS.isdisjoint(names)
+    ):
         return None
     many = len(names)
     nothing, no_time = Repeated(NOTHING, many), Repeated(None, many)
@@ -350,7 +334,6 @@ def read_events(text: str, at: int) -> tuple[int, EventTable] | None:
 
 
 def _texts(words: Sequence[str]) -> Sequence[str]:
-    """What words stand for, plain or quoted."""
     return [word[1:-1] if word[:1] == '"' else word for word in words]
 
 

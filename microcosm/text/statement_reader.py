@@ -30,21 +30,8 @@ from typing import Literal, NoReturn
 from microcosm.givens import exact
 from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
-from microcosm.text import statement as build
+from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME
-from microcosm.text.statement import (
-    JOINS,
-    SHOWN,
-    STRING,
-    BadStatement,
-    Statement,
-    Word,
-    keyword,
-    name_at,
-    shown,
-    stated,
-    text_at,
-)
 
 FORMS = (
     "A statement is a correspondence such as `a < b` (signs: <, >, ||, <>, !<), or begins with one of "
@@ -60,9 +47,9 @@ _NUMBER = r"[-+]?[0-9]++(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?"
 _RELATION = r"!?(?:<>|\|\||<|>)|[?≺≻→∥≬≮]"
 
 _PATTERNS = {
-    "a name": rf"{_PLAIN}|{STRING}",
-    "a process": rf"{NAME}(?=\s*+:)|{STRING}",
-    "a text in double quotes": STRING,
+    "a name": rf"{_PLAIN}|{st.STRING}",
+    "a process": rf"{NAME}(?=\s*+:)|{st.STRING}",
+    "a text in double quotes": st.STRING,
     "a number": _NUMBER,
     f"a relation ({SIGNS})": _RELATION,
     "in": r"in(?![\w.:@/-])",
@@ -74,14 +61,12 @@ A_BEGINNING = (A_NAME, "name")
 END = ""
 
 _match = {kind: re.compile(pattern).match for kind, pattern in _PATTERNS.items()}
-_any = re.compile(rf"{_PLAIN}|{STRING}|{_NUMBER}|{_KEYWORD}|{_RELATION}|->|[={{}}\[\],:]").match
+_any = re.compile(rf"{_PLAIN}|{st.STRING}|{_NUMBER}|{_KEYWORD}|{_RELATION}|->|[={{}}\[\],:]").match
 _blank = re.compile(r"(?:\s++|#.*+)*+").match
 _quoted = re.compile(r'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+').match
 
 
 class _Words:
-    """The words of a line, one after the other."""
-
     def __init__(self, line: str) -> None:
         self.line = line
         self._end = 0
@@ -98,7 +83,7 @@ class _Words:
         assert found is not None
         self._at = found.end()
 
-    def take(self, kind: str) -> Word | None:
+    def take(self, kind: str) -> st.Word | None:
         """The next word if it is of this kind."""
         if kind in _match:
             found = _match[kind](self.line, self._at)
@@ -113,7 +98,7 @@ class _Words:
         self._skip(self._at + len(word))
         return word, column
 
-    def need(self, *kinds: str) -> Word:
+    def need(self, *kinds: str) -> st.Word:
         """The next word, which must be of one of these kinds. Raises `BadStatement`."""
         for kind in kinds:
             if (word := self.take(kind)) is not None:
@@ -125,9 +110,9 @@ class _Words:
         if not self.ended:
             self.refuse(*kinds, END)
 
-    def listed(self, kind: str, sign: str, *others: str) -> tuple[list[Word], list[Word]]:
+    def listed(self, kind: str, sign: str, *others: str) -> tuple[list[st.Word], list[st.Word]]:
         """Words of a kind with signs between them, and these; `others` or the end may follow."""
-        words, signs = [self.need(kind)], list[Word]()
+        words, signs = [self.need(kind)], list[st.Word]()
         while (found := self.take(sign)) is not None:
             signs.append(found)
             words.append(self.need(kind))
@@ -143,24 +128,28 @@ class _Words:
         wanted = " or ".join(kind if kind in _PATTERNS else f"`{kind}`" for kind in kinds)
         if ended:
             hint = FORMS if kinds == (A_RELATION,) else None
-            raise BadStatement(f"the statement ends too early: expected {wanted}", hint, column=column)
+            raise st.BadStatement(f"the statement ends too early: expected {wanted}", hint, column=column)
         match = _any(line, self._at)
         found = line[self._at] if match is None else match.group()
         if found in KEYWORDS and not {A_NAME, A_PROCESS}.isdisjoint(kinds):
-            raise keyword(found, column)
+            raise st.keyword(found, column)
         if kinds == A_BEGINNING:
-            raise BadStatement(f"no statement begins with {shown(found)}", _hint(found, FORMS), column=column)
+            raise st.BadStatement(
+                f"no statement begins with {st.shown(found)}", _hint(found, FORMS), column=column
+            )
         if kinds == (A_RELATION,):
             first = line[: self._at].strip()
-            message = f"no relation ({SIGNS}) follows {shown(first)}, and no statement begins with it"
-            raise BadStatement(message, _nearest(first) or _hint(found, FORMS), column=column)
+            message = f"no relation ({SIGNS}) follows {st.shown(first)}, and no statement begins with it"
+            near = difflib.get_close_matches(first[: st.SHOWN], sorted(KEYWORDS), 1)
+            hint = f"Did you mean `{near[0]}`?" if near else _hint(found, FORMS)
+            raise st.BadStatement(message, hint, column=column)
         if END in kinds:
             hint = _hint(found, LEFT) if A_RELATION in kinds else LEFT
-            raise BadStatement(f"unexpected {shown(found)} after the statement", hint, column=column)
-        raise BadStatement(f"expected {wanted}, not {shown(found)}", _hint(found, None), column=column)
+            raise st.BadStatement(f"unexpected {st.shown(found)} after the statement", hint, column=column)
+        raise st.BadStatement(f"expected {wanted}, not {st.shown(found)}", _hint(found, None), column=column)
 
 
-def by_words(line: str, source: str | None = None) -> Statement:
+def by_words(line: str, source: str | None = None) -> st.Statement:
     """The statement on a line that has one. Raises `BadStatement`. Cost: linear in the line.
 
     >>> by_words("token lock = a, b")
@@ -169,10 +158,10 @@ def by_words(line: str, source: str | None = None) -> Statement:
     return _statement(_Words(line), source)
 
 
-def _statement(words: _Words, source: str | None) -> Statement:
+def _statement(words: _Words, source: str | None) -> st.Statement:
     if (name := words.take(A_NAME)) is not None:
         if name[0] == "process" and (process := words.take(A_NAME)) is not None:
-            return _group(build.owned, words, process)
+            return _group(st.owned, words, process)
         return _correspondences(words, name, source)
     for first, read in _READERS.items():
         if words.take(first) is not None:
@@ -180,29 +169,31 @@ def _statement(words: _Words, source: str | None) -> Statement:
     words.refuse(*A_BEGINNING)
 
 
-def _correspondences(words: _Words, name: Word, source: str | None) -> Statement:
+def _correspondences(words: _Words, name: st.Word, source: str | None) -> st.Statement:
     sign = words.need(A_RELATION)
     names, signs = words.listed(A_NAME, A_RELATION, "from")
     if words.take("from") is not None:
         text = words.need(A_TEXT)
         words.finish()
-        source = stated(text_at(text))
-    events = [name_at(name), *map(name_at, names)]
-    return build.correspondences(events, _signs([sign, *signs]), source)
+        source = st.stated(st.text_at(text))
+    events = [st.name_at(name), *map(st.name_at, names)]
+    return st.correspondences(events, _signs([sign, *signs]), source)
 
 
-def _internal(words: _Words) -> Statement:
+def _internal(words: _Words) -> st.Statement:
     names, signs = words.listed(A_NAME, A_RELATION)
-    return build.internal([*map(name_at, names)], _signs(signs))
+    return st.internal([*map(st.name_at, names)], _signs(signs))
 
 
-def _group(make: Callable[[str, list[str]], Statement], words: _Words, name: Word | None = None) -> Statement:
+def _group(
+    make: Callable[[str, list[str]], st.Statement], words: _Words, name: st.Word | None = None
+) -> st.Statement:
     name, _ = name or words.need(A_NAME), words.need("=")
     names, _ = words.listed(A_NAME, ",")
-    return make(name_at(name), [*map(name_at, names)])
+    return make(st.name_at(name), [*map(st.name_at, names)])
 
 
-def _stamp(words: _Words) -> Statement:
+def _stamp(words: _Words) -> st.Statement:
     event, _ = words.need(A_NAME), words.need("=")
     numbers = [words.need("[", A_NUMBER)]
     if numbers[0][0] == "[":
@@ -211,22 +202,22 @@ def _stamp(words: _Words) -> Statement:
         numbers.append(words.need(A_NUMBER))
         words.need("]")
     words.finish()
-    name, (text, column), first = name_at(event), numbers[0], _number(numbers[0])
+    name, (text, column), first = st.name_at(event), numbers[0], _number(numbers[0])
     if len(numbers) == 2:
         last = _number(numbers[1])
         if first > last:
-            message = f"the interval ends ({shown(numbers[1][0])}) before it begins ({shown(text)})"
-            raise BadStatement(message, "Write [earliest, latest].", column=column)
-        return build.Stamped(name, (first, last))
+            message = f"the interval ends ({st.shown(numbers[1][0])}) before it begins ({st.shown(text)})"
+            raise st.BadStatement(message, "Write [earliest, latest].", column=column)
+        return st.Stamped(name, (first, last))
     if not isinstance(first, int):
         hint = f"A physical time is an interval: [{text}, {text}]."
-        raise BadStatement("a Lamport time is an integer", hint, column=column)
-    return build.Stamped(name, first)
+        raise st.BadStatement("a Lamport time is an integer", hint, column=column)
+    return st.Stamped(name, first)
 
 
-def _clock(words: _Words) -> Statement:
+def _clock(words: _Words) -> st.Statement:
     event, _, process, _ = words.need(A_NAME), words.need("="), words.need(A_NAME), words.need("{")
-    entries = list[tuple[Word, Word]]()
+    entries = list[tuple[st.Word, st.Word]]()
     last = words.take("}")
     while last is None or last[0] == ",":
         key = words.need(A_PROCESS) if entries else words.need(A_PROCESS, "}")
@@ -236,53 +227,55 @@ def _clock(words: _Words) -> Statement:
     unticked = words.take("unticked")
     execution = words.need(A_NAME) if words.take(IN) is not None else None
     words.finish()
-    name, owner = name_at(event), name_at(process)
+    name, owner = st.name_at(event), st.name_at(process)
     times: dict[str, int] = {}
     for key, number in entries:
         if key[0] in KEYWORDS:
-            raise keyword(*key)
-        of, count = name_at(key), _number(number)
+            raise st.keyword(*key)
+        of, count = st.name_at(key), _number(number)
         if of in times:
-            message = f"the clock has two entries for {shown(of)}"
-            raise BadStatement(message, "Keep one of them.", column=key[1])
+            message = f"the clock has two entries for {st.shown(of)}"
+            raise st.BadStatement(message, "Keep one of them.", column=key[1])
         if not isinstance(count, int):
-            raise BadStatement("a clock counts events: its entries are integers", None, column=number[1])
+            raise st.BadStatement("a clock counts events: its entries are integers", None, column=number[1])
         if count < 0:
-            raise BadStatement("a clock counts events: its entries are not negative", None, column=number[1])
+            raise st.BadStatement(
+                "a clock counts events: its entries are not negative", None, column=number[1]
+            )
         times[of] = count
-    apart = None if execution is None else name_at(execution)
-    return build.Clocked(name, Clock(owner, times, unticked is None, apart))
+    apart = None if execution is None else st.name_at(execution)
+    return st.Clocked(name, Clock(owner, times, unticked is None, apart))
 
 
-def _messaged(kind: Literal["send", "receive"], words: _Words) -> Statement:
+def _messaged(kind: Literal["send", "receive"], words: _Words) -> st.Statement:
     ends = [words.need(A_NAME), words.need("="), words.need(A_NAME), words.need(A_NAME)]
     to = ("->",) if kind == "send" else ()
     receivers = words.listed(A_NAME, ",")[0] if to and words.take(*to) is not None else []
     words.finish(*to)
-    event, message, process = (name_at(ends[at]) for at in (0, 2, 3))
-    return build.Messaged(Message(kind, event, message, process, tuple(map(name_at, receivers))))
+    event, message, process = (st.name_at(ends[at]) for at in (0, 2, 3))
+    return st.Messaged(Message(kind, event, message, process, tuple(map(st.name_at, receivers))))
 
 
-def _ordering(words: _Words) -> Statement:
+def _ordering(words: _Words) -> st.Statement:
     name, interior = words.need(A_NAME), words.take("interior")
     words.finish()
-    return build.ordering(name_at(name), interior is not None)
+    return st.ordering(st.name_at(name), interior is not None)
 
 
-def _complete(words: _Words) -> Statement:
+def _complete(words: _Words) -> st.Statement:
     if words.ended:
-        return build.Complete()
+        return st.Complete()
     names, _ = words.listed(A_NAME, ",")
-    return build.Complete(tuple(dict.fromkeys(map(name_at, names))))
+    return st.Complete(tuple(dict.fromkeys(map(st.name_at, names))))
 
 
-def _named(words: _Words) -> Statement:
+def _named(words: _Words) -> st.Statement:
     name = words.need(A_NAME)
     words.finish()
-    return build.OwnName(text_at(name))
+    return st.OwnName(st.text_at(name))
 
 
-_READERS: dict[str, Callable[[_Words], Statement]] = {
+_READERS: dict[str, Callable[[_Words], st.Statement]] = {
     "name": _named,
     "internal": _internal,
     "stamp": _stamp,
@@ -291,26 +284,26 @@ _READERS: dict[str, Callable[[_Words], Statement]] = {
     "receive": partial(_messaged, "receive"),
     "ordering": _ordering,
     "complete": _complete,
-    "token": partial(_group, build.token),
+    "token": partial(_group, st.token),
 }
 
 
 # -- what words say, and what is wrong with them ---------------------------------------------------
 
 
-def _number(word: Word) -> exact.Number:
+def _number(word: st.Word) -> exact.Number:
     try:
         return exact.number(word[0])
     except ValueError:
-        raise BadStatement("the number has too many digits", None, column=word[1]) from None
+        raise st.BadStatement("the number has too many digits", None, column=word[1]) from None
     except OverflowError:
-        raise BadStatement("the number is too large", None, column=word[1]) from None
+        raise st.BadStatement("the number is too large", None, column=word[1]) from None
 
 
-def _signs(words: list[Word]) -> list[str]:
+def _signs(words: list[st.Word]) -> list[str]:
     for sign, column in words:
-        if sign not in JOINS:
-            raise BadStatement(f"`{sign}` cannot be given", _SIGN_HINTS.get(sign), column=column)
+        if sign not in st.JOINS:
+            raise st.BadStatement(f"`{sign}` cannot be given", _SIGN_HINTS.get(sign), column=column)
     return [sign for sign, _ in words]
 
 
@@ -333,11 +326,11 @@ def _explain_text(line: str, column: int) -> None:
     end = body.end() if body else column
     if end < len(line) and line[end] < " ":
         code = json.dumps(line[end])[1:-1]
-        raise BadStatement(
+        raise st.BadStatement(
             "a control character stands in the quoted text", f"Write it as {code}.", column=end + 1
         )
     if end >= len(line) or line[end] == "\\":
-        raise BadStatement("the quoted text does not end", 'Close it with ".', column=column)
+        raise st.BadStatement("the quoted text does not end", 'Close it with ".', column=column)
 
 
 def _hint(found: str, default: str | None) -> str | None:
@@ -345,9 +338,4 @@ def _hint(found: str, default: str | None) -> str | None:
         return _SIGN_HINTS[found]
     if re.match(r'[\w.:@/"#,=<>\[\]{}\x00-\x20]', found):
         return default
-    return f"A name with {shown(found[0])} in it stands in double quotes."
-
-
-def _nearest(word: str) -> str | None:
-    near = difflib.get_close_matches(word[:SHOWN], sorted(KEYWORDS), 1)
-    return f"Did you mean `{near[0]}`?" if near else None
+    return f"A name with {st.shown(found[0])} in it stands in double quotes."

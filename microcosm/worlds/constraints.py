@@ -7,7 +7,7 @@ one of `<`, `>`, `||`; Worlds of Events, section 4.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import chain, combinations, pairwise
@@ -36,7 +36,7 @@ class Constraints:
 
     Cost of its methods: linear in what is stated, and n·n/64 where they make rows.
 
-    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
+    >>> known = Constraints(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
     >>> known.refuted_after(), known.related_rows()
     ({0: [2], 2: [0]}, [0, 4, 2])
     """
@@ -51,20 +51,6 @@ class Constraints:
     stamps: StampOrder = field(default_factory=StampOrder)
     clocks: ClockRows | None = None
     """Clocks of very many events, of which no rows are made: a !< b where the clock of b has not seen a."""
-
-    @classmethod
-    def of(
-        cls,
-        size: int,
-        before: Iterable[Pair] = (),
-        concurrent: Iterable[Pair] = (),
-        related: Iterable[Pair] = (),
-        refuted: Iterable[Pair] = (),
-        stamps: StampOrder | None = None,
-    ) -> Constraints:
-        """From pairs of positions. Cost: copies of the lists."""
-        lists = (list(before), list(concurrent), list(related), list(refuted))
-        return cls(size, *lists, stamps=stamps or StampOrder())
 
     @property
     def decides(self) -> bool:
@@ -174,7 +160,7 @@ def refutations(known: Constraints, graph: AcyclicGraph, past: list[int]) -> lis
     event is refuted of all that is after it (No-Tr-L), and with an event all that is before it is
     refuted (No-Tr-R): one pass along the pairs as given. Cost: O((|before| + |refuted|) · n/64).
 
-    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)])
+    >>> known = Constraints(3, before=[(0, 1)], concurrent=[(0, 2)])
     >>> graph = known.graph()
     >>> [bin(row) for row in refutations(known, graph, graph.pasts())]
     ['0b101', '0b111', '0b101']

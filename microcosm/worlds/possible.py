@@ -56,7 +56,7 @@ class Possibilities:
     `cap` is the number of backtracks before python-sat (if `solver` and installed) takes over; None
     lets the search go on for ever. `stop` (settable) is asked now and then whether to give up.
 
-    >>> known = Possibilities(Constraints.of(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
+    >>> known = Possibilities(Constraints(3, before=[(0, 1)], related=[(1, 2)], concurrent=[(0, 2)]))
     >>> list(known.possible(1, 2).worlds), known.possible(0, 2).worlds[Relation.CONCURRENT].reduction()
     ([Relation.AFTER], [(0, 1), (2, 1)])
     """
@@ -78,7 +78,6 @@ class Possibilities:
         """Whether the line of all events failed widely, before anything was propagated."""
         self._impossible = False
         self._plain: LazyPairs | None = None
-        self._propagated: Orientation | None = None
         self._closed: Closed | None = None
         """What the guess has left to propagation."""
         self._part = Narrowed.of(known)
@@ -95,19 +94,14 @@ class Possibilities:
 
     def _start(self) -> None:
         if not self.known.decides:
-            try:
-                self._plain = LazyPairs(self.known)
-            except Cycle:
-                self._impossible = True
+            self._plain = LazyPairs(self.known)
 
-    @property
+    @cached_property
     def _state(self) -> Orientation:
         """What propagation makes of constraints with `<>`, when it is first asked for."""
-        if self._propagated is None:
-            self._propagated = Orientation(self.known, self._closed)
-            self._closed = None
-            self._impossible = not self._propagated.consistent
-        return self._propagated
+        state, self._closed = Orientation(self.known, self._closed), None
+        self._impossible = not state.consistent
+        return state
 
     def _within(self, part: Narrowed) -> Possibilities:
         """The possibilities of some of the events alone; the last few such parts are remembered."""
@@ -201,7 +195,8 @@ class Possibilities:
         if self._part is not None:
             part = self._part.holding(a, b)
             made = self._within(part).certificate(part.place[a], relation, part.place[b])
-            return None if made is None else part.certified(made)
+            pairs = [(part.kept[a], part.kept[b]) for a, b in made.pairs] if made is not None else []
+            return None if made is None else replace(made, pairs=pairs)
         from microcosm.worlds import sat
 
         found = sat.Certificate([], [[]], ["0"])
@@ -370,8 +365,3 @@ class Narrowed:
         return Candidate(
             [*(kept[v] for v in world.order), *others], [(kept[a], kept[b]) for a, b in world.edges]
         )
-
-    def certified(self, found: Certificate) -> Certificate:
-        """A certificate about the part in the positions of the whole."""
-        pairs = [(self.kept[a], self.kept[b]) for a, b in found.pairs]
-        return replace(found, pairs=pairs)

@@ -57,10 +57,10 @@ class Orientation:
 
     Cost: O(E · n/64) to make; constant to ask; a change, and to undo it, that of the rows that it changes.
 
-    >>> known = Constraints.of(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
+    >>> known = Constraints(4, before=[(2, 1)], concurrent=[(0, 2)], related=[(0, 1)])
     >>> state = Orientation(known)
-    >>> state.is_before(0, 1), state.refuted(1, 0)
-    (True, True)
+    >>> state.refuted(1, 0), state.refuted(0, 1)
+    (True, False)
     """
 
     def __init__(self, known: Constraints, closed: Closed | None = None) -> None:
@@ -130,10 +130,6 @@ class Orientation:
             if refuted := self.beyond[a]:
                 forced += [(b, a) for b in bits(near) if refuted & self.future[b]]
         return forced
-
-    def is_before(self, a: int, b: int) -> bool:
-        """Whether a < b is known."""
-        return a != b and bool(self.future[a] >> b & 1)
 
     def refuted(self, a: int, b: int) -> bool:
         """Whether a < b is refuted."""
@@ -237,20 +233,6 @@ class Orientation:
                         waiting.append((c, y))
         return True
 
-    def _check(self) -> None:
-        """Assert that the rows are closed, and what is open neither ordered nor decided."""
-        for v in range(self.size):
-            assert self.future[v] >> v & 1
-            for w in bits(self.future[v]):
-                assert self.past[w] >> v & 1
-                assert not self.future[w] & ~self.future[v]
-                assert not self.beyond[v] & ~self.beyond[w]
-            assert not self.beyond[v] or self.limited >> v & 1
-            for w in bits(self.open[v]):
-                assert self.open[w] >> v & 1
-                assert not (self.future[v] | self.past[v]) >> w & 1
-                assert not self.refuted(v, w)
-
 
 MEMBERS = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 """How two events stand to each other in a world; each of these and no other."""
@@ -262,17 +244,12 @@ class PossibleTable:
 
     `undecided` says how many members were not decided in time; they are among the possible ones.
 
-    Cost of its methods: a look at rows for a pair, n row operations to widen.
+    Cost of its method: n row operations.
     """
 
     before: list[int]
     concurrent: list[int]
     undecided: int = 0
-
-    def of(self, a: int, b: int) -> list[Relation]:
-        """The possible relations of a pair."""
-        holds = (self.before[a] >> b & 1, self.before[b] >> a & 1, self.concurrent[a] >> b & 1)
-        return [relation for relation, bit in zip(MEMBERS, holds, strict=True) if bit]
 
     def widen(self, other: PossibleTable) -> None:
         """Take in all that is possible by another table."""
@@ -318,7 +295,7 @@ class LazyPairs:
 
     Cost: nothing to make; a question that of the rows of its two events, found by a search and then kept.
 
-    >>> known = LazyPairs(Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)]))
+    >>> known = LazyPairs(Constraints(3, before=[(0, 1)], concurrent=[(0, 2)]))
     >>> known.refuted(1, 2), known.refuted(2, 1)
     (True, False)
     """

@@ -51,7 +51,7 @@ def guess(known: Constraints, closed: Closed) -> GreedyChoice | Literal[NoWorld.
     changed. So it is at once where no event is known to be before another and there are many `||` and `<>`:
     no line is likelier to fit than any other then. Cost: a closure, four where the line fails.
 
-    >>> known = Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
+    >>> known = Constraints(3, before=[(0, 1)], concurrent=[(0, 2)], related=[(1, 2)])
     >>> guess(known, Closed.of(known)).edges
     [(0, 1), (2, 1)]
     """
@@ -88,9 +88,9 @@ def complete(
 
     >>> from microcosm.worlds.constraints import Constraints
     >>> five, chords = [(k, (k + 1) % 5) for k in range(5)], [(k, (k + 2) % 5) for k in range(5)]
-    >>> complete(Orientation(Constraints.of(5, related=five, concurrent=chords)))
+    >>> complete(Orientation(Constraints(5, related=five, concurrent=chords)))
     <NoWorld.NONE: 'none'>
-    >>> complete(Orientation(Constraints.of(5, related=five, concurrent=chords[1:]))).order
+    >>> complete(Orientation(Constraints(5, related=five, concurrent=chords[1:]))).order
     [0, 3, 1, 4, 2]
     """
     begin = state.mark()

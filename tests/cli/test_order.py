@@ -493,3 +493,19 @@ def test_a_log_that_is_said_to_be_complete_is_refused_where_it_is_not(run: Run) 
     assert some.out == run("order", "gap.jsonl", "--incomplete", "--json", "-q").out
     assert run("order", "whole.jsonl", "--complete=a,b").out == run("order", "whole.jsonl").out
     assert run("order", "whole.jsonl", "--incomplete", "--complete").refused(2)
+
+
+def test_standard_input_is_a_log_as_any_other(run: Run) -> None:
+    """Alone, said to be complete, and as a part of a log of several files."""
+    ends = [("p", "send", 1), ("q", "receive", 1), ("q", "send", 2), ("r", "receive", 1)]
+    lines = [
+        json.dumps({"process": process, "seq": seq, "kind": kind, "message": f"m{at // 2}"})
+        for at, (process, kind, seq) in enumerate(ends)
+    ]
+    for name, part in (("all", lines), ("one", lines[:1]), ("other", lines[1:])):
+        Path(f"{name}.jsonl").write_text("\n".join(part), encoding="utf-8")
+    for files, read in ((("all.jsonl", "--complete"), 0), (("one.jsonl", "other.jsonl"), 1)):
+        asked = ["-" if at == read else name for at, name in enumerate(files)]
+        ran = run("order", *asked, "--json", stdin=Path(files[read]).read_bytes())
+        told = [line["orderings"] for line in ran.json_lines]
+        assert told == [line["orderings"] for line in run("order", *files, "--json").json_lines]

@@ -432,3 +432,44 @@ def test_what_is_known_besides_the_events_of_a_log_is_asked_about_too(run: Run) 
     ]
     assert run("assert", "mixed.mc", "-e", "never [name] <> [name]")[0] == 1
     assert run("settle", "mixed.mc", "a", "b")[0] == 3
+
+
+def test_bad_text_of_a_question_is_bad_input_on_the_command_line_too(run: Run) -> None:
+    bad = "never write("
+    Path("bad.ask").write_text(bad)
+    assert run("assert", "log.jsonl", "bad.ask")[0] == 4
+    for command in (("assert", "log.jsonl", "-e", bad), ("find", "log.jsonl", bad)):
+        code, _, err = run(*command)
+        assert code == 4
+        assert ":1:13: expected " in err
+
+
+def test_a_word_that_two_files_define_tells_nothing_to_what_is_asked_beside_them(run: Run) -> None:
+    for name in ("take", "drop"):
+        Path(f"{name}.ask").write_text(f'event w where label ~ "{name}"\nnever w < w\n')
+    code, _, err = run("assert", "log.jsonl", "take.ask", "drop.ask", "-e", "never w || w")
+    assert code == 4
+    assert "nothing above defines w" in err
+    asked = ("assert", "log.jsonl", "take.ask", "drop.ask", "-e", "event w; never w || w", "--json")
+    code, out, _ = run(*asked)
+    Path("answer.json").write_text(out)
+    assert run("verify", "log.jsonl", "answer.json")[0] == 0
+
+
+def test_what_is_true_for_all_is_found_as_it_is_asserted(run: Run) -> None:
+    formula = 'for all a: [label ~ "write"], b: [label ~ "lock"]: a < b'
+    found = run("find", "log.jsonl", formula, "--json")
+    assert found == run("find", "log.jsonl", f"assert {formula}", "--json")
+    assert found[0] == 0
+    assert found[1]
+
+
+@pytest.mark.parametrize("value", [7, 7.0, 7.5, "7", True, ["a", 1], 10**20])
+def test_events_are_found_by_a_value_in_one_way(run: Run, value: object) -> None:
+    Path("one.jsonl").write_text(
+        json.dumps({"process": "p", "seq": 1, "label": "x", "attributes": {"n": value}}) + "\n"
+    )
+    text = json.dumps(int(value) if value == 7 and isinstance(value, float) else value).strip('"')
+    quoted = text.replace('"', '\\"')
+    assert run("find", "one.jsonl", f'n = "{quoted}"')[0] == 0
+    assert run("events", "one.jsonl", f"n={text}")[0] == 0

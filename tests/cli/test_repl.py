@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import shutil
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -20,6 +21,7 @@ from microcosm.cli.session import repl
 from microcosm.cli.session.commands import COMMANDS
 from microcosm.cli.session.session import How, Session, opened
 from microcosm.errors import Undefined
+from microcosm.files import shipped
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.rulebook import read_rules
@@ -482,3 +484,30 @@ def test_what_would_settle_is_asked_of_any_name(session: Session, odd: str) -> N
     quoted = json.dumps(odd)
     say(session, f"{quoted} <> other")
     assert say(session, f"settle {quoted} other")[0].endswith("[1 open]")
+
+
+@pytest.mark.parametrize("more", ["", " # perhaps", ' from "a friend"'])
+def test_proofs_say_what_is_supposed_however_it_is_written(run: Run, more: str) -> None:
+    lines = ({"process": process, "seq": 1, "label": "x"} for process in "pq")
+    Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    ran = run("repl", "run.jsonl", stdin=f"suppose p:1 < q:1{more}\nwhy p:1 < q:1\n".encode())
+    assert "Init: supposed" in ran.out
+
+
+def test_only_of_a_log_it_is_said_that_it_may_be_complete(run: Run) -> None:
+    ends = (("p", "send"), ("q", "receive"))
+    lines = [{"process": p, "seq": 1, "kind": kind, "message": "m", "label": kind} for p, kind in ends]
+    lines += [{"process": p, "seq": 2, "label": "rest"} for p in "pq"]
+    Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert run("extract", "run.jsonl", "-o", "run.mc").code == 0
+    ran = run("repl", "run.jsonl", stdin=b"p:2 ? q:2\n")
+    assert "say --complete" in ran.out
+    ran = run("repl", "run.jsonl", stdin=b"load run.mc\np:2 ? q:2\n")
+    assert "say --complete" not in ran.out
+    shutil.copytree(shipped("rules"), "own")
+    rules = Path("own/orderings.rules")
+    text = rules.read_text(encoding="utf-8")
+    rules.write_text(text[: text.index("rule Complete-Apart")], encoding="utf-8")
+    ran = run("online", "run.jsonl", "p:2", "q:2", "--rules", "own")
+    assert ran.code == 3
+    assert "say --complete" not in ran.out

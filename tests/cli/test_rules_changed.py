@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -11,6 +12,7 @@ import pytest
 from microcosm import Microcosm
 from microcosm.cli.exits import FAULT
 from microcosm.errors import Contradiction
+from microcosm.files import shipped
 from microcosm.logic.rulebook import RuleBook
 from tests.cli.conftest import Run
 from tests.engine.test_changed_rules import VARIANTS
@@ -108,3 +110,18 @@ def test_every_command_under_random_rules(run: Run, seed: int) -> None:
 def test_every_command_under_many_random_rules(run: Run, seed: int) -> None:
     rng = Random(seed)
     everything(run, random_rules(rng, offline=True), rng)
+
+
+def test_what_rules_of_ones_own_contradict_is_told_by_check_as_by_offline(run: Run) -> None:
+    shutil.copytree(shipped("rules"), "own")
+    with Path("own", "offline.rules").open("a", encoding="utf-8") as rules:
+        rules.write("\nrule Void:\n    |- a ? b\n    ----\n    ||- a !< b\n    ||- a !|| b\n")
+    Path("m.mc").write_text("a < b\nc < d\n", encoding="utf-8")
+    assert run("offline", "m.mc", "a", "c", "--rules", "own").code == 1
+    ran = run("check", "m.mc", "--rules", "own", "--json")
+    assert ran.code == 1
+    Path("answer.json").write_text(ran.out, encoding="utf-8")
+    assert run("verify", "m.mc", "answer.json", "--rules", "own").code == 0
+    told = run("repl", "m.mc", "--rules", "own", "--json", stdin=b"check\n").json_lines
+    assert told[0]["consistent"] is False
+    assert run("check", "m.mc").code == 0

@@ -24,6 +24,7 @@ from microcosm.files import shipped
 from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
+from microcosm.logic.rulebook import parse_rules, read_rules
 from microcosm.page import write
 from microcosm.page.layout import laid_out
 from microcosm.page.packing import numbered
@@ -270,3 +271,13 @@ def test_texts_that_are_a_word_and_a_number_are_read_back(texts: list[str]) -> N
     counted = [*filter(None, texts)]
     if counted and all(re.fullmatch("m(0|[1-9][0-9]{0,8})", text) for text in counted):
         assert ("messages.n" in columns) is not any(a == b for a, b in pairwise(counted))
+
+
+def test_of_a_pair_of_which_rules_leave_nothing_a_page_says_that_no_world_fits() -> None:
+    kept = [rule.text for rule in read_rules().rules if not rule.name.startswith("Canc")]
+    void = "rule Void:\n    |- a ? b\n    ----\n    ||- a !< b\n    ||- a !|| b\n"
+    known = Microcosm.parse("a < b\nc < d", rules=parse_rules("\n".join([*kept, void])))
+    assert () in {left for _, _, left in known.offline_table()}
+    head, columns = write.contents(known)
+    assert head["consistent"] is False
+    assert "left" not in {column.name for column in columns}

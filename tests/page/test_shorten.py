@@ -30,7 +30,7 @@ EXAMPLES = {
         "let A=(a,b)=>`${a}:${`${b}${{b}.b}`} a`+'a'+/[/a]b\\/(?<b>)/u.test(a)/2;"
     ),
     "class Pen {\n  constructor() { this.dash = []; }\n  *out(i) { yield i in this; }\n}\nnew Pen();": (
-        "class A{constructor(){this.dash=[]}*out(a){yield a in this}}new A;"
+        "class A{constructor(){this.dash=[]}*out(a){yield a in this}}new A();"
     ),
     "function f(i, text) {\n  for (; i--; ) text = text ? { i } : -1 - -i;\n  return typeof text;\n}": (
         "let A=(a,b)=>{for(;a--;)b=b?{i:a}:-1- -a;return typeof b};"
@@ -41,7 +41,7 @@ EXAMPLES = {
     ),
     "function f(a) {\n const b = /** @type {any} */ (a);\n const c = (d) => (d.e(1000)) * (b + 0.5);\n"
     " c.e?.(b);\n return (c) ?? [({})];\n}": (
-        "let A=a=>{let b=a,c=a=>a.e(1e3)*(b+.5);c.e?.(b);return c??[{}]};"
+        "let A=a=>{let b=a,c=a=>(a.e(1e3))*(b+.5);c.e?.(b);return(c)??[{}]};"
     ),
     "const app = {\n MOST: 3,\n say(x) { app.said = x; },\n async ask() {}, said: '',\n};\n"
     "const MOST = 12;\napp.say(MOST);": ("let C=3,A=a=>{B=a},D=async()=>{},B='';A(12);"),

@@ -370,3 +370,9 @@ def test_many_ways_between_events_are_not_gone_one_by_one() -> None:
     layers = "\n".join(f"a{k}.{i} < a{k + 1}.{j}" for k in range(20) for i in range(6) for j in range(6))
     known = Microcosm.parse(layers)
     assert len(drawing_of(known.givens, known.rules, 100, ["a0.0"]).events) == 100
+
+
+def test_internal_events_share_no_lane_with_a_process_called_internal() -> None:
+    known = Microcosm.parse('internal a < b\nsend s = m "internal"\ns < b')
+    drawing = drawing_of(known.givens, known.rules)
+    assert drawing.process["a"] == drawing.process["b"] != drawing.process["s"]

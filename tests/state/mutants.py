@@ -101,7 +101,7 @@ MUTANTS = [
     ),
     Mutant(
         "stamps refute nothing", "state/forget.py",
-        "givens.refuted or givens.stamps or givens.clocks", "givens.refuted or givens.clocks", FORGETTING,
+        "old.refuted or old.stamps or old.clocks", "old.refuted or old.clocks", FORGETTING,
     ),
     Mutant(
         "numbers as floats", "givens/exact.py", "found = Decimal(text)", "found = Decimal(float(text))",

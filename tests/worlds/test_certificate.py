@@ -45,7 +45,7 @@ def clauses_follow(known: Constraints, assumed: Triple, found: Certificate, some
 
 
 def test_the_five_cycle_with_a_chord_left_open() -> None:
-    known = Constraints.of(5, related=FIVE, concurrent=CHORDS[1:])
+    known = Constraints(5, related=FIVE, concurrent=CHORDS[1:])
     found = certified(known, 0, Relation.CONCURRENT, 2)
     clauses_follow(known, ("0", "||", "2"), found, len(found.clauses))
     assert Possibilities(known).certificate(0, Relation.BEFORE, 2) is None, "a world has it"
@@ -53,20 +53,20 @@ def test_the_five_cycle_with_a_chord_left_open() -> None:
 
 def test_what_propagation_alone_refutes_has_an_empty_clause() -> None:
     for known in (
-        Constraints.of(3, before=[(0, 1)], concurrent=[(0, 2)]),
-        Constraints.of(4, before=[(0, 1)], concurrent=[(0, 2)], related=[(2, 3)]),
+        Constraints(3, before=[(0, 1)], concurrent=[(0, 2)]),
+        Constraints(4, before=[(0, 1)], concurrent=[(0, 2)], related=[(2, 3)]),
     ):
         assert certified(known, 1, Relation.BEFORE, 2).clauses == [[]]
-    assert certified(Constraints.of(2, before=[(0, 1), (1, 0)]), 0, Relation.BEFORE, 1).clauses == [[]]
+    assert certified(Constraints(2, before=[(0, 1), (1, 0)]), 0, Relation.BEFORE, 1).clauses == [[]]
 
 
 def test_a_crafted_pair_that_a_hundred_others_decide() -> None:
     """No world fits; one does once some `<>` are dropped, the last of which is then refuted."""
     known = crafted(60, 0, 3.0)
     rest = known.related.copy()
-    while not Possibilities(Constraints.of(known.size, (), known.concurrent, rest)).realisable():
+    while not Possibilities(Constraints(known.size, [], known.concurrent, [*rest])).realisable():
         dropped = rest.pop()
-    fits = Constraints.of(known.size, (), known.concurrent, rest)
+    fits = Constraints(known.size, [], known.concurrent, [*rest])
     a, b = dropped
     assert [*Possibilities(fits).possible(a, b).worlds] == [Relation.CONCURRENT]
     for relation, assumed in ((Relation.BEFORE, (a, "<", b)), (Relation.AFTER, (b, "<", a))):
@@ -76,7 +76,7 @@ def test_a_crafted_pair_that_a_hundred_others_decide() -> None:
 
 def test_a_certificate_that_was_tampered_with_is_refused() -> None:
     """What the checker accepts is unsatisfiable; every clause of the five-cycle is needed."""
-    known = Constraints.of(5, related=FIVE, concurrent=CHORDS[1:])
+    known = Constraints(5, related=FIVE, concurrent=CHORDS[1:])
     names = "abcde"
     found = certified(known, 0, Relation.CONCURRENT, 2)
     whole = found.clauses

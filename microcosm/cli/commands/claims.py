@@ -250,7 +250,6 @@ def _events(stated: dict[str, Any], givens: Givens) -> object:
 
 
 def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
-    """Find a world for each of the relations. Raises `NotSo`."""
     _require_heeded(givens)
     left, right = pair
     found = Worlds(givens).possible(left, right, stop)
@@ -300,7 +299,9 @@ def _look_at_worlds(stated: dict[str, Any], pair: Sequence[str], givens: Givens,
         _require_heeded(givens)
     for sign, shown in stated["worlds"].items():
         match shown:
-            case [list(order), list(before)] if _are_names(order) and all(map(_is_pair, before)):
+            case [list(order), list(before)] if _are_names(order) and all(
+                isinstance(pair, list) and len(pair) == 2 and _are_names(pair) for pair in before
+            ):
                 pairs = [(a, b) for a, b in before]
             case _:
                 raise NotSo(f"the world of {sign} is not an order of events and pairs of them")
@@ -405,7 +406,3 @@ def _has_world(givens: Givens, stop: Stop | None) -> bool:
 
 def _are_names(value: Iterable[object]) -> bool:
     return all(isinstance(each, str) for each in value)
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _are_names(value)

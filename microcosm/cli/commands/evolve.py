@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import statement, verdict_line, words_of
-from microcosm.errors import Contradiction, TextError, Undefined
+from microcosm.errors import Contradiction, Undefined
 from microcosm.logic.derivation import Words, proof_object
 from microcosm.text.names import quote
 from microcosm.text.statement import unfit
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 app = Typer()
 
 T = TypeVar("T")
-
-Step = tuple[str, str]
-"""An option and its value, e.g. ("add", "a < b")."""
 
 
 class InOrder(TyperCommand):
@@ -71,12 +68,18 @@ def evolve(
     """
     given = {"internal": internal, "add": add, "update": update, "remove": remove, "forget": forget}
     values = {name: iter(texts or ()) for name, texts in given.items()}
-    steps: list[Step] = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
+    steps = [(name, next(values[name])) for name in ctx.meta["order"] if name in values]
     givens, book = reading.givens_of(files, strict=strict), reading.rulebook()
     old = givens.copy()
     try:
         known = reading.microcosm_of(givens, book, strict=strict)
-        _evolve(known, steps)
+        with known.batch():
+            for name, value in steps:
+                fault = unfit(value) if name in ("internal", "forget") else None
+                if fault is not None:
+                    raise exits.UsageError(f"--{name}: {fault}")
+                with reading.said_in(f"--{name}"):
+                    getattr(known, "append" if name == "internal" else name)(value)
     except (Contradiction, Undefined) as error:
         exits.refusal(error, old, code=exits.REFUTED, answered=out is None)
         output.note("nothing was changed")
@@ -85,23 +88,6 @@ def evolve(
         return exits.REFUTED
     output.write_givens(known.givens, out)
     return exits.HOLDS
-
-
-def _evolve(known: Microcosm, steps: list[Step]) -> None:
-    with known.batch():
-        for name, value in steps:
-            try:
-                _step(known, name, value)
-            except TextError as error:
-                error.file = f"--{name}"
-                raise
-
-
-def _step(known: Microcosm, name: str, value: str) -> None:
-    fault = unfit(value) if name in ("internal", "forget") else None
-    if fault is not None:
-        raise exits.UsageError(f"--{name}: {fault}")
-    getattr(known, "append" if name == "internal" else name)(value)
 
 
 @app.command("merge")
@@ -244,7 +230,6 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
 def _difference(
     witness: Difference | None, files: tuple[str, str], backward: bool, words: Words
 ) -> Iterator[str]:
-    """That two microcosms are bisimilar, or why they are not."""
     how = "backward bisimilar" if backward else "bisimilar"
     if witness is None:
         same = "they are given the same" if backward else "every pair of events has the same verdict in both"

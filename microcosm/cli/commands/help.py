@@ -169,7 +169,9 @@ def demo() -> int:
         output.say("", f"It tells of {len(known.events)} events in {found.processes} processes. Ask it:", "")
         _show(known, answers)
         output.say("", CHECKED if valid else f"The kernel refuses a proof: {next(filter(None, faults))}")
-        _next_steps(log, answers)
+        output.say("", "Try next:", f"  microcosm extract {join([str(log)])} -o album.mc")
+        output.say(*(f"  microcosm why album.mc {join(answers[at][0])}" for at in (0, -1) if answers))
+        output.say("  microcosm table album.mc")
     return exits.holding(valid)
 
 
@@ -199,7 +201,6 @@ def _length(proof: Derivation | None) -> int:
 
 
 def _log(log: Path, events: list[TraceEvent]) -> None:
-    """The log, an event a line."""
     output.say(f"A log ({log.name}):", "")
     rows = [(e.process, e.id, f"{e.kind} {e.message or ''}".rstrip(), e.label or "") for e in events]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
@@ -217,15 +218,6 @@ def _show(known: Microcosm, answers: list[tuple[Question, Relation, Derivation |
     if shown is not None:
         output.say("", "Every verdict but silence has a proof. That of the first:", "")
         output.say_all(proof_tree(known, shown))
-
-
-def _next_steps(log: Path, answers: list[tuple[Question, Relation, Derivation | None]]) -> None:
-    output.say("", "Try next:")
-    output.say(f"  microcosm extract {join([str(log)])} -o album.mc")
-    if answers:
-        first, last = answers[0][0], answers[-1][0]
-        output.say(f"  microcosm why album.mc {join(first)}", f"  microcosm why album.mc {join(last)}")
-    output.say("  microcosm table album.mc")
 
 
 @app.command("doctor")

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 app = Typer()
 
 
-OWN_ENDINGS = (".jsonl", ".ndjson", ".parquet")
-
-
 @app.command("extract")
 def extract(
     traces: options.Traces,
@@ -53,7 +50,8 @@ def extract(
       microcosm extract photo-album.jsonl -o album.mc
       microcosm extract photo-album.jsonl --process phone
     """
-    found = reading.extraction_of(traces, strict=strict, with_clocks=not without_clocks)
+    source, report = reading.one_of(traces), reading.report_of(strict)
+    found = reading.extraction_of(source, with_clocks=not without_clocks, report=report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")
     if found.outside:
@@ -89,7 +87,7 @@ def trace(
     """
     from microcosm.traces.formats import jsonl, parquet
 
-    if not to.endswith(OWN_ENDINGS):
+    if not to.endswith((".jsonl", ".ndjson", ".parquet")):
         raise exits.UsageError(f"{to}: OUT must end in .jsonl or .parquet, which says what to write")
     reading.standard_input_once(traces)
     report, paths = reading.report_of(strict), files.expanded(traces)
@@ -177,7 +175,6 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _refuse_unknown(known: Microcosm, wanted: Iterable[tuple[str, str]]) -> None:
-    """Raise `UsageError` for a field that no event has."""
     from microcosm.queries.events import member, rows_of
 
     rows = [*rows_of(known)]
@@ -283,7 +280,6 @@ def _shown(folder: Folder, out: str) -> Iterator[None]:
 
 
 def _ended(intake: Intake, folder: Folder) -> list[str]:
-    """What came in, and what was dropped."""
     counts: Any = intake.counts
     lines = [
         f"kept: {counted(counts.spans, 'span')} of {counted(counts.requests, 'request')}, "

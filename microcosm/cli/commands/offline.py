@@ -11,23 +11,7 @@ from typer import Option, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.show.offline import (
-    FITS,
-    NO_WORLD,
-    NONE_FITS,
-    beyond,
-    conflict_lines,
-    inconsistent_fields,
-    inconsistent_lines,
-    offline_exit,
-    offline_fields,
-    possible_fields,
-    possible_lines,
-    say_inconsistent,
-    shown_offline,
-    statements,
-    too_wide,
-)
+from microcosm.cli.show import offline as show
 from microcosm.cli.show.proofs import events_field
 from microcosm.cli.show.verdict import note_unknown_events, proof_tree, unknown_events, words_of
 from microcosm.engine.ground import Universe
@@ -41,8 +25,6 @@ from microcosm.text.names import quote
 from microcosm.tuning import kept
 
 if TYPE_CHECKING:
-    from microcosm.givens.givens import Givens
-    from microcosm.logic.derivation import Derivation
     from microcosm.logic.rulebook import RuleBook
     from microcosm.queries.offline import Offline
     from microcosm.state.opening import Source
@@ -87,7 +69,7 @@ def offline(
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
     known, _, pair = reading.pair_in(asked, strict=strict)
-    nests = None if depth == "exact" else number(depth)
+    nests = options.natural("--depth", depth, {"exact": None})
     how: dict[str, Any] = {"profile": profile, "depth": nests, "must_exist": must_exist}
     return decided(known, *pair, limit=limit, certificate=certificate, **how)
 
@@ -121,17 +103,17 @@ def decided(
         with output.progress("deciding", units="steps") as steps:
             found = known.offline(left, right, stop=steps.stopping(options.stop_after(limit)), **how)
     except Inconsistent as problem:
-        answer = {"pair": [left, right], **NOTHING, **inconsistent_fields(problem)}
-        return output.answer(answer, inconsistent_lines(known, problem), exits.REFUTED)
+        answer = {"pair": [left, right], **NOTHING, **show.inconsistent_fields(problem)}
+        return output.answer(answer, show.inconsistent_lines(known, problem), exits.REFUTED)
     note_unknown_events(known, *(event for event in (left, right) if event not in known))
     written = certify(known, left, right, found, certificate)
 
     def fields() -> dict[str, object]:
         proofs = found.derivations.values()
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
-        return {**offline_fields(left, right, found), **written, **named}
+        return {**show.offline_fields(left, right, found), **written, **named}
 
-    return output.answer(fields, shown_offline(known, left, right, found), offline_exit(found))
+    return output.answer(fields, show.shown_offline(known, left, right, found), show.offline_exit(found))
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
@@ -163,13 +145,6 @@ def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | 
             files.write_text(f"{name}.drat", part.proof())
             written.append(f"{name}.drat")
     return {"certificate": written[0] if len(written) == 1 else written}
-
-
-def number(text: str) -> int:
-    """How deep assumptions nest. Raises `UsageError`."""
-    if not text.isascii() or not text.isdigit():
-        raise exits.UsageError("--depth is a number from 0 on, or `exact`")
-    return int(text)
 
 
 @app.command("possible")
@@ -209,15 +184,15 @@ def may_be(
         found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
     note_unknown_events(known, left, right)
     if found.ignored:
-        output.warn(too_wide(known.givens, found.ignored))
+        output.warn(show.too_wide(known.givens, found.ignored))
     conflict = {}
     if not found.relations:
-        conflict["conflict"] = say_inconsistent(", ".join(files), known.givens, stop)
+        conflict["conflict"] = show.say_inconsistent(", ".join(files), known.givens, stop)
     if output.for_machines():
-        fields = {**possible_fields(left, right, found), **unknown_events(known, left, right)}
+        fields = {**show.possible_fields(left, right, found), **unknown_events(known, left, right)}
         output.emit({**fields, **events_field(known, left, right), **conflict})
     elif found.relations:
-        output.say(*possible_lines(left, right, found, words_of(known)))
+        output.say(*show.possible_lines(left, right, found, words_of(known)))
     if not found.relations:
         return exits.REFUTED
     return exits.HOLDS if found.decided else exits.UNDECIDED
@@ -249,6 +224,7 @@ def check(
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
     from microcosm.queries.conflict import conflict
+    from microcosm.queries.offline import are_shipped
 
     file = source.name
     try:
@@ -268,12 +244,15 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             found, proof = None, None
             try:
                 found = None if fits else conflict(givens, stop)
-                proof = None if fits and not givens.beyond_worlds else _proof(givens, book, shown, stop)
-                unfit = NO_WORLD if found else beyond(givens)
+                if shown is not None:
+                    proof = clash_node(shown)
+                elif not fits or givens.beyond_worlds or not are_shipped(book):
+                    proof = Microcosm(givens, rules=book).contradiction(stop=stop)
+                unfit = show.NO_WORLD if found else show.beyond(givens)
             except Stopped:
                 if fits:  # of orderings and complete logs worlds know nothing
                     raise
-                unfit = NO_WORLD if found else NONE_FITS
+                unfit = show.NO_WORLD if found else show.NONE_FITS
         consistent = fits and proof is None
     except Stopped:
         nothing = {"consistent": None, "derivation": None, "conflict": None}
@@ -283,7 +262,7 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
 
     def fields() -> dict[str, object]:
         derivation = None if proof is None else proof_object(proof)
-        answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(found)}
+        answer = {"consistent": consistent, "derivation": derivation, "conflict": show.statements(found)}
         return {**answer, **events_field(givens, proofs=[proof])}
 
     def lines() -> Iterator[str]:
@@ -291,19 +270,10 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             yield output.printable(f"{file}: {shown}")
             yield from exits.side_lines(shown, sys.stdout, givens)
             return
-        yield f"{output.printable(file)}: {FITS if consistent else unfit}"
-        yield from conflict_lines(found or ())
+        yield f"{output.printable(file)}: {show.FITS if consistent else unfit}"
+        yield from show.conflict_lines(found or ())
         if proof is not None:
             yield ""
             yield from proof_tree(reading.microcosm_of(givens, book), proof)
 
     return output.answer(fields, lines(), exits.holding(consistent))
-
-
-def _proof(
-    givens: Givens, book: RuleBook, shown: exits.InconsistentGivens | None, stop: Stop | None
-) -> Derivation | None:
-    """A derivation of the contradiction by the rules; None where they do not see it. Raises `Stopped`."""
-    if shown is not None:
-        return clash_node(shown)
-    return Microcosm(givens, rules=book).contradiction(stop=stop)

@@ -10,26 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output, reading
+from microcosm.cli.show import verdict as show
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import (
-    by_complete,
-    concluded_field,
-    explained,
-    hint,
-    note_unknown_events,
-    premise_fields,
-    premise_lines,
-    proof_below,
-    proof_of,
-    prose,
-    stands,
-    statement,
-    unknown_events,
-    verdict_exit,
-    verdict_fields,
-    verdict_lines,
-    words_of,
-)
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
@@ -69,11 +51,13 @@ def verdict_of(
     if must_exist:
         known.require(left, right)
     with output.progress("proving"):
-        verdict, offline = stands(known, left, right)
-        proof = proof_of(known, left, right, offline=offline)
-    note_unknown_events(known, left, right)
+        verdict, offline = show.stands(known, left, right)
+        proof = show.proof_of(known, left, right, offline=offline)
+    show.note_unknown_events(known, left, right)
     warn_if_inconsistent(known, files)
-    lines = chain(verdict_lines(left, verdict, right, words_of(known)), proof_below(known, proof))
+    lines = chain(
+        show.verdict_lines(left, verdict, right, show.words_of(known)), show.proof_below(known, proof)
+    )
     return _answered(known, left, verdict, right, proof, offline, lines)
 
 
@@ -92,15 +76,18 @@ def _answered(
     """
 
     def fields() -> dict[str, object]:
-        named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=[proof])}
-        return {**verdict_fields(left, right, verdict, proof), **concluded_field(offline), **named}
+        named = {
+            **show.unknown_events(known, left, right),
+            **events_field(known, left, right, proofs=[proof]),
+        }
+        return {**show.verdict_fields(left, right, verdict, proof), **show.concluded_field(offline), **named}
 
     def all_lines() -> Iterator[str]:
         yield from lines
-        for more in (by_complete(known) if offline else None, hint(known, left, verdict, right)):
-            yield from ("", *prose(more)) if more else ()
+        for more in (show.by_complete(known) if offline else None, show.hint(known, left, verdict, right)):
+            yield from ("", *show.prose(more)) if more else ()
 
-    return output.answer(fields, all_lines(), verdict_exit(verdict))
+    return output.answer(fields, all_lines(), show.verdict_exit(verdict))
 
 
 @app.command("why")
@@ -139,14 +126,14 @@ def why(
     known, files, (left, right) = reading.pair_in(asked, strict=strict)
     if must_exist:
         known.require(left, right)
-    verdict, offline = stands(known, left, right)
+    verdict, offline = show.stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
         with output.progress("proving"):
-            proof = proof_of(known, left, right, offline=offline)
+            proof = show.proof_of(known, left, right, offline=offline)
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
-    note_unknown_events(known, left, right)
+    show.note_unknown_events(known, left, right)
     lines = _explained(known, files, left, verdict, right, proof)
     return _answered(known, left, verdict, right, proof, offline, lines)
 
@@ -177,23 +164,24 @@ def why_not(
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
-    words = quote if output.for_machines() else words_of(known)
+    words = quote if output.for_machines() else show.words_of(known)
     found = known.why_not(left, stated.relation, right, must_exist=must_exist, words=words)
-    shown, offline = stands(known, left, right)
+    shown, offline = show.stands(known, left, right)
     holds = found.holds or (offline and stated.relation is shown)
-    note_unknown_events(known, left, right)
+    show.note_unknown_events(known, left, right)
 
     def fields() -> dict[str, object]:
         named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
-        more = {**concluded_field(offline), **unknown_events(known, left, right), **named}
-        return {"holds": holds, "premises": premise_fields(found.premises), **more}
+        more = {**show.concluded_field(offline), **show.unknown_events(known, left, right), **named}
+        return {"holds": holds, "premises": show.premise_fields(found.premises), **more}
 
     def lines() -> Iterator[str]:
-        text = statement(left, str(stated.relation), right, words_of(known))
+        text = show.statement(left, str(stated.relation), right, show.words_of(known))
         yield f"{text} {'holds' if holds else 'does not hold'}"
         if offline:
-            yield from prose(f"{statement(left, str(shown), right, words_of(known))} is {by_complete(known)}")
-        yield from premise_lines(found.premises)
+            concluded = show.statement(left, str(shown), right, show.words_of(known))
+            yield from show.prose(f"{concluded} is {show.by_complete(known)}")
+        yield from show.premise_lines(found.premises)
 
     return output.answer(fields, lines(), exits.holding(not holds))
 
@@ -203,8 +191,8 @@ def _explained(
 ) -> Iterator[str]:
     """Why a verdict is what it is; where nothing proves it, how to ask what each rule lacks."""
     if proof is not None:
-        yield from explained(known, left, verdict, right, proof)
+        yield from show.explained(known, left, verdict, right, proof)
         return
-    yield from verdict_lines(left, verdict, right, words_of(known))
-    question = statement(left, "<", right)
+    yield from show.verdict_lines(left, verdict, right, show.words_of(known))
+    question = show.statement(left, "<", right)
     yield from ("", "What each rule lacks:", f"  {join(['microcosm', 'why-not', *files, question])}")

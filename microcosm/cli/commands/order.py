@@ -176,8 +176,6 @@ def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str
 
     Cost: the log is extracted.
     """
-    if files.STDIN in traces:
-        raise exits.UsageError("--complete reads a log twice, and standard input can be read only once")
     whole = True
     for source in opening.sources(traces, log="format" in how or "pattern" in how):
         if source.content is not None:

@@ -50,13 +50,16 @@ def communication(
         return build({}), []
     sending, receiving = _kinds(runs[0], level)
     run = _part(runs[0], (sending, receiving))
-    found = exchange(run, _tolerant(report))
+    # A message that nobody receives is no error here, even if the report is strict.
+    tolerant = Report(each=lambda found: report.repeat(found, found.kind != "unreceived-send"))
+    found = exchange(run, tolerant)
     pairs = _pairs(run, found, report)
     places = line_of if ordered else None
     try:
         return _placed(run, found, pairs, places, report)
     except NoComputation:
-        pairs = _acyclic(run, found, pairs, report)
+        matched, clocks = Exchange(pairs, found.sent, found.received), Clocks(run, Report())
+        pairs = Before(run, matched, report, clocks).pairs  # those on cycles are reported
         return _placed(run, found, pairs, places, report)
 
 
@@ -115,11 +118,6 @@ def _part(run: Execution, kinds: tuple[str, str]) -> Execution:
     return Execution(run.trace, events, threads, run.discredited, previous, {}, [])
 
 
-def _tolerant(report: Report) -> Report:
-    """Passes all on to a report, where a message that nobody receives is no error even if that is strict."""
-    return Report(each=lambda found: report.repeat(found, found.kind != "unreceived-send"))
-
-
 def _pairs(run: Execution, found: Exchange, report: Report) -> list[tuple[int, int]]:
     """The sends with their receptions; what a process sends to itself is reported and left out."""
     pairs = []
@@ -131,13 +129,6 @@ def _pairs(run: Execution, found: Exchange, report: Report) -> list[tuple[int, i
             continue
         pairs.append((send, reception))
     return pairs
-
-
-def _acyclic(
-    run: Execution, found: Exchange, pairs: list[tuple[int, int]], report: Report
-) -> list[tuple[int, int]]:
-    """The pairs without those on cycles, which are reported."""
-    return Before(run, Exchange(pairs, found.sent, found.received), report, Clocks(run, Report())).pairs
 
 
 def _placed(
@@ -244,8 +235,6 @@ def logs_of(
     ]
 
     def read_together(files: Sequence[str]) -> Iterable[TraceEvent]:
-        if STDIN in files:  # it can be read only once
-            return [event for file in files for event in alone[traces.index(file)]]
         events = events_of(list(files), Report(), **how)
         return events if trace is None else picked(events, trace, Report())[0]
 
@@ -255,13 +244,13 @@ def logs_of(
     logs = []
     for group in groups:
         files = [traces[at] for at in group]
-        if (len(group) > 1 or trace is not None) and STDIN not in files:
+        if len(group) > 1 or trace is not None:
             logs.append(log(files))
             continue
         report = report_of(strict)
-        for irregularity in (each for at in group for each in found[at]):
+        for irregularity in found[group[0]]:
             report.repeat(irregularity)
-        logs.append(Log(files, [event for at in group for event in alone[at]], report, in_order(files)))
+        logs.append(Log(files, alone[group[0]], report, in_order(files)))
     return logs
 
 

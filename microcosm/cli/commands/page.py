@@ -34,8 +34,6 @@ PROOFS = ("all", "pairs", "none")
 Other = Annotated[str | None, Option(metavar="OTHER", help="Another log or microcosm, to be compared with.")]
 Ask = Annotated[list[str], Option(metavar="QUESTIONS.ask", help="Questions that the page answers.")]
 
-ADVICE = "cut the log down (--process, --trace), or look at it with `microcosm view`"
-
 
 @app.command("page")
 def page(
@@ -100,7 +98,8 @@ def page(
             )
             text = html(head, columns)
     except TooLarge as error:
-        raise exits.UsageError(f"{error}: {ADVICE}") from None
+        advice = "cut the log down (--process, --trace), or look at it with `microcosm view`"
+        raise exits.UsageError(f"{error}: {advice}") from None
     if out is None or out == STDIN:
         output.document().write(text)
         return exits.HOLDS

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
@@ -14,11 +14,11 @@ from typer import Argument, Option, Typer
 from microcosm import files as output_files
 from microcosm.cli import exits, options, output, reading
 from microcosm.logic.derivation import proof_object
+from microcosm.questions.answers import PROVED, SHOWN
 from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
-from microcosm.questions.reader import read_questions, read_sought
-from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.questions.reader import known_together, read_questions, read_sought
+from microcosm.text.names import quote, readable
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness
@@ -50,8 +50,8 @@ def assert_that(
     text: Text = [],  # noqa: B006
     exact: Annotated[bool, Option("--exact", help="Search worlds for what stays open.")] = False,
     limit: options.Limit = None,
-    proof: Annotated[str, Option(metavar="N", help="So many witnesses are proved, each atom of them.")] = "1",
-    witnesses: Annotated[str, Option(metavar="N", help="So many witnesses of each kind are shown.")] = "5",
+    proof: Annotated[int, Option(metavar="N", min=0, help="So many witnesses are proved.")] = PROVED,
+    witnesses: Annotated[int, Option(metavar="N", min=0, help="So many of each kind are shown.")] = SHOWN,
     proofs: Annotated[str | None, Option(metavar="DIR", help="Write each proof into a file there.")] = None,
     junit: Annotated[
         str | None, Option(metavar="OUT.xml", help="Write a report for CI; as --no-vacuous.")
@@ -74,13 +74,11 @@ def assert_that(
     if junit == output_files.STDIN:
         raise exits.UsageError("--junit names a file: on standard output is the answer")
     questions, logs = _questions(files, text)
-    shown = options.natural("--witnesses", witnesses, 0, 1_000_000)
-    proved = options.natural("--proof", proof, 0, 1_000_000)
     known = reading.load(logs)
     stop = options.stop_after(limit)
     answered = [
         known.assert_(  # noqa: PT009
-            one, exact=exact, stop=stop, shown=shown, proved=proved, settle=len(known) <= SETTLED_UP_TO
+            one, exact=exact, stop=stop, shown=witnesses, proved=proof, settle=len(known) <= SETTLED_UP_TO
         )
         for one in questions
     ]
@@ -97,7 +95,7 @@ def assert_that(
         _write_junit(junit, questions, answered)
     code = verdict_exit(answers, no_vacuous or junit is not None)
     return output.answer(
-        lambda: fields(questions, answered, min(proved, shown)), report(known, answered), code
+        lambda: fields(questions, answered, min(proof, witnesses)), report(known, answered), code
     )
 
 
@@ -110,7 +108,7 @@ def find(
     definitions: Annotated[
         str | None, Option("--with", metavar="QUESTIONS.ask", help="Take its patterns, too.")
     ] = None,
-    limit: Annotated[str | None, Option(metavar="N", help="Show at most so many, of each kind.")] = None,
+    limit: Annotated[int | None, Option(metavar="N", min=0, help="Show so many of each kind.")] = None,
     csv: Annotated[bool, Option("--csv", help="Comma-separated values, a line for each.")] = False,
 ) -> int:
     """Find the events that match, or the tuples for which something is true; and those of which it is open.
@@ -125,11 +123,11 @@ def find(
       microcosm find run.jsonl 'event w(key) where label ~ "write (?<key>\\w+)"; w(k) || w(k)'
     """
     logs, (sought,) = reading.split(files, "SOUGHT")
-    most = None if limit is None else options.natural("--limit", limit, 0, 10**9)
     patterns = None if definitions is None else reading.questions_in(definitions)
-    read_sought(sought, patterns)  # before anything is opened
+    with reading.said_in("SOUGHT"):  # before anything is opened
+        read_sought(sought, patterns)
     known = reading.load(logs)
-    found = known.find(sought, limit=most, known=patterns)
+    found = known.find(sought, limit=limit, known=patterns)
     for warning in found.warnings:
         output.warn(warning)
     if csv:
@@ -178,28 +176,25 @@ def settle(
         known = reading.load(logs)
         sought = [reading.pair_of(known, *pair)]
     stop = options.stop_after(limit)
-    rows = [row for one in sought for row in settled(known, one, stop)]
-    is_open = any(answer.verdict == "open" or answer.counts["open"] for answer, _ in rows)
-    fields = [
-        {"text": answer.question.text, "verdict": answer.verdict, "open": answer.counts["open"],
-         "settle": [seen.to_json() for seen in observations]}
-        for answer, observations in rows
-    ]  # fmt: skip
-
-    def lines() -> Iterator[str]:
-        for answer, observations in rows:
-            yield from settled_lines(answer, observations)
-            if (answer.verdict == "open" or answer.counts["open"]) and not observations:
-                yield "  no observation that this program knows of decides it"
-            if any(seen.kind == "clock" for seen in observations):
-                yield "  (clocks and peers are chosen greedily: about as few as can be found fast)"
-
-    return output.answer({"questions": fields}, lines(), exits.UNDECIDED if is_open else exits.HOLDS)
+    fields, lines, code = settlement([row for one in sought for row in settled(known, one, stop)])
+    return output.answer(fields, lines, code)
 
 
-def settled_lines(answer: Answer, observations: Sequence[Observation]) -> list[str]:
-    """An answer, and what would settle what is open of it."""
-    return [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
+def settlement(rows: Iterable[tuple[Answer, list[Observation]]]) -> tuple[dict[str, Any], list[str], int]:
+    """Answers with what would settle what is open of them, as JSON and for people; 3 where anything is."""
+    lines, questions, code = list[str](), list[dict[str, Any]](), exits.HOLDS
+    for answer, observations in rows:
+        still = answer.counts["open"]
+        lines += [str(answer), *(f"  {seen}" for seen in (*answer.notes, *observations))]
+        if answer.verdict == "open" or still:
+            code = exits.UNDECIDED
+            lines += [] if observations else ["  no observation that this program knows of decides it"]
+        if any(seen.kind == "clock" for seen in observations):
+            lines.append("  (clocks and peers are chosen greedily: about as few as can be found fast)")
+        stated = [seen.to_json() for seen in observations]
+        about = {"text": answer.question.text, "verdict": answer.verdict, "open": still}
+        questions.append({**about, "settle": stated})
+    return {"questions": questions}, lines, code
 
 
 def settled(
@@ -240,10 +235,8 @@ def _questions(names: Sequence[str], text: Sequence[str]) -> tuple[list[Question
         raise exits.UsageError("missing FILE: name a log or a microcosm to ask about")
     read = [*map(reading.questions_in, names_of_questions)]
     if text:
-        patterns = Questions()
-        for one in read:
-            patterns.patterns.update(one.patterns)
-        read.append(read_questions("\n".join(text), None, patterns))
+        with reading.said_in("-e"):
+            read.append(read_questions("\n".join(text), None, known_together(read)))
     return read, [name for name in names if not name.endswith(ENDING)]
 
 
@@ -339,14 +332,12 @@ def found_lines(known: Microcosm, found: Found) -> Iterator[str]:
 
 def row(known: Microcosm, witness: Witness) -> dict[str, Any]:
     """One of what was found, as JSON fields."""
-    fields = witness.to_json()
-    table = known.givens.events
-    rows = {} if table is None else {event: table.row(event) for event in witness.events.values()}
-    labels = {event: row.label for event, row in rows.items() if row is not None and row.label}
-    places = {event: row.place for event, row in rows.items() if row is not None and row.place}
-    kept: dict[str, Any] = {
-        key: fields[key] for key in ("events", "intervals", "parameters", "verdict") if key in fields
-    }
+    table, named = known.givens.events, witness.events.values()
+    rows = [] if table is None else [row for row in map(table.row, named) if row is not None]
+    labels = {row.name: row.label for row in rows if row.label}
+    places = {row.name: row.place for row in rows if row.place}
+    about = ("events", "intervals", "parameters", "verdict")
+    kept = {name: value for name, value in witness.to_json().items() if name in about}
     return {**kept, **({"labels": labels} if labels else {}), **({"places": places} if places else {})}
 
 

@@ -94,7 +94,8 @@ def check() -> int:
         found = strata(book)
     except RuleError as error:
         if output.for_machines():
-            output.emit({"valid": False, "errors": [_fault(error)], "never_fire": [], "strata": None})
+            fault = {name: getattr(error, name) for name in ("file", "line", "column", "message")}
+            output.emit({"valid": False, "errors": [fault], "never_fire": [], "strata": None})
         return exits.refusal(error, answered=True)
     idle = never_fire(book)
     for rule, reason in idle:
@@ -116,10 +117,7 @@ def citation(rule: Rule) -> str:
 
 
 def _head(rule: Rule) -> str:
-    """The comments before the first rule of the rule's file."""
-    if rule.file is None:
-        return ""
-    return files.read_text(rule.file).partition("\nrule ")[0]
+    return "" if rule.file is None else files.read_text(rule.file).partition("\nrule ")[0]
 
 
 def _place(rule: Rule) -> str:
@@ -137,7 +135,3 @@ def _fields(rule: Rule) -> dict[str, object]:
         "conclusions": [premise_text(judged, {}) for judged in rule.conclusions],
         "source": citation(rule) or None,
     }
-
-
-def _fault(error: RuleError) -> dict[str, object]:
-    return {"file": error.file, "line": error.line, "column": error.column, "message": error.message}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option, Typer
 
-from microcosm.cli import exits, options, output
+from microcosm.cli import exits, output
 from microcosm.cli.output import counted
 from microcosm.errors import ProtocolError
 from microcosm.files import STDIN
@@ -37,9 +37,9 @@ SHOWN = 5
 def simulate(
     context: Context,
     protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, of those above.")] = "",
-    processes: Annotated[str, Option(metavar="N", help="How many.")] = "5",
-    messages: Annotated[str, Option(metavar="M", help="Causal sends in all.")] = "100",
-    seed: Annotated[str, Option(metavar="S", help="Same seed, same run.")] = "0",
+    processes: Annotated[int, Option(metavar="N", min=2, max=MOST_PROCESSES, help="How many.")] = 5,
+    messages: Annotated[int, Option(metavar="N", min=0, max=10**9, help="Causal sends in all.")] = 100,
+    seed: Annotated[int, Option(metavar="N", min=0, max=2**63, help="Same seed, same run.")] = 0,
     loss: Annotated[str, Option(metavar="P", help="Share of packets lost.")] = "0",
     duplicate: Annotated[str, Option(metavar="P", help="Share doubled.")] = "0",
     reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
@@ -48,7 +48,8 @@ def simulate(
         str | None, Option(metavar="T", help="Of tree: binary, star, path, 3-ary, or parents: p2,p3,p3,p3.")
     ] = None,
     budget: Annotated[
-        str | None, Option(metavar="N", help="Of hybrid-dependencies: so many a message, at most.")
+        int | None,
+        Option(metavar="N", min=0, max=10**9, help="Of hybrid-dependencies: so many a message, at most."),
     ] = None,
     trace: Annotated[
         str | None, Option(metavar="OUT", help="All events, as JSON lines (- is standard output).")
@@ -81,7 +82,7 @@ def simulate(
         where = {each: context.get_parameter_source(each) for each in context.params}
         if {each for each in where if where[each] is where["compare"]} - {"compare", "seed", "plots"}:
             raise exits.UsageError("--compare makes runs of its own: it takes --seed and --plots alone")
-        return compare_all(options.natural("--seed", seed, 0, 2**63), plots)
+        return compare_all(seed, plots)
     from microcosm.simulation.simulate import SimulationSetting
 
     if protocol not in PROTOCOLS:
@@ -91,22 +92,21 @@ def simulate(
         raise exits.UsageError("--plots goes with --compare")
     if output.for_machines() and trace == STDIN:
         raise exits.UsageError("--json and the trace cannot both go to standard output: say --trace OUT")
-    size = options.natural("--processes", processes, 2, MOST_PROCESSES)
-    if size > QUADRATIC.get(protocol, size):
+    if processes > QUADRATIC.get(protocol, processes):
         raise exits.UsageError(
             f"every process of {protocol} keeps account of all others: --processes is at most "
-            f"{QUADRATIC[protocol]:,} for it, not {size:,}"
+            f"{QUADRATIC[protocol]:,} for it, not {processes:,}"
         )
     setting = SimulationSetting(
-        processes=size,
-        messages=options.natural("--messages", messages, 0, 10**9),
-        seed=options.natural("--seed", seed, 0, 2**63),
+        processes=processes,
+        messages=messages,
+        seed=seed,
         loss=_share("--loss", loss),
         duplicate=_share("--duplicate", duplicate, whole=True),
         reorder=reorder,
         rtt=_times(rtt),
         topology=topology,
-        budget=None if budget is None else options.natural("--budget", budget, 0, 10**9),
+        budget=budget,
     )
     outcome = _run(protocol, setting, trace)
     if output.for_machines():
@@ -220,8 +220,6 @@ def _times(text: str) -> tuple[float, float]:
     return times
 
 
-EXPLORED_PROCESSES = 6
-EXPLORED_MESSAGES = 10
 EVERY = 10.0
 """Seconds between lines of progress."""
 
@@ -229,19 +227,22 @@ EVERY = 10.0
 @app.command("explore")
 def explore(
     protocol: Annotated[str, Argument(metavar="PROTOCOL", help="Its name, as for simulate.")],
-    processes: Annotated[str, Option(metavar="N", help="How many.")] = "3",
-    messages: Annotated[str, Option(metavar="M", help="Causal sends, at most.")] = "2",
+    processes: Annotated[int, Option(metavar="N", min=2, max=6, help="How many.")] = 3,
+    messages: Annotated[int, Option(metavar="N", min=0, max=10, help="Causal sends, at most.")] = 2,
     reorder: Annotated[bool, Option("--reorder", help="Packets may overtake each other.")] = False,
-    losses: Annotated[str, Option(metavar="N", help="So many packets are lost.")] = "0",
-    doubles: Annotated[str, Option(metavar="N", help="So many come twice.")] = "0",
+    losses: Annotated[int, Option(metavar="N", min=0, max=10, help="So many packets are lost.")] = 0,
+    doubles: Annotated[int, Option(metavar="N", min=0, max=10, help="So many come twice.")] = 0,
     multicasts: Annotated[
-        str | None, Option(metavar="N", help="So many messages have several receivers, at most.")
+        int | None,
+        Option(metavar="N", min=0, max=10, help="So many messages have several receivers, at most."),
     ] = None,
     answers: Annotated[bool, Option("--answers", help="Processes also send from within a delivery.")] = False,
     workloads: Annotated[
         bool, Option("--workloads", help="Each workload by itself, without what makes no difference.")
     ] = False,
-    most: Annotated[str, Option(metavar="N", help="Give up after so many states (a workload).")] = "2000000",
+    most: Annotated[
+        int, Option(metavar="N", min=1, max=10**9, help="Give up after so many states (a workload).")
+    ] = 2_000_000,
 ) -> int:
     """Follow every interleaving of a few messages between a few processes, and check all of them.
 
@@ -265,14 +266,7 @@ def explore(
     if workloads and answers:
         raise exits.UsageError("--answers does not go with --workloads: a workload says who sends, not when")
     scope = ExploreScope(
-        processes=options.natural("--processes", processes, 2, EXPLORED_PROCESSES),
-        messages=options.natural("--messages", messages, 0, EXPLORED_MESSAGES),
-        reorder=reorder,
-        losses=options.natural("--losses", losses, 0, EXPLORED_MESSAGES),
-        doubles=options.natural("--doubles", doubles, 0, EXPLORED_MESSAGES),
-        answers=answers,
-        multicasts=None if multicasts is None else options.natural("--multicasts", multicasts, 0, 10),
-        most=options.natural("--most", most, 1, 10**9),
+        processes, messages, reorder, losses, doubles, answers=answers, multicasts=multicasts, most=most
     )
     found = PROTOCOLS[protocol]
     outside = _outside(found, scope)

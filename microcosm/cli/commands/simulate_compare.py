@@ -33,38 +33,23 @@ def compare_all(seed: int, plots: str | None) -> int:
     if plots is not None:
         _plot(rows, plots)
     if output.for_machines():
-        output.emit(
-            {
-                "seed": seed,
-                "processes": SIZES,
-                "rtts": RTTS,
-                "protocols": [
-                    {**asdict(row), "growth": _growths(row), "knowledge": _rounded(asdict(one))}
-                    for row, one in zip(rows, known, strict=True)
-                ],
-            }
-        )
+        protocols = []
+        for row, one in zip(rows, known, strict=True):
+            growth = {cost: _rounded(row.growth(getattr(row, cost)), 2) for cost in COSTS}
+            shares = {name: _rounded(share, 5) for name, share in asdict(one).items() if name != "protocol"}
+            protocols.append({**asdict(row), "growth": growth, "knowledge": shares})
+        output.emit({"seed": seed, "processes": SIZES, "rtts": RTTS, "protocols": protocols})
     else:
         _show(rows)
         _show_knowledge(known)
     return exits.holding(not any(row.violations for row in rows))
 
 
-def _rounded(fields: dict[str, object]) -> dict[str, object]:
-    """The shares of one protocol, without its name."""
-    return {
-        name: round(value, 5) if isinstance(value, float) else value
-        for name, value in fields.items()
-        if name != "protocol"
-    }
-
-
 COSTS = ("metadata", "octets", "state", "sender", "receiver", "non_causal", "control")
 
 
-def _growths(row: CostRow) -> dict[str, float | None]:
-    growths = {cost: row.growth(getattr(row, cost)) for cost in COSTS}
-    return {cost: None if growth is None else round(growth, 2) for cost, growth in growths.items()}
+def _rounded(value: object, digits: int) -> object:
+    return round(value, digits) if isinstance(value, float) else value
 
 
 def _show(rows: list[CostRow]) -> None:
@@ -254,7 +239,6 @@ def listening(run: Run, sizes: list[int]) -> list[Disclosure]:
 
 
 def _first(disclosure: Disclosure, then: Callable[[Delivery], None] | None) -> Callable[[Delivery], None]:
-    """Tell of a delivery, then hand it on."""
 
     def deliver(delivery: Delivery) -> None:
         disclosure.delivered(delivery, str(delivery.payload))

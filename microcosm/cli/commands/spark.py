@@ -245,7 +245,6 @@ def _seen_by_all(master: str, paths: list[str]) -> list[str]:
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    """How far jobs are, on standard error."""
     from microcosm.spark.io.staging import LOGGER
 
     logger = logging.getLogger(LOGGER)

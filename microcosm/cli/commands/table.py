@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option, Typer
 
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.show.offline import (
-    inconsistent_fields,
-    inconsistent_lines,
-    joined,
-    say_inconsistent,
-    too_wide,
-    warn_if_inconsistent,
-)
+from microcosm.cli.show import offline as show
+from microcosm.cli.show import tables
 from microcosm.cli.show.proofs import Style
-from microcosm.cli.show.tables import (
-    MOST_IN_A_MATRIX,
-    lines_of,
-    matrix_lines,
-    new_table,
-    pair_texts,
-    stream_pairs,
-)
 from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.givens.relation import Relation
 from microcosm.queries.concluded import ConcludedOffline
@@ -95,7 +81,7 @@ def table(
         elif mode == "offline":
             code = max(code, _offline(file, known, every, depth))
         else:
-            warn_if_inconsistent(known, source.paths)
+            show.warn_if_inconsistent(known, source.paths)
             more = _concluded(known) if output.for_machines() else {}
             _give(file, known, _table(known).rows(), more, _lines(known) if every else overview(known), every)
     return code
@@ -104,7 +90,7 @@ def table(
 def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable[Any], every: bool) -> None:
     """A table: as JSON, with what is to come last, or its lines; those of `every` pair row by row."""
     if output.for_machines():
-        stream_pairs(file, known.events, rows, more)
+        tables.stream_pairs(file, known.events, rows, more)
     elif every:
         with output.writing(len(known.events)) as progress:
             for row in lines:
@@ -131,75 +117,69 @@ EVERY_PAIR = "--all prints every pair"
 
 def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
     """Of few events the online verdict of each two, of many how many have which, and how to have `more`."""
-    return _by_number(known.events, _online_matrix(known), _online_counts(known, more))
-
-
-def _by_number(events: list[str], few: Iterator[str], many: Iterator[str]) -> Iterator[str]:
-    """What is shown of a table of `few` events, or of `many`."""
-    if len(events) < 2:
-        return iter([f"{output.counted(len(events), 'event')}, no pair"])
-    return few if len(events) <= MOST_IN_A_MATRIX else many
-
-
-class _Words(dict[str, str]):
-    """How each event is shown, found when it is asked for: the first pairs of many do not wait for all."""
-
-    def __init__(self, of: Callable[[str], str]) -> None:
-        super().__init__()
-        self._of = of
-
-    def __missing__(self, event: str) -> str:
-        words = self[event] = self._of(event)
-        return words
-
-
-def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
-    """Of each event its pairs with those after it, a line each."""
-    silent = Style.of(sys.stdout).signs.silent
-    names = _Words(words_of(known))
-    signs: dict[Shown, str] = {
-        r: f" {silent if r is Relation.SILENT else r} " for r in (*Relation, *ConcludedOffline)
-    }
-    for a, others, verdicts in _table(known).rows():
-        named = map(names.__getitem__, others)
-        yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
-
-
-def _online_matrix(known: Microcosm) -> Iterator[str]:
-    silent = Style.of(sys.stdout).signs.silent
-    cell = {}
-    for a, b, verdict in _table(known):
-        converse = verdict if isinstance(verdict, ConcludedOffline) else verdict.converse
-        cell[a, b] = silent if verdict is Relation.SILENT else str(verdict)
-        cell[b, a] = silent if verdict is Relation.SILENT else str(converse)
-    yield from matrix_lines(known.events, cell, words_of(known))
-    if silent in cell.values():
-        yield f"{silent} is silence: no rule says anything about the pair."
-    if str(ConcludedOffline.APART) in cell.values():
-        yield f"* {by_complete(known)}"
-
-
-def _online_counts(known: Microcosm, more: str) -> Iterator[str]:
-    found: Counter[Shown] = Counter(_table(known).counts())
-    ordered = found[Relation.BEFORE] + found[Relation.AFTER]
-    silent = Style.of(sys.stdout).signs.silent
-    drawn = new_table("verdict", "")
-    drawn.add_column("pairs", justify="right")
-    for sign, words, count in (
-        ("<", "one happens before the other", ordered),
+    pairs = _table(known)
+    signs, apart = _signs(), ConcludedOffline.APART
+    silent = signs[Relation.SILENT]
+    found: Counter[Shown] = Counter(pairs.counts())
+    legend = [f"{silent} is silence: no rule says anything about the pair."] if found[Relation.SILENT] else []
+    legend += [f"* {by_complete(known)}"] if found[apart] else []
+    rows = [
+        ("<", "one happens before the other", found[Relation.BEFORE] + found[Relation.AFTER]),
         ("||", "concurrent", found[Relation.CONCURRENT]),
-        (str(ConcludedOffline.APART), f"concurrent: {by_complete(known)}", found[ConcludedOffline.APART]),
+        *([(str(apart), f"concurrent: {by_complete(known)}", found[apart])] if found[apart] else []),
         ("<>", "causally related, direction not known", found[Relation.RELATED]),
         ("?", "unknown", found[Relation.UNKNOWN]),
         (silent, "silent: no rule says anything", found[Relation.SILENT]),
-    ):
-        if count or sign != str(ConcludedOffline.APART):
-            drawn.add_row(sign, words, f"{count:,}")
-    yield from (f"{len(known.events):,} events, {output.counted(found.total(), 'pair')}; {more}", "")
-    yield from lines_of(drawn)
+    ]
+
+    def both_ways(shown: Shown) -> tuple[str, str]:
+        turned = shown if isinstance(shown, ConcludedOffline) else shown.converse
+        return signs[shown], signs[turned]
+
+    return _overview(known, pairs, both_ways, legend, ("verdict", ""), rows, more)
 
 
-NOT_DECIDED = "some of these were not decided in time, and may be impossible"
+def _overview(
+    known: Microcosm,
+    pairs: Iterable[tuple[str, str, Any]],
+    both_ways: Callable[[Any], tuple[str, str]],
+    legend: Iterable[str],
+    heads: Sequence[str],
+    counts: Sequence[tuple[Any, ...]],
+    more: str = EVERY_PAIR,
+) -> Iterator[str]:
+    """Of few events the signs of each pair, read both ways, and their legend; of many, a table of counts."""
+    events = known.events
+    if len(events) < 2:
+        yield f"{output.counted(len(events), 'event')}, no pair"
+    elif len(events) <= tables.MOST_IN_A_MATRIX:
+        cell = {}
+        for a, b, verdict in pairs:
+            cell[a, b], cell[b, a] = both_ways(verdict)
+        yield from (*tables.matrix_lines(events, cell, words_of(known)), *legend)
+    else:
+        drawn = tables.new_table(*heads)
+        drawn.add_column("pairs", justify="right")
+        for *words, count in counts:
+            drawn.add_row(*words, f"{count:,}")
+        total = sum(row[-1] for row in counts)
+        yield from (f"{len(events):,} events, {output.counted(total, 'pair')}; {more}", "")
+        yield from tables.lines_of(drawn)
+
+
+def _signs() -> dict[Shown, str]:
+    """What stands between two events of which each is shown."""
+    silent = Style.of(sys.stdout).signs.silent
+    return {r: silent if r is Relation.SILENT else str(r) for r in (*Relation, *ConcludedOffline)}
+
+
+def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
+    words = words_of(known)
+    names = {event: words(event) for event in known.events}
+    signs = {shown: f" {sign} " for shown, sign in _signs().items()}
+    for a, others, verdicts in _table(known).rows():
+        named = map(names.__getitem__, others)
+        yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
@@ -207,18 +187,18 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     events = known.events
     found = known.possible_table(stop)
     if found is None:
-        conflict = say_inconsistent(file, known.givens, stop)
+        conflict = show.say_inconsistent(file, known.givens, stop)
         if output.for_machines():
-            stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
+            tables.stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
     pairs, decided = found
     ignored = known.worlds.ignored
     fields: Fields = {"ignored": list(ignored)} if ignored else {}
     _left(file, known, pairs, every, {"exact": decided and not ignored, **fields})
     if not decided:
-        output.warn(NOT_DECIDED)
+        output.warn("some of these were not decided in time, and may be impossible")
     if ignored:
-        output.warn(too_wide(known.givens, ignored))
+        output.warn(show.too_wide(known.givens, ignored))
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
@@ -230,39 +210,26 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
         pairs = known.offline_table(depth=depth)
     except Inconsistent as problem:
         if output.for_machines():
-            stream_pairs(file, known.events, (), inconsistent_fields(problem))
+            tables.stream_pairs(file, known.events, (), show.inconsistent_fields(problem))
         else:
-            output.say_all(inconsistent_lines(known, problem))
+            output.say_all(show.inconsistent_lines(known, problem))
         return exits.REFUTED
-    warn_if_inconsistent(known, (file,))
+    show.warn_if_inconsistent(known, (file,))
     _left(file, known, pairs, every, {})
     return exits.HOLDS
 
 
 def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fields) -> None:
-    """Answer with what is left of each pair, and as JSON with `more`."""
-    overview = _by_number(known.events, _left_matrix(known, pairs), _left_counts(known, pairs))
-    _give(file, known, pairs.rows(), more, _left_lines(known, pairs) if every else overview, every)
+    counts = pairs.counts().most_common()
+    words = words_of(known)
+    names = {event: words(event) for event in known.events} if every else {}
+    signs: dict[Verdict, str] = {left: f": {' '.join(map(str, left)) or 'nothing'}" for left, _ in counts}
+    lines = tables.pair_texts(pairs.rows(), "{}, ", names, signs.__getitem__)
+    legend = ["<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three."]
+    rows = [(" or ".join(map(str, left)) or "nothing", count) for left, count in counts]
 
+    def both_ways(left: tuple[Relation, ...]) -> tuple[str, str]:
+        return show.joined(left), show.joined(tuple(r for r in MEMBERS if r.converse in left))
 
-def _left_lines(known: Microcosm, pairs: PairsLeft) -> Iterator[Iterator[str]]:
-    sign: dict[Verdict, str] = {left: f": {' '.join(map(str, left)) or 'nothing'}" for left in pairs.counts()}
-    yield from pair_texts(pairs.rows(), "{}, ", _Words(words_of(known)), sign)
-
-
-def _left_matrix(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
-    cell = {}
-    for a, b, left in pairs:
-        cell[a, b] = joined(left)
-        cell[b, a] = joined(tuple(r for r in MEMBERS if r.converse in left))
-    yield from matrix_lines(known.events, cell, words_of(known))
-    yield "<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three."
-
-
-def _left_counts(known: Microcosm, pairs: PairsLeft) -> Iterator[str]:
-    found, drawn = pairs.counts(), new_table("possible")
-    drawn.add_column("pairs", justify="right")
-    for left, count in found.most_common():
-        drawn.add_row(" or ".join(map(str, left)) or "nothing", f"{count:,}")
-    yield from (f"{len(known.events):,} events, {output.counted(found.total(), 'pair')}; {EVERY_PAIR}", "")
-    yield from lines_of(drawn)
+    shown = lines if every else _overview(known, pairs, both_ways, legend, ("possible",), rows)
+    _give(file, known, pairs.rows(), more, shown, every)

@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Any
 from microcosm.cli import exits, output
 from microcosm.cli.session.questions import distinct, triple, with_unknown
 from microcosm.cli.session.session import Answer, Fields
-from microcosm.cli.show.offline import (
-    FITS,
-    NO_WORLD,
-    beyond,
-    conflict_lines,
-    joined,
-    offline_fields,
-    possible_fields,
-    possible_lines,
-    shown_offline,
-    statements,
-)
+from microcosm.cli.show import offline as show
 from microcosm.cli.show.verdict import proof_below, statement, words_of
 from microcosm.errors import TextError
 from microcosm.givens.relation import Correspondence, Relation
@@ -44,8 +33,8 @@ def possible(session: Session, sentence: Sentence) -> Answer:
     if not found.relations:
         return check(session, sentence)
     answer = Answer(
-        possible_lines(left, right, found, words_of(session.known)),
-        lambda: possible_fields(left, right, found),
+        show.possible_lines(left, right, found, words_of(session.known)),
+        lambda: show.possible_fields(left, right, found),
     )
     return with_unknown(answer, session.known, left, right)
 
@@ -60,8 +49,8 @@ def offline(session: Session, sentence: Sentence) -> Answer:
         found = known.offline(left, right, stop=session.work.stopping(None))
     except Inconsistent:
         return check(session, sentence)
-    shown = shown_offline(known, left, right, found, wrap=False)
-    answer = Answer(shown, lambda: offline_fields(left, right, found))
+    shown = show.shown_offline(known, left, right, found, wrap=False)
+    answer = Answer(shown, lambda: show.offline_fields(left, right, found))
     return with_unknown(answer, known, left, right)
 
 
@@ -85,7 +74,9 @@ def assume(session: Session, sentence: Sentence) -> Answer:
         except Inconsistent as problem:  # `complete` speaks of an event that only the assumption names
             proof = problem.derivation
         else:
-            answer = Answer(_consequences(session, fact, narrowed), lambda: _followed(fact, narrowed))
+            follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
+            fields_then = {"assumed": [left, str(relation), right], "possible": True, "follows": follows}
+            answer = Answer(_consequences(session, fact, narrowed), lambda: fields_then)
             return with_unknown(answer, known, left, right)
 
     text = f"{statement(left, str(relation), right, words_of(known))} cannot be"
@@ -100,20 +91,22 @@ def assume(session: Session, sentence: Sentence) -> Answer:
 
 def check(session: Session, sentence: Sentence) -> Answer:
     """`check`: whether some world fits all that is given, and if not, which givens contradict each other."""
+    from microcosm.queries.offline import are_shipped
+
     known, stop = session.known, session.work.stopping(None)
     conflict = known.conflict(stop)
-    beyond_worlds = conflict is None and known.givens.beyond_worlds
-    proof = known.contradiction(stop=stop) if conflict or beyond_worlds else None
+    by_worlds_alone = not known.givens.beyond_worlds and are_shipped(known.rules)
+    proof = None if conflict is None and by_worlds_alone else known.contradiction(stop=stop)
     if conflict is None and proof is None:
-        return Answer([FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
+        return Answer([show.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
 
     def fields() -> Fields:
         derivation = None if proof is None else proof_object(proof)
-        stated = statements(conflict)
+        stated = show.statements(conflict)
         return {"consistent": False, "derivation": derivation, "conflict": stated}
 
-    unfit = NO_WORLD if conflict else beyond(known.givens)
-    lines = chain([unfit], conflict_lines(conflict or ()), proof_below(known, proof))
+    unfit = show.NO_WORLD if conflict else show.beyond(known.givens)
+    lines = chain([unfit], show.conflict_lines(conflict or ()), proof_below(known, proof))
     return Answer(lines, fields, exits.REFUTED)
 
 
@@ -138,15 +131,10 @@ def _consequences(session: Session, fact: Correspondence, narrowed: Sequence[Pai
     for a, b, left in narrowed:
         session.work.did(1)
         turned = Relation.AFTER in left and Relation.BEFORE not in left
-        sign = joined(tuple(r for r in MEMBERS if r.converse in left)) if turned else joined(left)
+        sign = show.joined(tuple(r for r in MEMBERS if r.converse in left)) if turned else show.joined(left)
         yield statement(*((b, sign, a) if turned else (a, sign, b)), words)
     pairs = output.counted(len(narrowed), "pair")
     yield f"{pairs} decided further, were {statement(fact.left, str(fact.relation), fact.right, words)} so"
-
-
-def _followed(fact: Correspondence, narrowed: Sequence[PairLeft]) -> Fields:
-    follows = [[a, b, [relation.value for relation in left]] for a, b, left in narrowed]
-    return {"assumed": [fact.left, str(fact.relation), fact.right], "possible": True, "follows": follows}
 
 
 QUESTIONS = ("never", "every", "possibly", "definitely", "assert")
@@ -203,7 +191,7 @@ def find(session: Session, sentence: Sentence) -> Answer:
 
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
-    from microcosm.cli.commands.questions import settled, settled_lines
+    from microcosm.cli.commands.questions import settled, settlement
     from microcosm.questions.reader import read_questions
 
     text, events = _content(sentence), None
@@ -214,13 +202,8 @@ def settle(session: Session, sentence: Sentence) -> Answer:
         sought = read_questions(text, None, _patterns(session))
     else:
         sought = _two(session, events)
-    lines, fields, code = list[str](), list[dict[str, Any]](), exits.HOLDS
-    for answer, observations in settled(session.known, sought, session.work.stopping(None)):
-        lines += settled_lines(answer, observations)
-        fields.append({"text": answer.question.text, "settle": [seen.to_json() for seen in observations]})
-        if answer.verdict == "open" or answer.counts["open"]:
-            code = exits.UNDECIDED
-    return Answer(lines, lambda: {"questions": fields}, code)
+    fields, lines, code = settlement(settled(session.known, sought, session.work.stopping(None)))
+    return Answer(lines, lambda: fields, code)
 
 
 def _patterns(session: Session) -> Questions:

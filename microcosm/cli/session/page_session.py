@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from threading import Event
@@ -16,9 +17,8 @@ from typing import Any
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.cli.session.changes import SUPPOSED
-from microcosm.cli.session.commands import COMMANDS
-from microcosm.cli.session.session import Answer, Command, How, Opened, Session, log_opened, opened
+from microcosm.cli.session.commands import COMMANDS, SUPPOSED
+from microcosm.cli.session.session import Answer, How, Opened, Session, log_opened, opened
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import display_name
 from microcosm.page.growing import GrowingPage, Parts, Unsteady, pieces
@@ -58,7 +58,7 @@ class SessionBackend:
     ) -> None:
         commands = {**COMMANDS}
         if read_only:
-            commands |= {name: _refusing(commands[name]) for name in CHANGES}
+            commands |= {name: replace(commands[name], answer=_refused) for name in CHANGES}
         self.session = Session(opened, how, commands)
         self.note: str | None = None
         """What the page is to say of how it goes on with the log, if it should."""
@@ -198,12 +198,9 @@ class SessionBackend:
         return answer is not None and answer.outcome == exits.HOLDS
 
 
-def _refusing(command: Command) -> Command:
-    def refused(session: Session, sentence: Sentence) -> Answer:
-        error = "not changed: the page was opened with --read-only"
-        return Answer([error], lambda: {"error": error}, exits.REFUTED)
-
-    return Command(command.form, command.summary, refused, command.examples)
+def _refused(session: Session, sentence: Sentence) -> Answer:
+    error = "not changed: the page was opened with --read-only"
+    return Answer([error], lambda: {"error": error}, exits.REFUTED)
 
 
 SHARE = 1.0
@@ -212,13 +209,12 @@ SHARE = 1.0
 
 def reread(paths: Sequence[str], how: How) -> Opened:
     """What the whole lines of a log say now, without a word about what is odd. Raises as `opened` does."""
-    hushed = output.is_hushed()
-    output.hush(True)
+    hushed, output.wanted["quiet"] = output.is_hushed(), True
     try:
         with only_whole_lines():
             return opened(paths, how)
     finally:
-        output.hush(hushed)
+        output.wanted["quiet"] = hushed
 
 
 Signature = tuple[tuple[str, int, int, int], ...]

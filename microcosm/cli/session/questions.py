@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.session.session import Answer, Fields, packed
+from microcosm.cli.show import verdict as show
 from microcosm.cli.show.proofs import events_field
-from microcosm.cli.show.verdict import (
-    IN_WORDS,
-    by_complete,
-    concluded_field,
-    explained,
-    hint,
-    premise_fields,
-    premise_lines,
-    proof_of,
-    stands,
-    statement,
-    strangers,
-    unknown_events,
-    verdict_fields,
-    verdict_line,
-    words_of,
-)
 from microcosm.errors import TextError
 from microcosm.files import natural
 from microcosm.givens.relation import Relation
@@ -60,25 +44,19 @@ def pair(session: Session, sentence: Sentence) -> Answer:
     """`A < B?`: yes, no, or not known; `A ? B`: how the two stand."""
     left, relation, right = triple(session, sentence)
     known = session.known
-    verdict, offline = stands(known, left, right)
-    concluded = concluded_field(offline)
+    verdict, offline = show.stands(known, left, right)
+    word, fields = "", {"pair": [left, right], "verdict": verdict.value, **show.concluded_field(offline)}
     if sentence.has("MARK") or relation is not Relation.UNKNOWN:
         holds = answers(relation, verdict)
         word = {True: "yes: ", False: "no: ", None: "not known: "}[holds]
-        fields: Fields = {
-            "pair": [left, right],
-            "verdict": verdict.value,
-            "asked": relation.value,
-            "holds": holds,
-            **concluded,
-        }
-    else:
-        word, fields = "", {"pair": [left, right], "verdict": verdict.value, **concluded}
-    notes = [f"note: {by_complete(known)}"] if offline else []
-    notes += [f"note: {note}" for note in strangers(known, left, right)]
-    if advice := hint(known, left, verdict, right):
+        fields |= {"asked": relation.value, "holds": holds}
+    notes = [f"note: {show.by_complete(known)}"] if offline else []
+    notes += [f"note: {note}" for note in show.strangers(known, left, right)]
+    if advice := show.hint(known, left, verdict, right):
         notes.append(f"note: {advice}")
-    answered = Answer([word + verdict_line(left, verdict, right, words_of(known)), *notes], lambda: fields)
+    answered = Answer(
+        [word + show.verdict_line(left, verdict, right, show.words_of(known)), *notes], lambda: fields
+    )
     return with_unknown(answered, known, left, right)
 
 
@@ -126,29 +104,31 @@ def why(session: Session, sentence: Sentence) -> Answer:
     """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
     left, relation, right = triple(session, sentence)
     known = session.known
-    notes = [f"note: {note}" for note in strangers(known, left, right)]
-    verdict, offline = stands(known, left, right)
+    notes = [f"note: {note}" for note in show.strangers(known, left, right)]
+    verdict, offline = show.stands(known, left, right)
     if offline:
-        notes.append(f"note: {statement(left, str(verdict), right)} is {by_complete(known)}")
+        notes.append(f"note: {show.statement(left, str(verdict), right)} is {show.by_complete(known)}")
     if sentence.has("NOT"):
         return _why_not(known, (left, relation, right), offline and relation is verdict, notes)
     if verdict is not relation:
-        stated = statement(left, str(relation), right)
-        other = [] if verdict is Relation.SILENT else [statement(left, str(verdict), right)]
+        stated = show.statement(left, str(relation), right)
+        other = [] if verdict is Relation.SILENT else [show.statement(left, str(verdict), right)]
         instead = " or ".join(f"`why {one}`" for one in [f"not {stated}", *other])
         lines = [
-            verdict_line(left, verdict, right, words_of(known)),
+            show.verdict_line(left, verdict, right, show.words_of(known)),
             f"{stated} is not the verdict: ask {instead}",
         ]
-        note = Answer([*lines, *notes], lambda: verdict_fields(left, right, verdict, None), exits.UNDECIDED)
+        note = Answer(
+            [*lines, *notes], lambda: show.verdict_fields(left, right, verdict, None), exits.UNDECIDED
+        )
         return with_unknown(note, known, left, right)
-    proof = proof_of(known, left, right, offline=offline)
+    proof = show.proof_of(known, left, right, offline=offline)
     if proof is None:
-        raise TextError(f"no rule concludes {statement(left, str(relation), right)}")
-    concluded = concluded_field(offline)
+        raise TextError(f"no rule concludes {show.statement(left, str(relation), right)}")
+    concluded = show.concluded_field(offline)
     note = Answer(
-        chain(explained(known, left, relation, right, proof), notes),
-        lambda: {**verdict_fields(left, right, verdict, proof), **concluded},
+        chain(show.explained(known, left, relation, right, proof), notes),
+        lambda: {**show.verdict_fields(left, right, verdict, proof), **concluded},
     )
     return with_unknown(note, known, left, right)
 
@@ -157,18 +137,18 @@ def _why_not(
     known: Microcosm, question: tuple[str, Relation, str], concluded: bool, notes: list[str]
 ) -> Answer:
     left, relation, right = question
-    found = known.why_not(left, relation, right, words=words_of(known))
-    stated = statement(left, str(relation), right)
+    found = known.why_not(left, relation, right, words=show.words_of(known))
+    stated = show.statement(left, str(relation), right)
     holds = found.holds or concluded
     if holds:
         lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
     else:
-        text = statement(left, str(relation), right, words_of(known))
-        lines = [f"{text} does not hold", *premise_lines(found.premises), *notes]
+        text = show.statement(left, str(relation), right, show.words_of(known))
+        lines = [f"{text} does not hold", *show.premise_lines(found.premises), *notes]
 
     def fields() -> Fields:
-        lacking = premise_fields(known.why_not(left, relation, right).premises)
-        return {"holds": holds, "premises": lacking, **concluded_field(concluded)}
+        lacking = show.premise_fields(known.why_not(left, relation, right).premises)
+        return {"holds": holds, "premises": lacking, **show.concluded_field(concluded)}
 
     named = dict.fromkeys(event for premise in found.premises for event in premise.events)
     return with_unknown(Answer(lines, fields), known, left, right, also=named)
@@ -184,12 +164,12 @@ def around(session: Session, sentence: Sentence) -> Answer:
     event = session.known_event(parts[0])
     concluded = known.concluded if known.givens.complete else None
     answer = _listed(
-        known, (concluded or known).with_verdict(relation, event), counted.format(words_of(known)(event))
+        known, (concluded or known).with_verdict(relation, event), counted.format(show.words_of(known)(event))
     )
     apart = concluded.apart(event) if concluded and relation is Relation.CONCURRENT else []
     if not apart:
         return answer
-    lines = chain(answer.lines, [f"note: {len(apart):,} of them {by_complete(known)}"])
+    lines = chain(answer.lines, [f"note: {len(apart):,} of them {show.by_complete(known)}"])
     return replace(answer, lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
 
 
@@ -202,9 +182,9 @@ def between(session: Session, sentence: Sentence) -> Answer:
     if verdict is Relation.AFTER:
         first, last = last, first
     elif verdict is not Relation.BEFORE:
-        text = f"no event is known to lie between them: {verdict_line(first, verdict, last, words_of(known))}"
-        return Answer([text], lambda: {"events": []})
-    words = words_of(known)
+        line = show.verdict_line(first, verdict, last, show.words_of(known))
+        return Answer([f"no event is known to lie between them: {line}"], lambda: {"events": []})
+    words = show.words_of(known)
     return _listed(known, known.between(first, last), f"between {words(first)} and {words(last)}")
 
 
@@ -246,7 +226,7 @@ def with_unknown(answer: Answer, known: Microcosm, *events: str, also: Iterable[
     """An answer with what is known of the events asked about, and of others that it speaks of: the words of
     each, and whether nothing names those asked about.
     """
-    more = {**unknown_events(known, *events), **events_field(known, *events, *also)}
+    more = {**show.unknown_events(known, *events), **events_field(known, *events, *also)}
     return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
@@ -268,7 +248,7 @@ def distinct(left: str, right: str, part: SentencePart) -> None:
 
 def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
     """Events, and their number: a line each where they have words, in natural order, else side by side."""
-    words = words_of(known)
+    words = show.words_of(known)
     if (table := known.givens.events) is not None and any(table.labels):
         from microcosm.cli.commands.logs import fields
 
@@ -305,7 +285,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
         found = known.concluded.table(known.events).of(*wanted)
     else:
         found = ((a, b, relation) for a, b in known.pairs(relation))
-    words = cache(words_of(known))
+    words = cache(show.words_of(known))
 
     def lines() -> Iterator[str]:
         count, concluded = 0, 0
@@ -314,9 +294,9 @@ def _pairs(session: Session, relation: Relation) -> Answer:
             session.work.did(1)
             concluded += isinstance(shown, ConcludedOffline)
             yield f"{words(a)}{', ' if shown is Relation.SILENT else f' {shown} '}{words(b)}"
-        yield f"{output.counted(count, 'pair')}: {IN_WORDS[relation]}"
+        yield f"{output.counted(count, 'pair')}: {show.IN_WORDS[relation]}"
         if concluded:
-            yield f"note: {concluded:,} of them (marked *) {by_complete(known)}"
+            yield f"note: {concluded:,} of them (marked *) {show.by_complete(known)}"
 
     def fields() -> Fields:
         pairs = [*found]

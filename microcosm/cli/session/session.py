@@ -34,7 +34,6 @@ from microcosm.text.statement import shown
 if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
-    from microcosm.state.opening import Source
     from microcosm.traces.report import Extraction, Report
 
 
@@ -72,10 +71,15 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         return Opened(reading.microcosm_of(Givens(), how.rules, strict=how.strict), None, None, "no file")
     source = reading.one_of(paths)
     if source.content is None:
-        return _log(source, how)
+        report = reading.report_of(how.strict)
+        found = reading.extraction_of(source, report=report)
+        known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
+        return log_opened(known, source.paths, found, report)
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
-    events, stated = output.counted(len(known), "event"), output.counted(_stated(givens), "statement")
+    parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
+    many = givens.external_count + givens.message_count + bool(givens.internal) + sum(len(p) for p in parts)
+    events, stated = output.counted(len(known), "event"), output.counted(many, "statement")
     summary = f"{output.printable(source.name)}: {events}, {stated}"
     path = source.paths[0] if os.path.isfile(source.paths[0]) else None
     return Opened(known, path, None if path is None else digest_of(source.content), summary)
@@ -94,29 +98,11 @@ def digest_now(path: str) -> str | None:
         return None
 
 
-def _log(source: Source, how: How) -> Opened:
-    report = reading.report_of(how.strict)
-    found = reading.extraction_of(source.paths, strict=how.strict, report=report)
-    known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-    return log_opened(known, source.paths, found, report)
-
-
 def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, report: Report) -> Opened:
     """The microcosm of a log, opened, with what was found there."""
     reading.note_gaps(found, report)
     name = output.printable(", ".join(map(files.display_name, paths)))
     return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
-
-
-def _stated(givens: Givens) -> int:
-    """How many statements there are, the internal chain counting as one."""
-    parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
-    return (
-        givens.external_count
-        + givens.message_count
-        + sum(len(part) for part in parts)
-        + bool(givens.internal)
-    )
 
 
 PROMPT = "> "
@@ -273,7 +259,6 @@ class Session:
 
 
 def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answer:
-    """What is said of a line that cannot be answered."""
     match error:
         case TextError(file=None):
             outcome = exits.BAD_INPUT
@@ -291,7 +276,8 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
     def styled() -> Iterator[str]:
         style = Style.of(sys.stdout)
         for part in "\n".join(lines).split("\n"):
-            yield from _by_words(style.readable(output.plain(part, sys.stdout)))
+            line = style.readable(output.plain(part, sys.stdout))
+            yield from output.wrapped(line, sys.stdout, prose=True).split("\n")
         if isinstance(error, Contradiction):
             yield from exits.side_lines(error, sys.stdout, givens)
 
@@ -302,13 +288,6 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
         return {"error": message, **column, **({"derivations": sides} if sides else {})}
 
     return Answer(styled(), fields, outcome)
-
-
-def _by_words(line: str) -> list[str]:
-    """A fault as a terminal shows it: wrapped between words, behind its caret where it has one."""
-    if not output.is_terminal(sys.stdout):
-        return [line]
-    return output.wrapped(line, sys.stdout, prose=True).split("\n")
 
 
 def _at_fault(error: TextError, line: str) -> str:

@@ -85,18 +85,14 @@ def _prompt(session: Session) -> Callable[[str], str]:
     return prompt.prompt
 
 
-def state_folder() -> Path:
-    """Where this program keeps what is not worth a backup (XDG). Raises `RuntimeError` without a home."""
-    stated = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(stated) if os.path.isabs(stated) else Path.home() / ".local" / "state"
-    return home / "microcosm"
-
-
 def _history() -> History:
+    """That of earlier sessions, where programs keep what is not worth a backup (XDG)."""
+    stated = os.environ.get("XDG_STATE_HOME", "")
     try:
-        return LastingHistory(state_folder() / "history")
-    except RuntimeError:
+        home = Path(stated) if os.path.isabs(stated) else Path.home() / ".local" / "state"
+    except RuntimeError:  # there is no home
         return InMemoryHistory()
+    return LastingHistory(home / "microcosm" / "history")
 
 
 class LastingHistory(FileHistory):

@@ -23,15 +23,11 @@ from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
-    from microcosm.logic.derivation import Derivation
     from microcosm.queries.conflict import OneGiven
     from microcosm.queries.offline import Inconsistent, Offline
     from microcosm.queries.possible import Possibility, WitnessWorld
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
-
-
-INCONSISTENT = "no world fits all that is given, so there is no verdict on any pair"
 
 
 def offline_fields(left: str, right: str, found: Offline) -> dict[str, object]:
@@ -53,7 +49,7 @@ def inconsistent_fields(problem: Inconsistent) -> dict[str, object]:
 
 def inconsistent_lines(known: Microcosm, problem: Inconsistent) -> Iterator[str]:
     """That no world fits, and why."""
-    yield f"inconsistent: {INCONSISTENT}"
+    yield "inconsistent: no world fits all that is given, so there is no verdict on any pair"
     yield from proof_below(known, problem.derivation)
 
 
@@ -69,7 +65,10 @@ def shown_offline(
         yield verdict_line(left, found.relation, right, words)
     for line in offline_lines(left, right, found, words):
         yield from prose(line) if wrap else (line,)
-    for proof in proofs_shown(found):
+    proofs = found.derivations
+    if found.relation is not None and found.relation is not Relation.RELATED:  # that leaves the rest refuted
+        proofs = {str(found.relation): proofs[str(found.relation)]}
+    for proof in dict.fromkeys(proofs.values()):
         yield from proof_below(known, proof)
 
 
@@ -88,14 +87,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
             known = "some world has each" if found.exact else "whether a world has each was not decided"
             notes.append(f"possible: {left_over} ({known})" if found.possible else "possible: nothing")
     return notes
-
-
-def proofs_shown(found: Offline) -> list[Derivation]:
-    """The proof of what is proved, which leaves the rest refuted; else every refutation."""
-    proofs = found.derivations
-    if found.relation is not None and found.relation is not Relation.RELATED:
-        proofs = {str(found.relation): proofs[str(found.relation)]}
-    return list(dict.fromkeys(proof for proof in proofs.values() if proof is not None))
 
 
 def offline_exit(found: Offline) -> int:
@@ -141,7 +132,6 @@ def possible_lines(left: str, right: str, found: Possibility, words: Words = quo
 
 
 def _world(world: WitnessWorld, words: Words) -> list[str]:
-    """The covering pairs of a world, and the order of its events."""
     if len(world) > MOST_DRAWN:
         return [f"  (a world of {len(world):,} events; --json has it)"]
     ordered = {event for pair in world.before for event in pair}
@@ -214,10 +204,11 @@ def say_inconsistent(file: str, givens: Givens, stop: Stop | None) -> list[str] 
 
 
 def beyond(givens: Givens) -> str:
-    """Why no world fits, where that is for what is stated of messages."""
+    """Why nothing fits though some world has all else: for what is stated of messages, or by the rules."""
     stated = ["the network is known to keep an ordering of messages"] if givens.orderings else []
     stated += ["the log is stated to be complete"] if givens.complete else []
-    return f"inconsistent: {' and '.join(stated)}, which contradicts what is given"
+    why = f"{' and '.join(stated)}, which contradicts what is given" if stated else "these rules say so"
+    return f"inconsistent: {why}"
 
 
 def too_wide(givens: Givens, ignored: Sequence[str]) -> str:

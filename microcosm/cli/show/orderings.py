@@ -267,7 +267,9 @@ def svg(
     >>> svg("crown", [Panel("a < b", parse("s1 r2|s2 r1"))]).count("<circle")
     4
     """
-    wide = max([len(title) * 9, *(_wide(panel) for panel in panels)], default=0) + 2 * _MARGIN
+    widths = [len(title) * 9, *(7 * len(panel.caption) for panel in panels)]
+    widths += [_HEAD + _COLUMN * len(panel.order()) for panel in panels]
+    wide = max(widths) + 2 * _MARGIN
     tops, high = [], 34
     for panel in panels:
         tops.append(high)
@@ -289,12 +291,7 @@ def _named(panel: Panel) -> Iterator[tuple[int, str]]:
     return ((event, panel.computation.names[event]) for event in panel.order())
 
 
-def _wide(panel: Panel) -> int:
-    return max(_HEAD + _COLUMN * len(panel.order()), 7 * len(panel.caption))
-
-
 def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:
-    """Where each event of a panel stands."""
     peer = panel.computation.peer
     return {
         event: (_HEAD + _COLUMN * at + _COLUMN // 2, top + _ROW * peer[event] + _ROW // 2)
@@ -305,7 +302,6 @@ def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:
 def _draw(
     sheet: Sheet, panel: Panel, place: Mapping[int, tuple[int, int]], wide: int, words: Mapping[str, str]
 ) -> None:
-    """The lines of the peers, the arrows of the messages, the events."""
     of = panel.computation
     for p, y in {of.peer[event]: y for event, (_, y) in place.items()}.items():
         sheet.text(short(of.peers[p], SHORT), _MARGIN, y + 4)

@@ -65,7 +65,7 @@ def proof_lines(
     look = Style.of(stream)
     if provenance is None:
         return tree_lines(derivation, look)
-    fold = None if output.is_whole() else Fold(provenance.run, "--full shows them")
+    fold = None if output.wanted["full"] else Fold(provenance.run, "--full shows them")
     lines = tree_lines(derivation, look, provenance.of, words=provenance.words, fold=fold)
     return map(partial(output.plain, stream=stream), lines)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import cache
 from itertools import repeat
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,7 +38,7 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, ob
     sys.stdout.write(f'{head[:-1]}, "pairs": [')
     between = ""
     with output.writing(len(events)) as progress:
-        for pairs in pair_texts(rows, "[{}, ", name, _JSONSigns()):
+        for pairs in pair_texts(rows, "[{}, ", name, cache(_json_sign)):
             batch = [*pairs]
             sys.stdout.write(f"{between}{', '.join(batch)}")
             between = ", "
@@ -44,20 +47,17 @@ def stream_pairs(file: str, events: list[str], rows: Rows, more: Mapping[str, ob
 
 
 def pair_texts(
-    rows: Rows, first: str, name: Mapping[str, str], sign: Mapping[Verdict, str]
+    rows: Rows, first: str, name: Mapping[str, str], sign: Callable[[Verdict], str]
 ) -> Iterator[Iterator[str]]:
     """Row by row the text of each pair: the one event as `first` says, the other, and the sign at the end."""
     for a, others, verdicts in rows:
         if others:
-            signs = map(sign.__getitem__, verdicts)
-            yield map("".join, zip(repeat(first.format(name[a])), map(name.__getitem__, others), signs))
+            named = map(name.__getitem__, others)
+            yield map("".join, zip(repeat(first.format(name[a])), named, map(sign, verdicts)))
 
 
-class _JSONSigns(dict[Verdict, str]):
-    def __missing__(self, verdict: Verdict) -> str:
-        value = [r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value
-        self[verdict] = f", {output.as_json(value)}]"
-        return self[verdict]
+def _json_sign(verdict: Verdict) -> str:
+    return f", {output.as_json([r.value for r in verdict] if isinstance(verdict, tuple) else verdict.value)}]"
 
 
 def matrix_lines(events: list[str], cell: dict[tuple[str, str], str], words: Words) -> list[str]:
@@ -104,7 +104,7 @@ def lines_of(drawn: Table) -> list[str]:
     if not output.is_terminal(sys.stdout):
         return whole
     room = get_terminal_size().columns
-    if max((_cells(plain_text(line)) for line in whole), default=0) <= room:
+    if max((_cells(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in whole), default=0) <= room:
         return whole
     if len(drawn.columns) <= FOLDED_UP_TO:
         return _rendered(drawn, room)
@@ -112,11 +112,6 @@ def lines_of(drawn: Table) -> list[str]:
     for part in _parts(drawn, room):
         lines += [*([""] if lines else []), *_rendered(part, room)]
     return lines
-
-
-def plain_text(line: str) -> str:
-    """A line without its styles."""
-    return re.sub(r"\x1b\[[\d;]*m", "", line)
 
 
 def _cells(text: str) -> int:
@@ -137,8 +132,6 @@ def _rendered(drawn: Table, room: int | None) -> list[str]:
 
 def _parts(drawn: Table, room: int) -> Iterator[Table]:
     """Tables of some columns each, as many as there is room for, behind those that say what a row is."""
-    from rich.table import Table
-    from rich.text import Text
 
     def wide(column: int) -> int:
         cells = [drawn.columns[column].header, *drawn.columns[column].cells]
@@ -153,13 +146,6 @@ def _parts(drawn: Table, room: int) -> Iterator[Table]:
         while rest and used + wide(rest[0]) <= room:
             shown.append(rest.pop(0))
             used += wide(shown[-1])
-        part = Table(box=drawn.box, pad_edge=drawn.pad_edge, show_edge=drawn.show_edge)
-        part.padding = drawn.padding
-        for at in (*keys, *shown):
-            column = drawn.columns[at]
-            part.add_column(
-                column.header, justify=column.justify, overflow="fold", min_width=column.min_width
-            )
-        for cells in zip(*(drawn.columns[at].cells for at in (*keys, *shown)), strict=True):
-            part.add_row(*(cell if isinstance(cell, (str, Text)) else str(cell) for cell in cells))
+        part = copy(drawn)
+        part.columns = [replace(drawn.columns[at], _index=n) for n, at in enumerate((*keys, *shown))]
         yield part

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.reading import may_be_complete
@@ -311,7 +311,6 @@ def _unknown(node: Derivation, provenance: Provenance) -> tuple[str, Derivation 
 
 
 def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
-    """A step between a microcosm and its evolution."""
     fact = provenance.fact(node.conclusion)
     known = _next_known(node)
     if known is None:
@@ -324,13 +323,10 @@ def _evolved(node: Derivation, change: str, provenance: Provenance) -> str:
     return f"{fact}, because of {change}: {before} (rule {node.rule})."
 
 
-def _change(evolution: object) -> str:
-    match evolution:
-        case {"add": [str(left), str(sign), str(right)]}:
-            return f"the addition of {statement(left, sign, right)}"
-        case {"update": [str(left), str(sign), str(right)]}:
-            return f"the update of {statement(left, '<>', right)} to {statement(left, sign, right)}"
-    return "an evolution"
+def _change(evolution: Any) -> str:
+    [(kind, (left, sign, right))] = evolution.items()
+    what = "addition of" if kind == "add" else f"update of {statement(left, '<>', right)} to"
+    return f"the {what} {statement(left, sign, right)}"
 
 
 def _next_known(node: Derivation) -> Derivation | None:
