@@ -133,6 +133,11 @@ class Peer:
         self._answered: set[tuple[type, int]] = set()
         self._confirm: dict[Fence, None] = {}
 
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Where it is answered."""
+        return [self.address] if self.source is None else [self.source, self.address]
+
     def is_silent(self, now: float) -> bool:
         """Whether it does not answer any more: it may have started anew."""
         deaf = self.unanswered >= SILENCE and self.heard_at is not None and now - self.heard_at >= DEAF

@@ -14,6 +14,7 @@ from msgpack import packb
 from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
+from microcosm.replica.network.peer import NEVER
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Fence, Process
 from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
@@ -121,6 +122,18 @@ def test_another_incarnation_is_not_let_in_before_the_old_one_is_evicted(three: 
     three.settle()
     assert three.letters["b"][-1].payload == b"I forgot everything"
     assert three.letters["b"][-1].id == ("a", 2, 1)
+
+
+def test_who_is_evicted_is_told_once_that_is_durable(three: Pair) -> None:
+    three.ends["b"].evict("a", three.now)
+    assert three.ends["b"].leaving(three.now, three.wall) == []
+    told = [packet for to, packet in three.out("b") if to == "a"]
+    assert not three.ends["a"].durable.process.evicted
+    for packet in told:
+        three.into("a", packet)
+    assert three.ends["a"].durable.process.evicted
+    assert (three.out("a"), three.ends["a"].next_time()) == ([], NEVER)
+    three.goes_on("b", "c")
 
 
 def test_a_flood_of_garbage(three: Pair) -> None:
