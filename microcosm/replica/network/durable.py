@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from unicodedata import normalize
 
 from msgpack import packb
 
@@ -224,6 +225,10 @@ class Durable(WriteAhead):
         if name == self.process.name:
             raise ReplicaError(f"{name!r} is this replica itself; each needs a name of its own")
         check_address(name, host, port)
+        named = self.process.membership.named
+        for other in (self.process.name, *named) if name not in named else ():
+            if normalize("NFC", name) == normalize("NFC", other):
+                raise ReplicaError(f"{name!r} is {other!r} in other characters of Unicode; write it so")
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:

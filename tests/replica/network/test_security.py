@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgpack import packb
 
+from microcosm.errors import ReplicaError
 from microcosm.protocol.packets import HybridMessage
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
@@ -134,6 +135,16 @@ def test_who_is_evicted_is_told_once_that_is_durable(three: Pair) -> None:
     assert three.ends["a"].durable.process.evicted
     assert (three.out("a"), three.ends["a"].next_time()) == ([], NEVER)
     three.goes_on("b", "c")
+
+
+def test_two_members_have_no_names_that_look_alike() -> None:
+    """They differed by how their accents are written (NFC, NFD), and could not be told apart."""
+    pair = Pair(names="aé")
+    for at in "aé":
+        with pytest.raises(ReplicaError, match="other characters"):
+            pair.ends[at].add_member("e\N{COMBINING ACUTE ACCENT}", ("host", 2), 0.0)
+    pair.ends["a"].add_member("é", ("host", 2), 0.0)
+    pair.ends["a"].add_member("e", ("host", 2), 0.0)
 
 
 def test_a_flood_of_garbage(three: Pair) -> None:
