@@ -41,6 +41,7 @@ from microcosm.replica.exchange_messages import (
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
 from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
+from microcosm.replica.ledger.ledger import MOST_NEWER
 
 if TYPE_CHECKING:
     from microcosm.replica.replica import Replica
@@ -95,13 +96,13 @@ class AntiEntropy:
         """Told what a peer supplies, new or not, before it is taken."""
 
     def keeps(self, peer: str, evolution: Evolution) -> bool:
-        """Whether an evolution can be kept; that a peer has a newer version is noted."""
+        """Whether an evolution can be kept: what cannot be read up to `MOST_NEWER` bytes; it is noted."""
         if not isinstance(evolution, NewerEvolution):
             return True
         self.newer[peer] = str(
             evolutions.other_version("an evolution", evolution.version, evolutions.VERSION)
         )
-        return self._side.ledger.has_room(evolution)
+        return self._side.ledger.newer_bytes < MOST_NEWER
 
     def readable(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
         """The evolutions that a peer tells, as far as they can be read; what cannot is noted."""

@@ -126,7 +126,7 @@ class Replica(Admitting):
         return self._view.twice
 
     def when_decided(self, a: str, b: str, callback: Decided, *, accurate: bool = False) -> None:
-        """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
+        """Call `callback(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.

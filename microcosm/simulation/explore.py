@@ -318,7 +318,8 @@ def workloads(protocol: Protocol, scope: ExploreScope) -> Iterator[Programs]:
     n = scope.processes
     several = protocol.machine.MULTICAST and scope.multicasts != 0
     receivers = [list(_receivers(n, i, several)) for i in range(n)]
-    for split in _splits(n, scope.messages):
+    for bars in combinations_with_replacement(range(scope.messages + 1), n - 1):
+        split = [b - a for a, b in zip((0, *bars), (*bars, scope.messages), strict=True)]
         sent = (product(to, repeat=many) for to, many in zip(receivers, split, strict=True))
         for programs in product(*sent):
             many = sum(len(to) > 1 for program in programs for to in program)
@@ -334,12 +335,6 @@ def _receivers(
     others = [j for j in range(n) if j != i]
     for size in range(1, len(others) + 1 if several else 2):
         yield from chosen(others, size)
-
-
-def _splits(n: int, messages: int) -> Iterator[tuple[int, ...]]:
-    """How many messages each process sends."""
-    for bars in combinations_with_replacement(range(messages + 1), n - 1):
-        yield tuple(b - a for a, b in zip((0, *bars), (*bars, messages), strict=True))
 
 
 def _renamed(programs: Programs) -> Programs:

@@ -135,15 +135,13 @@ def restore(
     from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.files import Files
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:
         copy(reader, path)
     try:
-        with network_of(path) as (replica, durable):
-            members = [member.name for member in durable.process.members]
-            gone = lost(replica)
+        with network_of(path) as network:
+            replica, members, gone = network.replica, network.members, network.lost()
             incarnation = replica.known_as
     except LockedJournal:  # somebody goes on with it already
         raise

@@ -19,7 +19,6 @@ from microcosm.files import display_name, read_text
 from microcosm.logic.derivation import proof_object
 from microcosm.replica.ledger.chain import imported
 from microcosm.replica.ledger.dots import Dot
-from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
@@ -94,13 +93,13 @@ def network_in(replica: Replica) -> Process | None:
     """What the network of a replica remembers, not started; None where there has been none."""
     from microcosm.replica.network.write_ahead import STATE, remembered
 
-    records = NetworkStore(replica.store, lambda: replica.network).records()
-    return remembered(records, replica.noted(STATE))
+    return remembered(replica.network, replica.noted(STATE))
 
 
 def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.replica.network.status import blocked, divergences, gone, lost
+    from microcosm.replica.network.members import gone, lost
+    from microcosm.replica.network.status import blocked, divergences
 
     return {
         "file": path,
@@ -130,7 +129,8 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
 
 def lines(replica: Replica, process: Process | None) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.status import blocked, divergences, gone, lost
+    from microcosm.replica.network.members import gone, lost
+    from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"

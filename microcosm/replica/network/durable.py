@@ -51,7 +51,7 @@ from microcosm.replica.network.process import (
     parts,
 )
 from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, remembered
-from microcosm.replica.store import Store
+from microcosm.replica.store import Records, Store
 
 
 class Durable(WriteAhead):
@@ -106,13 +106,17 @@ class Durable(WriteAhead):
         *,
         snapshot: bytes | None = None,
         recorded: Recorded | None = None,
+        records: Records | None = None,
     ) -> Durable:
         """The endpoint that a store remembers, started once more; if it remembers none, a new one.
 
-        `incarnation` is for a new one. `snapshot` is what `export` gave for the store's snapshot, if it has
-        one. Raises `ReplicaError` where the store belongs to another name, or is not understood.
+        `incarnation` is for a new one. `snapshot` is what `state` gave for the store's snapshot, if it has
+        one; `records` are those of the network after it, where the store has others too. Raises
+        `ReplicaError` where the store belongs to another name, or is not understood.
         """
-        process = remembered(store.records(), snapshot)
+        if records is None:
+            records = [(record.kind, record.payload) for record in store.records()]
+        process = remembered(records, snapshot)
         if process is None:
             begun = Process(check_name(name), incarnation)
             self = cls(begun, store, deliver, recorded)._begin([])

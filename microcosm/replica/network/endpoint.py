@@ -3,7 +3,8 @@
 What the host owes an endpoint:
 
 1. hand what the network brings to `receive`, and call `poll` at `next_time` at the latest;
-2. call `flush` after any of these, and after `send`; send each packet that it gives to the address beside it;
+2. call `flush` after any of these, and after `Durable.send`; send each packet that it gives to the address
+   beside it;
 3. pass a time that never goes back (`now`), and the time of day (`wall`), which may jump: only keys use it;
 4. after an exception other than `ReplicaError` throw the endpoint away and open another on the same store.
 
@@ -16,7 +17,7 @@ only. Where there is no session yet a greeting is answered at both, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ from microcosm.replica.network.keys import (
     tag,
 )
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import Fence, MessageId
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
@@ -107,15 +108,6 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.durable.process.name}.{self.durable.process.incarnation}>"
-
-    def send(
-        self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
-    ) -> MessageId:
-        """Send a message to members; its name. It leaves with the next `flush`, or as soon as it may.
-
-        Raises `Busy` where too much waits to be acknowledged.
-        """
-        return self.durable.send(to, payload, note)
 
     def say(self, name: str, content: bytes) -> bool:
         """Send a member a piece of an exchange of knowledge: at most once, in any order, or not at all.

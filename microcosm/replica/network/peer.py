@@ -236,7 +236,7 @@ class Peer:
     def next_time(self) -> float:
         """When there will be something to do, fences apart."""
         timers = self._timers
-        while timers and not self._valid(*timers[0]):
+        while timers and ((flying := self._copies.get(timers[0][1])) is None or flying.due != timers[0][0]):
             heappop(timers)
         return min(self._ask_at, self.greet_at, timers[0][0] if timers else NEVER)
 
@@ -297,9 +297,6 @@ class Peer:
         """Ask for the oldest missing permit, if there is one, after the shortest wait."""
         self._ask_wait = 2 * self.congestion.patience
         self._ask_at = now + self._ask_wait if self.missing else NEVER
-
-    def _valid(self, due: float, mid: int) -> bool:
-        return mid in self._copies and self._copies[mid].due == due
 
 
 T = TypeVar("T")

@@ -1,26 +1,17 @@
-"""How a replica and its network stand: plain values, what messages wait for, what was lost, OpenMetrics text.
-
-Messages are given up with a member: those that it had not acknowledged. Who evicts a member may be told at
-once, but eviction spreads: others hear of it, and let go as well. So it is noted, in the commit that lets it
-go, and stays so until somebody has asked for it. The same is done for a replica that begins another
-incarnation, whose messages that were under way nobody sends any more.
-"""
+"""How a replica and its network stand: plain values, what messages wait for, OpenMetrics text."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, DeliveredMessage, Process
-from microcosm.replica.network.write_ahead import STATE
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import BUCKETS, Commits, Store
+from microcosm.replica.store import BUCKETS, Commits
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:
@@ -266,91 +257,11 @@ def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> It
     yield f"# TYPE {PREFIX}{name} {kind}"
     yield f"# HELP {PREFIX}{name} {meaning}"
     for suffix, labels, value in samples:
-        inside = ",".join(f'{label}="{_escaped(str(content))}"' for label, content in labels.items())
+        texts = [(label, str(content)) for label, content in labels.items()]
+        escaped = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
+        inside = ",".join(f'{label}="{text.translate(escaped)}"' for label, text in texts)
         yield f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {_number(value)}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
-
-
-NOTE = "let go"
-
-MOST = 10_000
-"""So many messages to a member are named at most, the newest."""
-
-
-def network_of(replica: Replica, store: Store, deliver: Callable[[DeliveredMessage], None]) -> Durable:
-    """What the network remembers of a replica; as another incarnation if the replica is one."""
-    name, incarnation, state = replica.name, replica.known_as, replica.noted(STATE)
-    durable = Durable.opened(store, name, incarnation, deliver, snapshot=state, recorded=replica.recorded)
-    durable.letting_go = partial(let_go, replica)
-    return durable if durable.process.incarnation == incarnation else durable.renewed(incarnation)
-
-
-def let_go(replica: Replica, durable: Durable, process: Process, name: str) -> None:
-    """Note what goes with a member that is given up, or as `process` the incarnation before this one.
-
-    Cost: the buffers.
-    """
-    messages = sorted({each.message for each in blocked(process) if each.to == name})
-    if not messages and process is not durable.process:
-        return
-    found = _noted(replica)
-    member = process.membership.of(name)
-    before = found.get(name, {}).get("messages", [])
-    found[name] = {"address": [member.host, member.port], "messages": [*before, *messages][-MOST:]}
-    _write(replica, durable, found)
-
-
-def lost(replica: Replica) -> dict[str, list[str]]:
-    """By the member: messages to it that were let go, and that it is not known to have got."""
-    found = {
-        name: [each for each in about["messages"] if not replica.happened(f"d:{name}:{each}")]
-        for name, about in _noted(replica).items()
-    }
-    return {name: messages for name, messages in found.items() if messages}
-
-
-def taken(replica: Replica, durable: Durable, name: str) -> list[str]:
-    """What `lost` has for a member, which somebody is told now; forgotten with the next flush."""
-    messages = lost(replica).get(name, [])
-    found = _noted(replica)
-    if found.pop(name, None) is not None:
-        _write(replica, durable, found)
-    return messages
-
-
-def gone(replica: Replica, process: Process) -> dict[str, tuple[str, int]]:
-    """Members that others have evicted, and where they were: they may come back as another incarnation."""
-    named = process.membership.named
-    return {
-        name: (about["address"][0], about["address"][1])
-        for name, about in _noted(replica).items()
-        if name not in named
-    }
-
-
-def undelivered(replica: Replica, process: Process) -> list[str]:
-    """The messages of this replica, in any incarnation, which nobody is known to have got, and which are not
-    under way. Cost: the events."""
-    mark, under_way = f":{replica.name}.", {each.message for each in blocked(process)}
-    events = [event for event in replica.events if event.startswith(("c:", "d:"))]
-    delivered = {event[event.rindex(mark) + 1 :] for event in events if event[0] == "d" and mark in event}
-    sent = (event[2:] for event in events if event[0] == "c" and event[1:].startswith(mark))
-    return [each for each in sent if each not in delivered and each not in under_way]
-
-
-def _noted(replica: Replica) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(replica.noted(NOTE) or b"{}")
-    return found
-
-
-def _write(replica: Replica, durable: Durable, found: dict[str, Any]) -> None:
-    content = json.dumps(found).encode()
-    durable.include(NOTE, content)
-    replica.recorded(NOTE, content)

@@ -182,7 +182,7 @@ class Transport:
     ) -> MessageId:
         """Send a message to members; its name. Raises `Busy` under back-pressure, never within a delivery."""
         self._usable()
-        message = self.endpoint.send(to, payload, note)
+        message = self.endpoint.durable.send(to, payload, note)
         self._soon()
         return message
 

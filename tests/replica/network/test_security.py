@@ -110,7 +110,7 @@ def test_another_incarnation_is_not_let_in_before_the_old_one_is_evicted(three: 
     three.ends["a"] = three.open("a", 2)
     for name in "bc":
         three.ends["a"].add_member(name, (name, 1), three.now)
-    three.ends["a"].send(["b"], b"I forgot everything")
+    three.ends["a"].durable.send(["b"], b"I forgot everything")
     three.settle()
     end = three.ends["b"]
     assert end.drops[reasons.OTHER_INCARNATION] > 0
@@ -225,7 +225,7 @@ def test_any_numbers_of_a_member(
     pair = Pair(names="ab")
     pair.settle(6)
     a, b = pair.ends["a"], pair.ends["b"]
-    b.send(["a"], b"hello")
+    b.durable.send(["a"], b"hello")
     content = read_content(packb(Content(tuple(acks), tuple(permits), tuple(copies))))
     peer = b._peers[1]
     if content is None:
