@@ -176,7 +176,7 @@ def test_who_was_renewed_gives_up_an_incarnation_that_it_has_not_met_since(how: 
 
 
 def test_who_was_renewed_may_meet_whom_it_had_met() -> None:
-    durable = Durable.opened(Memory(), "b", 1, lambda _: None, recorded=b.recorded)
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
     durable.member("a", "a", 1)
     durable.bind(1, 7)
     durable.met(1, 1, b"life")
