@@ -24,7 +24,6 @@ from msgpack import packb
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.authored import Authored
-from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import ForkProof, Segment, fork, read_proof, read_segment
@@ -183,16 +182,10 @@ RENEWALS = 16
 class Admitting(Authored):
     """A replica that takes what others have signed."""
 
-    exchange: AntiEntropy
     _renewals = 0
     early: EarlyParts
     quotas: Quotas | None = None
     """What bounds what is taken of each author; None: nothing."""
-
-    def trust(self, name: str, key: str) -> None:
-        """See `Authored`; what was not taken for want of the key is asked for again."""
-        super().trust(name, key)
-        self.exchange.ask_again()
 
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
         """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
@@ -225,8 +218,9 @@ class Admitting(Authored):
                 yield Heads((), (proof.written(),), answer=False)
 
     def proved(self) -> Dots:
-        """See `Authored`; nor need what waits for what it follows."""
-        proved, early = super().proved(), self.early.dots
+        """The dots that need not come again, for they are signed, or wait for what they follow; read only."""
+        seen, unproved, early = self.ledger.seen, self._state.unproved, self.early.dots
+        proved = seen - unproved if unproved else seen
         return proved | early if early else proved
 
     def unlinked(self) -> Iterator[tuple[DotRun, DotRun]]:
@@ -237,10 +231,6 @@ class Admitting(Authored):
                 DotRun(*first.stream, known + 1, first.first),
                 DotRun(*first.stream, first.first, first.last + 1),
             )
-
-    def asks(self) -> None:
-        """A peer is asked what it knows: what waits for something else does not wait for ever."""
-        self.early.asked()
 
     def compare_heads(self, peer: str, heads: Heads) -> Iterator[ExchangeMessage]:
         """A peer has seen the same dots, and tells what they are to it; what to tell it."""

@@ -131,7 +131,7 @@ class AntiEntropy:
         if plainly:
             seen = self._view(peer).within(FIRST, None)
             return [encode(Compare((Range(FIRST, None, tuple(seen)),)), self.version(peer))]
-        self._side.asks()
+        self._side.early.asked()  # what waits for something else does not wait for ever
         whole = Range(FIRST, None, fingerprint(self._view(peer).within(FIRST, None)))
         compare = Compare((whole,), self._removals(), self._side.heads())
         return [encode(compare, self.version(peer))]

@@ -194,8 +194,8 @@ MUTANTS = [
         "SPS multicast: own copies not in the flag",
         "hybrid/multicast.py",
         (
-            "        end = copy.group.end\n        if self._buffer.first",
-            "        end = copy.group.start\n        if self._buffer.first",
+            "self._u2 >= copy.group.end and",
+            "self._u2 >= copy.group.start and",
         ),
     ),
     m(

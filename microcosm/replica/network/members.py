@@ -63,7 +63,7 @@ class Members(ABC):
         return self._evict(name, mine=True)
 
     def _evict(self, name: str, *, mine: bool) -> list[str]:
-        """See `evict`, and `Changes.settle_divergences` for `mine`."""
+        """See `evict`, and `Authored.settle_divergences` for `mine`."""
         if name not in self.gone():
             self._drop(name, self.replica.incarnations_of(name) if mine else ())
         self.replica.settle_divergences(name, mine=mine)
