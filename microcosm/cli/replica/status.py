@@ -89,14 +89,16 @@ def metrics(path: options.Journal) -> int:
     return output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
 
 
-def network_in(replica: Replica) -> Process | None:
-    """What the network of a replica remembers, not started; None where there has been none."""
+def network_in(replica: Replica) -> Process:
+    """What the network of a replica remembers, not started."""
+    from microcosm.replica.network.process import Process
     from microcosm.replica.network.write_ahead import STATE, remembered
 
-    return remembered(replica.network, replica.noted(STATE))
+    found = remembered(replica.network, replica.noted(STATE))
+    return Process(replica.name, replica.known_as) if found is None else found
 
 
-def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
+def fields(path: str, replica: Replica, process: Process) -> dict[str, Any]:
     """The fields of the JSON answer."""
     from microcosm.replica.network.members import gone, lost
     from microcosm.replica.network.status import blocked, divergences
@@ -116,18 +118,18 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
         ],
         "divergences": divergences(replica),
         "lost": lost(replica),
-        "gone": {} if process is None else gone(replica, process),
+        "gone": gone(replica, process),
         "authors": replica.author_keys,
         "proofs": len(replica.proofs),
         "twice": replica.twice,
         "digest": replica.digest(),
-        "peers": [] if process is None else list(_peers(process)),
-        "evicted": process is not None and process.evicted,
-        "waiting": [] if process is None else [each._asdict() for each in blocked(process)],
+        "peers": list(_peers(process)),
+        "evicted": process.evicted,
+        "waiting": [each._asdict() for each in blocked(process)],
     }
 
 
-def lines(replica: Replica, process: Process | None) -> Iterator[str]:
+def lines(replica: Replica, process: Process) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
     from microcosm.replica.network.members import gone, lost
     from microcosm.replica.network.status import blocked, divergences
@@ -151,8 +153,6 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
         yield f"{text}: {', '.join(messages[:MOST])}{', …' if messages[MOST:] else ''}"
     for event in replica.twice:
         yield f"in two places, and therefore in no chain: {event}"
-    if process is None:
-        return
     if process.evicted:
         yield "evicted: `replica renew` starts afresh"
     for name, (host, port) in gone(replica, process).items():
