@@ -33,7 +33,6 @@ from microcosm.replica.exchange_messages import (
     Same,
     Supply,
     Want,
-    contents_of,
     decode,
     encode,
     told_of,
@@ -171,10 +170,10 @@ class AntiEntropy:
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
                 if self.heard is not None:
-                    self.heard(peer, told_of(message.signed))
+                    self.heard(peer, (dot for dot, _ in told_of(message.signed)))
                 yield from self._side.accept(peer, message)
             case Supply(contents, signed):
-                self._take(peer, [*contents, *contents_of(signed)])
+                self._take(peer, [*contents, *(content for _, content in told_of(signed))])
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 

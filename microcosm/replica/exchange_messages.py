@@ -151,18 +151,11 @@ def _range(value: object) -> Range:
     raise Malformed("no range of dots")
 
 
-def contents_of(signed: Iterable[Any]) -> Iterator[bytes]:
-    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
-    for part in signed:
-        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
-            yield from (each for each in part[4] if isinstance(each, bytes))
-
-
-def told_of(signed: Iterable[Any]) -> Iterator[Dot]:
-    """The dots of the evolutions in parts of streams, whatever they are worth."""
+def told_of(signed: Iterable[Any]) -> Iterator[tuple[Dot, bytes]]:
+    """The evolutions in parts of streams, each with its dot, whatever they are worth."""
     for part in signed:
         match part:
             case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
                 for number, item in enumerate(items, first):
                     if isinstance(item, bytes):
-                        yield Dot(name, incarnation, number)
+                        yield Dot(name, incarnation, number), item

@@ -165,17 +165,16 @@ class Reader:
 
     def _head(self) -> journal_files.Head:
         """The head file; it may be read in the middle of a write, so a bad one is read again."""
-        for attempt in range(5):
+        for _ in range(5):
             try:
                 head = journal_files.read(self._files.head)
             except journal_files.BadHead as bad:
-                if attempt == 4:
-                    raise self._damaged(str(bad)) from None
+                fault = str(bad)
                 continue
-            if head is None:
-                raise self._damaged("the head file is missing")
-            return head
-        raise AssertionError
+            if head is not None:
+                return head
+            fault = "the head file is missing"
+        raise self._damaged(fault)
 
     @contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:

@@ -139,9 +139,6 @@ class Segment:
         self.end = chained(before, leaves)
         """The hash at `last`."""
 
-    def __contains__(self, dot: Dot) -> bool:
-        return dot.stream == self.stream and self.first <= dot.number <= self.last
-
     @property
     def last(self) -> int:
         """The number of its head."""

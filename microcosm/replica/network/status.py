@@ -151,8 +151,11 @@ READY = ("ok", "suspects", "degraded")
 HEALTH = (*READY, "diverged", "read-only", "stopped")
 """How a node may be, the best first."""
 
-Sample = tuple[str, Mapping[str, object], float]
-"""What stands behind the name of the family, labels, and a value."""
+SUFFIX = {"counter": "_total", "info": "_info"}
+"""What stands behind the name of a family of a kind, in its samples; nothing behind that of others."""
+
+Family = tuple[str, str, str, list[tuple[Any, ...]]]
+"""Its name, kind and meaning, and its samples: labels, a value, and maybe another suffix."""
 
 
 def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> str:
@@ -163,9 +166,16 @@ def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> st
     >>> text.splitlines()[-3:]
     ['# HELP microcosm_quarantined Correspondences that are set aside.', 'microcosm_quarantined 0', '# EOF']
     """
-    return "".join(
-        f"{line}\n" for line in (*_numbers(replica.counts(), HELD), *_network(network or {}), "# EOF")
-    )
+    lines = []
+    escaped = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
+    for name, kind, meaning, samples in (*_numbers(replica.counts(), HELD), *_network(network or {})):
+        lines += [f"# TYPE {PREFIX}{name} {kind}", f"# HELP {PREFIX}{name} {meaning}"]
+        for labels, value, *other in samples:
+            suffix = other[0] if other else SUFFIX.get(kind, "")
+            inside = ",".join(f'{label}="{str(text).translate(escaped)}"' for label, text in labels.items())
+            number = int(value) if value == int(value) else repr(value)
+            lines.append(f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {number}")
+    return "".join(f"{line}\n" for line in (*lines, "# EOF"))
 
 
 HELD = (
@@ -191,77 +201,51 @@ CARRIED = (
 read from, the name has spaces."""
 
 
-def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[Family]:
     for name, kind, meaning in families:
-        value = found.get(name.replace("_", " "), 0)
-        yield from _family(name, kind, meaning, [("_total" if kind == "counter" else "", {}, value)])
+        yield name, kind, meaning, [({}, found.get(name.replace("_", " "), 0))]
 
 
-def _state(found: Mapping[str, Any]) -> Iterator[str]:
-    """How it is; what `replica serve` adds to `ReplicaNode.metrics` too."""
+def _network(found: Mapping[str, Any]) -> Iterator[Family]:
+    """How it is, some of which `replica serve` adds to `ReplicaNode.metrics`, and what goes on."""
     if "health" in found:
-        health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
-        yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
+        health = [({"health": each}, found["health"] == each) for each in HEALTH]
+        yield "health", "gauge", "How it is: 1 for one of these.", health
     if found.get("fault"):
-        fault = [("", {"fault": found["fault"]}, 1.0)]
-        yield from _family("fault", "gauge", "What is wrong, where health is not ok.", fault)
+        yield "fault", "gauge", "What is wrong, where health is not ok.", [({"fault": found["fault"]}, 1)]
     if "digest" in found:
-        digest = [("_info", {"digest": found["digest"]}, 1.0)]
-        yield from _family(
-            "digest", "info", "What stands for all that is known; equal after an exchange.", digest
-        )
+        meaning = "What stands for all that is known; equal after an exchange."
+        yield "digest", "info", meaning, [({"digest": found["digest"]}, 1)]
     if "journal bytes" in found:
-        size: list[Sample] = [("", {}, found["journal bytes"])]
-        yield from _family("journal_bytes", "gauge", "Bytes of the journal's files.", size)
-
-
-def _network(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from _state(found)
+        yield "journal_bytes", "gauge", "Bytes of the journal's files.", [({}, found["journal bytes"])]
     if "members" not in found:
         return
     yield from _numbers(found, CARRIED)
-    suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
-    yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
-    over = [("", {"author": name}, 1.0) for name in sorted(found["over quota"])]
-    yield from _family("over_quota", "gauge", "Authors of whom more came than is taken.", over)
-    drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
-    yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
+    suspects = [({"peer": peer}, 1) for peer in sorted(found["suspects"])]
+    yield "suspect", "gauge", "Members that say what no replica of this program says.", suspects
+    over = [({"author": name}, 1) for name in sorted(found["over quota"])]
+    yield "over_quota", "gauge", "Authors of whom more came than is taken.", over
+    drops = [({"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
+    yield "drops", "counter", "Packets that were taken no notice of.", drops
     members = sorted(found["members"].items())
     for name, key, kind, meaning in (
         ("unacknowledged", "unacknowledged", "gauge", "Copies that a peer has not acknowledged."),
         ("out_of_order", "held out of order", "gauge", "Messages of a peer that wait for an earlier one."),
         ("retransmissions", "retransmissions", "counter", "Copies sent again to a peer."),
         ("met", "met", "gauge", "Whether a peer is known to accept what is sent."),
+        ("silence_seconds", "silent for", "gauge", "How long nothing came of a peer that was heard."),
     ):
-        suffix = "_total" if kind == "counter" else ""
-        values = [(suffix, {"peer": peer}, float(about[key])) for peer, about in members]
-        yield from _family(name, kind, meaning, values)
-    silent = [("", {"peer": peer}, about["silent for"]) for peer, about in members]
-    heard = [each for each in silent if each[2] is not None]
-    yield from _family("silence_seconds", "gauge", "How long nothing came of a peer that was heard.", heard)
-    missing = [(peer, about["missing permits"]) for peer, about in members]
-    values = [("", {"peer": peer}, float(len(ages))) for peer, ages in missing]
-    yield from _family("missing_permits", "gauge", "Permits that a peer has not sent.", values)
-    oldest = [("", {"peer": peer}, max(ages.values(), default=0.0)) for peer, ages in missing]
-    yield from _family("oldest_missing_permit_seconds", "gauge", "How long the oldest is missing.", oldest)
+        said = [({"peer": peer}, about[key]) for peer, about in members if about[key] is not None]
+        yield name, kind, meaning, said
+    missing = [({"peer": peer}, about["missing permits"]) for peer, about in members]
+    count = [(peer, len(ages)) for peer, ages in missing]
+    yield "missing_permits", "gauge", "Permits that a peer has not sent.", count
+    oldest = [(peer, max(ages.values(), default=0)) for peer, ages in missing]
+    yield "oldest_missing_permit_seconds", "gauge", "How long the oldest is missing.", oldest
     commits: Commits = found["commits"]
-    times: list[Sample] = [
-        ("_bucket", {"le": "+Inf" if bound == BUCKETS[-1] else bound}, commits.within[bound])
+    times: list[tuple[Any, ...]] = [
+        ({"le": "+Inf" if bound == BUCKETS[-1] else bound}, commits.within[bound], "_bucket")
         for bound in BUCKETS
     ]
-    times += [("_count", {}, commits.count), ("_sum", {}, commits.seconds)]
-    yield from _family("commit_seconds", "histogram", "Times of commits, with their syncs.", times)
-
-
-def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# TYPE {PREFIX}{name} {kind}"
-    yield f"# HELP {PREFIX}{name} {meaning}"
-    for suffix, labels, value in samples:
-        texts = [(label, str(content)) for label, content in labels.items()]
-        escaped = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
-        inside = ",".join(f'{label}="{text.translate(escaped)}"' for label, text in texts)
-        yield f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {_number(value)}"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    times += [({}, commits.count, "_count"), ({}, commits.seconds, "_sum")]
+    yield "commit_seconds", "histogram", "Times of commits, with their syncs.", times
