@@ -333,7 +333,7 @@ MUTANTS = [
     *map(in_rounds, (1, 2, 3)),
     Mutant(
         "the backward pass without derived edges",
-        ((QUEUE, "_schedule(computation, derived)\n", "_schedule(computation, {})\n"),),
+        ((QUEUE, "Rounds(computation, derived)", "Rounds(computation, {})"),),
         ("small", "larger"),
     ),
     Mutant(
