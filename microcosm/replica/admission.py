@@ -37,7 +37,7 @@ class Quota:
     """What is taken of each other author at most; None is no bound."""
 
     rate: float | None = None
-    """So many evolutions a second, and as many at once as come in `BURST` seconds."""
+    """So many evolutions a second, and as many at once as come in `BURST` seconds, one at least."""
     held: int | None = None
     """So many evolutions that are held."""
     bytes: int | None = None
@@ -81,8 +81,9 @@ class Quotas:
                     return False
                 self._count(chain.from_iterable(held))
         if rate is not None:
-            left, since = self._left.get(name, (rate * BURST, self.now))
-            left = min(rate * BURST, left + (self.now - since) * rate)
+            burst = max(1.0, rate * BURST)
+            left, since = self._left.get(name, (burst, self.now))
+            left = min(burst, left + (self.now - since) * rate)
             self._left[name] = (max(0.0, left - 1) if left >= 1 else left, self.now)
             if left < 1:
                 self.over[name] = f"more than {rate:g} evolutions a second"

@@ -223,7 +223,13 @@ class Core:
             self._begin(Identity(fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
         elif name is not None and name != self.name:
             raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
-        self._recognise(getattr(self._store, "instance", None))
+        # a copy of a store may lack what others have seen of it
+        instance, noted = getattr(self._store, "instance", None), self._state.notes.get("instance")
+        if instance is not None and instance != noted:
+            with self.transaction():
+                if noted is not None:
+                    self.renew()
+                self._write("instance", instance)
 
     @contextmanager
     def telling_after(self) -> Iterator[None]:
@@ -245,15 +251,6 @@ class Core:
         """Who it is."""
         assert self._state.identity is not None
         return self._state.identity
-
-    def _recognise(self, instance: bytes | None) -> None:
-        """Begin a new incarnation where the store is a copy, which may lack what others have seen of it."""
-        noted = self._state.notes.get("instance")
-        if instance is not None and instance != noted:
-            with self.transaction():
-                if noted is not None:
-                    self.renew()
-                self._write("instance", instance)
 
     def _begin(self, identity: Identity) -> None:
         with self.transaction():

@@ -208,13 +208,15 @@ class ReplicaNode(Members):
 
     async def changed(self) -> None:
         """Return when something has come, gone or been committed since. Raises `ReplicaError` at its end."""
-        if self.fault is None and not self._closed:
-            self._changed.clear()
-            await self._changed.wait()
-        if self.fault is not None:
-            raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
-        if self._closed:
-            raise ReplicaError("the network is closed")
+        for waited in (False, True):
+            if self.fault is not None:
+                raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
+            if self._closed or self.network.process.evicted:
+                what = "the network is closed" if self._closed else f"{self.replica.name!r} was evicted"
+                raise ReplicaError(what)
+            if not waited:
+                self._changed.clear()
+                await self._changed.wait()
 
     async def until(self, holds: Callable[[Replica], object]) -> None:
         """Return when something holds of the replica; it is asked after each change."""

@@ -163,6 +163,24 @@ def test_who_lets_in_what_another_has_evicted_agrees_with_it_again() -> None:
     ran(scene())
 
 
+def test_who_waits_at_an_evicted_node_is_told() -> None:
+    """It waited for ever."""
+
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+            meet(a, b)
+            a.replica.local("said")
+            await level(a, b)
+            waiting = asyncio.ensure_future(b.until(lambda replica: replica.happened("never")))
+            await asyncio.sleep(0)
+            a.evict("b")
+            with pytest.raises(ReplicaError, match="evicted"):
+                await waiting
+            await b.stopped()
+
+    ran(scene())
+
+
 def test_an_eviction_is_heard_of_and_followed() -> None:
     async def scene() -> None:
         names = ("a", "b", "c")
