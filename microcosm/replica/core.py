@@ -95,9 +95,7 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        identity = self._state.identity
-        assert identity is not None
-        return (identity.name, identity.incarnation)
+        return (self.identity.name, self.identity.incarnation)
 
     @property
     def ledger(self) -> Ledger:

@@ -6,7 +6,7 @@ import json as json_text
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
@@ -181,27 +181,22 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 def _watch(path: str, every: float) -> int:
     """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
-    if output.is_terminal(sys.stdout):
-        return _watch_live(path, every)
-    with suppress(KeyboardInterrupt):
-        while True:
-            output.say(*_view(path), "")
-            output.finish()
-            time.sleep(every)
-    return exits.HOLDS
+    with ExitStack() as stack:
+        live = None
+        if output.is_terminal(sys.stdout):
+            from rich.live import Live
+            from rich.text import Text
 
-
-def _watch_live(path: str, every: float) -> int:
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(Text("\n".join(_view(path))), auto_refresh=False) as live:
-        try:
+            live = stack.enter_context(Live(auto_refresh=False))
+        with suppress(KeyboardInterrupt):
             while True:
+                if live is not None:
+                    live.update(Text("\n".join(_view(path))), refresh=True)
+                else:
+                    output.say(*_view(path), "")
+                    output.finish()
                 time.sleep(every)
-                live.update(Text("\n".join(_view(path))), refresh=True)
-        except KeyboardInterrupt:
-            return exits.HOLDS
+    return exits.HOLDS
 
 
 def _view(path: str) -> list[str]:
