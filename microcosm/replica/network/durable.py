@@ -233,6 +233,8 @@ class Durable(WriteAhead):
         for other in (self.process.name, *named) if name not in named else ():
             if normalize("NFC", name) == normalize("NFC", other):
                 raise ReplicaError(f"{name!r} is {other!r} in other characters of Unicode; write it so")
+            if f"{name}:".startswith(f"{other}:") or other.startswith(f"{name}:"):  # `d:NAME:M` is of both
+                raise ReplicaError(f"{name!r} and {other!r}: neither may be the other up to a colon")
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:

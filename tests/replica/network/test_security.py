@@ -13,6 +13,8 @@ from msgpack import packb
 
 from microcosm.errors import ReplicaError
 from microcosm.protocol.packets import HybridMessage
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append, speaks_for_another
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
 from microcosm.replica.network.peer import NEVER
@@ -145,6 +147,16 @@ def test_two_members_have_no_names_that_look_alike() -> None:
             pair.ends[at].add_member("e\N{COMBINING ACUTE ACCENT}", ("host", 2), 0.0)
     pair.ends["a"].add_member("é", ("host", 2), 0.0)
     pair.ends["a"].add_member("e", ("host", 2), 0.0)
+
+
+def test_no_member_can_deliver_in_the_name_of_another() -> None:
+    """`d:a:b:phone.1.7` is what `a:b` delivered, and what `a` might say it had: of a message of `b:phone`."""
+    assert not speaks_for_another(Append(Dot("a", 1, 1), "d:a:b:phone.1.7"))
+    pair = Pair(names="ac")
+    pair.ends["c"].add_member("b:c", ("host", 2), 0.0)
+    for at, name in (("a", "a:b"), ("c", "a:b"), ("c", "b:c:d"), ("c", "b")):
+        with pytest.raises(ReplicaError, match="up to a colon"):
+            pair.ends[at].add_member(name, ("host", 2), 0.0)
 
 
 def test_a_flood_of_garbage(three: Pair) -> None:
