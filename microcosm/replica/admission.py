@@ -141,7 +141,7 @@ class EarlyParts:
         """Let a part wait, if there is room. Cost: its contents."""
         size = sum(map(len, contents.values()))
         if self._bytes + size <= self.BYTES:
-            self._drop(segment.stream, segment.first)
+            self.drop(segment)
             early = Early(peer, segment, contents, linked, self._round + self.ROUNDS)
             self._parts.setdefault(segment.stream, {})[segment.first] = early
             self._bytes += size
@@ -156,24 +156,21 @@ class EarlyParts:
         """The first part of each stream that waits."""
         return [parts[min(parts)].segment for parts in self._parts.values()]
 
-    def take(self, early: Early) -> None:
-        """A part waits no more."""
-        self._drop(early.segment.stream, early.segment.first)
-
     def asked(self) -> None:
         """A peer is asked: what waited for too many rounds is dropped."""
         self._round += 1
         late = [e for parts in self._parts.values() for e in parts.values() if e.until <= self._round]
         for early in late:
-            self.take(early)
+            self.drop(early.segment)
 
-    def _drop(self, stream: Stream, first: int) -> None:
-        early = self._parts.get(stream, {}).pop(first, None)
+    def drop(self, segment: Segment) -> None:
+        """The part that begins where a segment does waits no more, if there is one."""
+        early = self._parts.get(segment.stream, {}).pop(segment.first, None)
         if early is not None:
             self._bytes -= sum(map(len, early.contents.values()))
             self.dots -= Dots(early.runs())
-            if not self._parts[stream]:
-                del self._parts[stream]
+            if not self._parts[segment.stream]:
+                del self._parts[segment.stream]
 
 
 RENEWALS = 16
@@ -213,7 +210,7 @@ class Admitting(Authored):
         for early in self.early.of(segment.stream):
             if not self._follows(early.segment, early.linked):
                 break
-            self.early.take(early)
+            self.early.drop(early.segment)
             proof = self._admit_segment(*early[:4])
             if proof is not None:
                 yield Heads((), (proof.written(),), answer=False)

@@ -130,7 +130,7 @@ class Transport:
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
         self._names = HostNames(sock.family, self._loop, self._soon)
-        self._writing = BatchWriter(endpoint.durable.store, self._written)
+        self._writing = BatchWriter(endpoint.durable.store, self._readable)
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
@@ -349,10 +349,6 @@ class Transport:
             return []
         self.endpoint.settle(batch, time.monotonic())
         return [batch]
-
-    def _written(self) -> None:
-        """A batch is written, or could not be."""
-        self._readable()
 
     def _arm(self) -> None:
         """Come back when there is something to do."""
