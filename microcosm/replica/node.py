@@ -26,7 +26,6 @@ from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, check_name, read_keys, require_ciphers
 from microcosm.replica.network.members import Members
@@ -112,6 +111,7 @@ class ReplicaNode(Members):
             if on_deliver is not None:
                 replica.on_deliver(on_deliver)
             self.transport = await self._carrier.open(ring, address, limits, self._flushed)
+            self.network = self.transport.endpoint.durable
             self._ticking = asyncio.get_running_loop().create_task(self._tick())
             self._ticking.add_done_callback(self._ended)
             try:
@@ -137,11 +137,6 @@ class ReplicaNode(Members):
         """What stopped it."""
         return self.transport.fault
 
-    @property
-    def network(self) -> Durable:
-        """What the network remembers."""
-        return self._carrier.durable
-
     def add_member(self, name: str, address: Address) -> None:
         """A new member, or a new address of one. Raises `ReplicaError`, for one of this name too."""
         self.transport.add_member(name, address)
@@ -155,7 +150,7 @@ class ReplicaNode(Members):
 
     def pause(self, paused: bool) -> None:
         """Take no messages for a while: they stay with their senders. All else goes on."""
-        self._carrier.durable.paused = paused
+        self.network.paused = paused
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
@@ -229,7 +224,7 @@ class ReplicaNode(Members):
 
     def blocked(self) -> list[Blocked]:
         """What each message that waits is waiting for."""
-        return list(blocked(self._carrier.durable.process))
+        return list(blocked(self.network.process))
 
     @property
     def health(self) -> str:
@@ -278,7 +273,7 @@ class ReplicaNode(Members):
             "divergences": self.divergences(),
             "lost": self.lost(),
             "gone": self.gone(),
-            "commits": self._carrier.durable.commits,
+            "commits": self.network.commits,
             "exchanges": dict(self._carrier.counts),
             "malformed": self._carrier.malformed,
             "newer": dict(self.replica.exchange.newer),
@@ -303,7 +298,7 @@ class ReplicaNode(Members):
 
     def _flushed(self) -> None:
         """After each commit."""
-        if self._carrier.durable.process.evicted:
+        if self.network.process.evicted:
             self._stopped.set()
         self._changed.set()
 

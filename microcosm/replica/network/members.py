@@ -32,11 +32,8 @@ class Members(ABC):
     """The members of a replica, which its node, or a command while there is none, lets in and gives up."""
 
     replica: Replica
-
-    @property
-    @abstractmethod
-    def network(self) -> Durable:
-        """What the network remembers."""
+    network: Durable
+    """What the network remembers."""
 
     @abstractmethod
     def add_member(self, name: str, address: tuple[str, int]) -> None:
@@ -241,26 +238,21 @@ class Unserved(Members):
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        self._durable = network_of(replica, replica.store, _refused)
-        self._stating = Stating(replica, self._durable)
+        self.network = network_of(replica, replica.store, _refused)
+        self._stating = Stating(replica, self.network)
         self._stating.follow()
-
-    @property
-    def network(self) -> Durable:
-        """What the network remembers."""
-        return self._durable
 
     def add_member(self, name: str, address: tuple[str, int]) -> None:
         """A new member, or a new address of one. Raises `ReplicaError`."""
-        self._durable.member(name, *address)
+        self.network.member(name, *address)
         self._flush()
 
     def _drop(self, name: str, heard: Collection[int]) -> None:
-        self._durable.evict(name, heard)
+        self.network.evict(name, heard)
 
     def _flush(self) -> None:
         self._stating.follow()
-        self._durable.flush()
+        self.network.flush()
 
 
 def _refused(letter: DeliveredMessage) -> None:
