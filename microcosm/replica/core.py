@@ -370,10 +370,6 @@ class Subscriptions:
         self.held = False
         """Whether nobody is told for now."""
 
-    def add(self, left: str, right: str, decided: Decided, accurate: bool = False) -> None:
-        """Somebody waits."""
-        self.waiting.append(Subscription(left, right, decided, accurate))
-
     def settle(self, known: Microcosm) -> None:
         """Tell those whose pair is decided. Who is told may add others, and change the replica.
 

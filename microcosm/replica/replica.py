@@ -26,7 +26,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting, EarlyParts
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Decided, Deliver, Outbox, fit
+from microcosm.replica.core import Decided, Deliver, Outbox, Subscription, fit
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
@@ -133,7 +133,7 @@ class Replica(Admitting):
         What `callback` raises undoes nothing: whoever made the change gets it; on the network the node stops.
         """
         self.known.online(fit(a), fit(b))
-        self.subscriptions.add(a, b, callback, accurate)
+        self.subscriptions.waiting.append(Subscription(a, b, callback, accurate))
         if not self._depth:
             self.subscriptions.settle(self.known)
 

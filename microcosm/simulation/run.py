@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
-from typing import Protocol as Interface
 
 from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.packets import Packet
@@ -24,7 +23,7 @@ PATIENCE = 300
 so many more as it takes for as many packets to come."""
 
 
-class Application(Interface):
+class Application(Protocol):
     """What the processes do, beyond delivering."""
 
     def start(self, run: Run) -> None:

@@ -142,7 +142,7 @@ class Reader:
                 end, size = monotonic() + self._max_age, 0
                 if journal_schema.reach(connection, self._about)[0].number > at.number:
                     hint = "begin again, with the snapshot"
-                    raise JournalError("was compacted while it was read", file=self._name, hint=hint)
+                    raise JournalError("was compacted while it was read", file=str(self.path), hint=hint)
                 for record, _, chain in journal_schema.walk(connection, at, until):
                     piece.append(record)
                     size += len(record.payload)
@@ -190,7 +190,7 @@ class Reader:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise JournalError("is closed", file=self._name)
+            raise JournalError("is closed", file=str(self.path))
         return self._connection
 
     @contextmanager
@@ -204,8 +204,4 @@ class Reader:
 
     def _damaged(self, fault: str) -> DamagedJournal:
         hint = "`microcosm replica fsck` says more"
-        return DamagedJournal((fault,), file=self._name, copy=None, hint=hint)
-
-    @property
-    def _name(self) -> str:
-        return str(self._files.database)
+        return DamagedJournal((fault,), file=str(self.path), copy=None, hint=hint)

@@ -83,8 +83,7 @@ class Dots:
     def __init__(self, runs: Iterable[DotRun] = ()) -> None:
         self._bounds: dict[Stream, list[int]] = {}
         """Where runs begin and end, in turn: a number is in the set after an odd number of bounds."""
-        for run in runs:
-            self.add_run(run)
+        self.update(runs)
 
     def __contains__(self, dot: Dot) -> bool:
         bounds = self._bounds.get((dot[0], dot[1]))

@@ -89,7 +89,7 @@ class HostNames:
     def _ask(self, address: Address) -> None:
         found: list[SocketAddress] = []
         with suppress(OSError, UnicodeError):
-            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED
+            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED | socket.AI_ALL
             found = [name for *_, name in socket.getaddrinfo(*address, *kind)]
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._resolved, address, found)
@@ -97,13 +97,13 @@ class HostNames:
     def _resolved(self, address: Address, found: list[SocketAddress]) -> None:
         self._looked_up.discard(address)
         before = now = self._known.get(address, (None, 0.0))[0]
-        heard = before is not None and address_of(before) in self._heard
-        if found and not (heard and before in found):
-            now = found[(found.index(before) + 1) % len(found) if before in found else 0]
-        settled = len(found) == 1 or (heard and bool(found))
-        self._known[address] = (now, time.monotonic() + (KNOWN_FOR if settled else UNKNOWN_FOR))
-        if before is not None:
-            self._heard.discard(address_of(before))
+        heard = [each for each in found if address_of(each) in self._heard]
+        if found and before not in heard:
+            tried = found.index(before) + 1 if before in found else 0
+            now = heard[0] if heard else found[tried % len(found)]
+        until = KNOWN_FOR if heard or len(found) == 1 else UNKNOWN_FOR
+        self._known[address] = (now, time.monotonic() + until)
+        self._heard -= set(map(address_of, found))
         if now is not None and now != before:
             self._names[address_of(now)] = address
             self._found_one()
