@@ -123,8 +123,11 @@ def decode(content: bytes) -> ExchangeMessage:
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
             return Want(tuple(map(run_of, runs)))
-        case (_, 3, (tuple(evolutions), tuple(signed), *runs)) if len(runs) < 3 and _all_bytes(evolutions):
-            return Supply(evolutions, signed, *(tuple(run_of(run) for run in some) for some in _tuples(runs)))
+        case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck), *linked)) if _all_bytes(
+            evolutions
+        ) and [*map(type, linked)] in ([], [tuple]):
+            runs = (tuple(map(run_of, some)) for some in (struck, *linked))
+            return Supply(evolutions, signed, *runs)
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
@@ -134,12 +137,6 @@ def decode(content: bytes) -> ExchangeMessage:
 
 def _all_bytes(values: tuple[object, ...]) -> bool:
     return all(isinstance(each, bytes) for each in values)
-
-
-def _tuples(values: list[Any]) -> list[tuple[Any, ...]]:
-    if not values or not all(isinstance(each, tuple) for each in values):
-        raise Malformed("no message: its parts are not those of any kind")
-    return values
 
 
 def _range(value: object) -> Range:
