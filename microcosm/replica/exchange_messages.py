@@ -126,8 +126,7 @@ def decode(content: bytes) -> ExchangeMessage:
         case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck), *linked)) if _all_bytes(
             evolutions
         ) and [*map(type, linked)] in ([], [tuple]):
-            runs = (tuple(map(run_of, some)) for some in (struck, *linked))
-            return Supply(evolutions, signed, *runs)
+            return Supply(evolutions, signed, *(tuple(map(run_of, some)) for some in (struck, *linked)))
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
