@@ -20,7 +20,7 @@ from microcosm.protocol.packets import (
     Vectored,
     YouCanTell,
 )
-from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
+from microcosm.protocol.tree.static import TreeNode, complete_tree, hops
 from tests.protocol.random_net import RandomNet
 
 
@@ -170,7 +170,7 @@ def test_a_tree_that_is_none() -> None:
     for parents in ({0: 1, 1: 0}, {0: 0, 1: 1}, {0: 0, 1: 7}, {}):
         with pytest.raises(ProtocolError):
             TreeNode(0, parents)
-    assert hops(1, binary_tree(7)) == {0: 0, 2: 0, 3: 3, 4: 4, 5: 0, 6: 0}
+    assert hops(1, complete_tree(7, 2)) == {0: 0, 2: 0, 3: 3, 4: 4, 5: 0, 6: 0}
 
 
 def test_a_tree_carries_no_metadata() -> None:
