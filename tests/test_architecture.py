@@ -30,7 +30,7 @@ BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "tuning", "givens", "order"},
     "protocol": {"errors", "givens"},
-    "simulation": {"errors", "givens", "order", "protocol"},
+    "simulation": {"errors", "givens", "protocol"},
     "spark": {*FOUNDATION, "engine", "queries", "state", "compare", "traces", "questions", "__init__"},
     "replica": {*FOUNDATION, "engine", "queries", "state", "protocol", "__init__"},
     "page": {*FOUNDATION, "kernel", "engine", "queries", "state", "compare", "traces", "questions"},

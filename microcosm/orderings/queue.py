@@ -19,7 +19,6 @@ waits for a reception of a message that was sent later: a derived edge that was 
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from itertools import pairwise
 
 from microcosm.errors import MicrocosmError
@@ -48,7 +47,7 @@ def queue_execution(computation: Computation) -> list[int] | None:
         except Unsettled:
             pass
     derived = DerivedOrder(computation).run()
-    return None if derived is None else _schedule(computation, derived)
+    return None if derived is None else Rounds(computation, derived).laid_out()[0]
 
 
 def _many(computation: Computation) -> bool:
@@ -162,31 +161,6 @@ class DerivedOrder:
         self._awaited.setdefault(later, []).append(self._of.peer[event])
 
 
-def _schedule(computation: Computation, derived: AddedEdges) -> list[int]:
-    """Sends as soon as they can be placed, else receptions of the message at the head of the queue."""
-    waiting = predecessors(computation, derived)
-    order: list[int] = []
-    place_of: dict[int, int] = {}
-    sends = [event for event, count in enumerate(waiting) if not count]
-    receivable: list[tuple[int, int]] = []
-    while sends or receivable:
-        event = sends.pop() if sends else heappop(receivable)[1]
-        order.append(event)
-        after = computation.successors(event)
-        m = computation.message[event]
-        if computation.send[m] == event:
-            place_of[m] = len(place_of)
-            after = [*after, *derived.get(event, ())]
-        for target in after:
-            waiting[target] -= 1
-            if not waiting[target]:
-                if computation.sends(target):
-                    sends.append(target)
-                else:
-                    heappush(receivable, (place_of[computation.message[target]], target))
-    return order
-
-
 class Unsettled(MicrocosmError):
     """After so many rounds it was not known whether there is an execution."""
 
@@ -197,12 +171,13 @@ class Rounds:
     Cost: linear in the events, and the derived edges that are found.
     """
 
-    def __init__(self, computation: Computation) -> None:
+    def __init__(self, computation: Computation, edges: AddedEdges | None = None) -> None:
+        """It begins with `edges`, which are all that there are, or with those that are seen at once."""
         self._of = computation
-        self._edges = mailbox_edges(computation)
+        self._edges = mailbox_edges(computation) if edges is None else edges
         self._before: AddedEdges = {}
         self.found: dict[tuple[int, int], int] = {}
-        for a, later in self._edges.items():
+        for a, later in self._edges.items() if edges is None else ():
             for b in later:
                 self._before.setdefault(b, []).append(a)
                 self.found[a, b] = 0
@@ -210,7 +185,7 @@ class Rounds:
     def execution(self) -> list[int] | None:
         """An execution that is Fifo n-n, None where there is none. Raises `Unsettled`. Cost: see `ROUNDS`."""
         for number in range(1, ROUNDS):
-            order, missing = self._laid_out()
+            order, missing = self.laid_out()
             if len(order) < len(self._of):
                 return None
             if not missing:
@@ -246,8 +221,12 @@ class Rounds:
         ways = (shortest(self._of, r, receptions[message[b]], earlier) for r in receptions[message[a]])
         return next(way for way in ways if way is not None)
 
-    def _laid_out(self) -> tuple[list[int], set[tuple[int, int]]]:
-        """An execution along the edges, as far as they have no cycle, and the edges that it lacks."""
+    def laid_out(self) -> tuple[list[int], set[tuple[int, int]]]:
+        """An execution along the edges, as far as they have no cycle, and the edges that it lacks.
+
+        Sends as soon as they can be placed, else receptions of the message at the head of the queue. Cost:
+        linear, and `STEPS` for what is awaited.
+        """
         of = self._of
         send, message = of.send, of.message
         waiting = predecessors(of, self._edges)

@@ -115,7 +115,7 @@ class _Classification:
         knot = found[Ordering.FIFO_N_1].pattern or found[Ordering.FIFO_1_N].pattern
         found[Ordering.FIFO_N_N] = self._verdict(
             Ordering.FIFO_N_N,
-            self._queue_execution,
+            queue_execution,
             self._ladder,
             lambda order: queue_breaks(self._of, order),
             excluded=knot,
@@ -241,16 +241,6 @@ class _Classification:
     def _ladder(self) -> ExcludedPattern:
         return self._pattern("ladder", self._minimal(queue_cycle(self._of), queue_execution))
 
-    def _queue_execution(self, computation: Computation) -> list[int] | None:
-        """Beginnings of a long execution are tried first: what excludes them excludes it."""
-        sent = sent_in(computation, self._order)
-        size = 1000
-        while size < len(sent):
-            if queue_execution(computation.restrict(sent[:size])) is None:
-                return None
-            size *= 8
-        return queue_execution(computation)
-
     def _smallest(self, search: PatternSearch, core: list[int]) -> tuple[int, ...] | None:
         """The smallest pattern of a small computation; of a large one the smallest in its `core`."""
         if len(self._of.messages) <= SMALL:
@@ -281,8 +271,3 @@ def _some(computation: Computation) -> list[int]:
     order = linear_extension(computation)
     assert order is not None
     return order
-
-
-def sent_in(computation: Computation, order: Sequence[int]) -> list[int]:
-    """The messages in the order of their sends. Cost: linear."""
-    return [computation.message[event] for event in order if computation.sends(event)]

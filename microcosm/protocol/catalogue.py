@@ -11,7 +11,7 @@ from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticast
 from microcosm.protocol.hybrid.unicast import HybridBasic, HybridSPS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.monitoring import Monitored
-from microcosm.protocol.tree.static import Parents, TreeNode, binary_tree
+from microcosm.protocol.tree.static import Parents, TreeNode, complete_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ PROTOCOLS: dict[str, Protocol] = dict(
         _of("hybrid-multicast", HybridMulticast, lambda me, size: HybridMulticast(me, range(size))),
         _of("hybrid-multicast-sps", HybridMulticastSPS, lambda me, size: HybridMulticastSPS(me, range(size))),
         _of("hybrid-dependencies", HybridDependencies, lambda me, size: HybridDependencies(me, range(size))),
-        _of("tree", TreeNode, lambda me, size: TreeNode(me, binary_tree(size))),
+        _of("tree", TreeNode, lambda me, size: TreeNode(me, complete_tree(size, 2))),
         _of("monitor", Monitored, Monitored),
         _of("rst", RST, RST),
         _of("ks", KS, KS),

@@ -65,9 +65,7 @@ class RST(Receiving[MatrixStamped]):
 
     def _on_stamped(self, sender: int, packet: MatrixStamped) -> str | None:
         matrix = packet.vectors
-        if len(matrix) != self.size or any(len(row) != self.size for row in matrix):
-            return UNSOUND
-        if self.me not in packet.to or any(j >= self.size for j in packet.to):
+        if [*map(len, matrix)] != [self.size] * self.size or not self._among(packet.to):
             return UNSOUND
         number = matrix[sender][self.me]
         return self._hold(sender, number, packet, number < self._delivered[sender])
@@ -138,9 +136,8 @@ class KS(Receiving[Logged]):
         return self._clock
 
     def _on_logged(self, sender: int, packet: Logged) -> str | None:
-        if self.me not in packet.to or any(
-            s >= self.size or any(j >= self.size for j in left) for s, _, left in packet.log
-        ):
+        named = (max(s, *left) if left else s for s, _, left in packet.log)
+        if not self._among(packet.to) or any(each >= self.size for each in named):
             return UNSOUND
         return self._hold(sender, packet.clock, packet, packet.clock <= self._delivered[sender])
 

@@ -209,6 +209,10 @@ class FixedGroup(Machine):
         super().__init__(me, range(size))
         self.size = size
 
+    def _among(self, receivers: tuple[int, ...]) -> bool:
+        """Whether it is one of some receivers, which are all processes."""
+        return self.me in receivers and max(receivers) < self.size
+
 
 P = TypeVar("P", bound=Packet)
 

@@ -64,9 +64,7 @@ class Monitored(Receiving[Vectored]):
 
     def _on_vectored(self, sender: int, packet: Vectored) -> str | None:
         vectors = packet.vectors
-        if len(vectors) != len(self.monitors) or any(len(vector) != self.size for vector in vectors):
-            return UNSOUND
-        if self.me not in packet.to or any(j >= self.size for j in packet.to):
+        if [*map(len, vectors)] != [self.size] * len(self.monitors) or not self._among(packet.to):
             return UNSOUND
         if self.me not in self.monitors:
             self._accept(sender, packet)

@@ -24,7 +24,6 @@ from msgpack import packb
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.authored import Authored
-from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import ForkProof, Segment, fork, read_proof, read_segment
@@ -38,7 +37,7 @@ class Quota:
     """What is taken of each other author at most; None is no bound."""
 
     rate: float | None = None
-    """So many evolutions a second, and as many at once as come in `BURST` seconds."""
+    """So many evolutions a second, and as many at once as come in `BURST` seconds, one at least."""
     held: int | None = None
     """So many evolutions that are held."""
     bytes: int | None = None
@@ -82,8 +81,9 @@ class Quotas:
                     return False
                 self._count(chain.from_iterable(held))
         if rate is not None:
-            left, since = self._left.get(name, (rate * BURST, self.now))
-            left = min(rate * BURST, left + (self.now - since) * rate)
+            burst = max(1.0, rate * BURST)
+            left, since = self._left.get(name, (burst, self.now))
+            left = min(burst, left + (self.now - since) * rate)
             self._left[name] = (max(0.0, left - 1) if left >= 1 else left, self.now)
             if left < 1:
                 self.over[name] = f"more than {rate:g} evolutions a second"
@@ -141,7 +141,7 @@ class EarlyParts:
         """Let a part wait, if there is room. Cost: its contents."""
         size = sum(map(len, contents.values()))
         if self._bytes + size <= self.BYTES:
-            self._drop(segment.stream, segment.first)
+            self.drop(segment)
             early = Early(peer, segment, contents, linked, self._round + self.ROUNDS)
             self._parts.setdefault(segment.stream, {})[segment.first] = early
             self._bytes += size
@@ -156,24 +156,21 @@ class EarlyParts:
         """The first part of each stream that waits."""
         return [parts[min(parts)].segment for parts in self._parts.values()]
 
-    def take(self, early: Early) -> None:
-        """A part waits no more."""
-        self._drop(early.segment.stream, early.segment.first)
-
     def asked(self) -> None:
         """A peer is asked: what waited for too many rounds is dropped."""
         self._round += 1
         late = [e for parts in self._parts.values() for e in parts.values() if e.until <= self._round]
         for early in late:
-            self.take(early)
+            self.drop(early.segment)
 
-    def _drop(self, stream: Stream, first: int) -> None:
-        early = self._parts.get(stream, {}).pop(first, None)
+    def drop(self, segment: Segment) -> None:
+        """The part that begins where a segment does waits no more, if there is one."""
+        early = self._parts.get(segment.stream, {}).pop(segment.first, None)
         if early is not None:
             self._bytes -= sum(map(len, early.contents.values()))
             self.dots -= Dots(early.runs())
-            if not self._parts[stream]:
-                del self._parts[stream]
+            if not self._parts[segment.stream]:
+                del self._parts[segment.stream]
 
 
 RENEWALS = 16
@@ -183,16 +180,10 @@ RENEWALS = 16
 class Admitting(Authored):
     """A replica that takes what others have signed."""
 
-    exchange: AntiEntropy
     _renewals = 0
     early: EarlyParts
     quotas: Quotas | None = None
     """What bounds what is taken of each author; None: nothing."""
-
-    def trust(self, name: str, key: str) -> None:
-        """See `Authored`; what was not taken for want of the key is asked for again."""
-        super().trust(name, key)
-        self.exchange.ask_again()
 
     def accept(self, peer: str, supply: Supply) -> Iterator[ExchangeMessage]:
         """Take what a peer supplies as far as it is signed by whom it ought to be; what to tell the peer."""
@@ -219,14 +210,15 @@ class Admitting(Authored):
         for early in self.early.of(segment.stream):
             if not self._follows(early.segment, early.linked):
                 break
-            self.early.take(early)
+            self.early.drop(early.segment)
             proof = self._admit_segment(*early[:4])
             if proof is not None:
                 yield Heads((), (proof.written(),), answer=False)
 
     def proved(self) -> Dots:
-        """See `Authored`; nor need what waits for what it follows."""
-        proved, early = super().proved(), self.early.dots
+        """The dots that need not come again, for they are signed, or wait for what they follow; read only."""
+        seen, unproved, early = self.ledger.seen, self._state.unproved, self.early.dots
+        proved = seen - unproved if unproved else seen
         return proved | early if early else proved
 
     def unlinked(self) -> Iterator[tuple[DotRun, DotRun]]:
@@ -237,10 +229,6 @@ class Admitting(Authored):
                 DotRun(*first.stream, known + 1, first.first),
                 DotRun(*first.stream, first.first, first.last + 1),
             )
-
-    def asks(self) -> None:
-        """A peer is asked what it knows: what waits for something else does not wait for ever."""
-        self.early.asked()
 
     def compare_heads(self, peer: str, heads: Heads) -> Iterator[ExchangeMessage]:
         """A peer has seen the same dots, and tells what they are to it; what to tell it."""

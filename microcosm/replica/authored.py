@@ -18,6 +18,7 @@ from msgpack import packb
 from microcosm.errors import Undefined, installing
 from microcosm.replica.changes import DISPUTED, RETURNED, Changes
 from microcosm.replica.core import DIVERGED, fit
+from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import (
@@ -48,6 +49,8 @@ RELAYED = 8
 
 class Authored(Changes):
     """A replica with an author."""
+
+    exchange: AntiEntropy
 
     # -- keys ----------------------------------------------------------------------------------------
 
@@ -92,6 +95,7 @@ class Authored(Changes):
             raise Undefined(f"{name} is this replica itself; its key is in its journal")
         with self.transaction():
             self._know_key(name, found, PINNED)
+        self.exchange.ask_again()  # for what was not taken for want of the key
 
     def _know_key(self, name: str, key: bytes, rank: int) -> None:
         """An author has a key: what was proved by another one, which somebody else had told, is not."""
@@ -138,15 +142,22 @@ class Authored(Changes):
         return True
 
     def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
-        """See `Changes`; and what the member said in two ways is taken out.
+        """What there was to do about a member has been done; what it said in two ways is taken out.
 
-        Until then it is left as it is, for the member says it again under other dots; one that is replaced
-        may never have heard that it has to.
+        Until then that is left as it is, for the member says it again under other dots; one that is replaced
+        may never have heard that it has to. `mine`: also what says that this replica has forgotten something.
+        Who replaces a member has not done anything about that; who evicts one does not believe it.
         """
         for stream, content in [*self._state.forks.items()]:
             if stream[0] == peer != self.name:
                 self._keep_proof(read_proof(content), cut=True)
-        super().settle_divergences(peer, mine=mine)
+        left = [
+            found
+            for found in self.divergences
+            if found["member"] != peer or (not mine and (found.get("mine") or "dot" in found))
+        ]
+        if left != self.divergences:
+            self.note(DIVERGED, json.dumps(left).encode())
 
     def _dispute(self, run: DotRun) -> None:
         """What this replica itself has said in doubtful numbers is said again under others.
@@ -169,11 +180,6 @@ class Authored(Changes):
         return segment is None or segment.signature == UNSIGNED
 
     # -- the side of an exchange -----------------------------------------------------------------------
-
-    def proved(self) -> Dots:
-        """The dots that need not come again, for they are signed; read only."""
-        state = self._state
-        return state.ledger.seen - state.unproved if state.unproved else state.ledger.seen
 
     def not_given_up(self, names: Collection[str]) -> set[str]:
         """Those of some names of which no incarnation was given up so far."""

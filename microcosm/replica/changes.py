@@ -234,20 +234,6 @@ class Changes(Core):
                 self._note_divergence(fields)
             self._view = self._fresh()
 
-    def settle_divergences(self, peer: str, *, mine: bool = True) -> None:
-        """What there was to do about a member has been done.
-
-        `mine`: also what says that this replica has forgotten something. Who replaces a member has not done
-        anything about that; who evicts one that says so does not believe it.
-        """
-        left = [
-            found
-            for found in self.divergences
-            if found["member"] != peer or (not mine and (found.get("mine") or "dot" in found))
-        ]
-        if left != self.divergences:
-            self.note(DIVERGED, json.dumps(left).encode())
-
     def _note_divergence(self, fields: dict[str, Any]) -> None:
         found = self.divergences
         if "fork" in fields:  # one that is known better now

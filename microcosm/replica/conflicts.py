@@ -110,7 +110,10 @@ def sides(givens: Givens, rules: RuleBook) -> tuple[Derivation, ...] | None:
 
 def _orders(members: list[Correspondence], known: Known, rules: RuleBook) -> list[Correspondence]:
     """As few orders of chains as contradict with the members; all of them where fewer say nothing."""
-    orders = list(_chained(known([])))
+    chains = known([])
+    pairs = combinations(chains.internal, 2)
+    orders = [Correspondence(a, Relation.BEFORE, b, "order of a process") for a, b in pairs]
+    orders += chains.external.values()
 
     def contradict(some: Sequence[Correspondence]) -> bool:
         return sides(_together([*some, *members]), rules) is not None
@@ -118,12 +121,6 @@ def _orders(members: list[Correspondence], known: Known, rules: RuleBook) -> lis
     if not orders or not contradict(orders) or contradict([]):
         return []
     return minimal(orders, contradict)
-
-
-def _chained(givens: Givens) -> Iterator[Correspondence]:
-    for a, b in combinations(givens.internal, 2):
-        yield Correspondence(a, Relation.BEFORE, b, "order of a process")
-    yield from givens.external.values()
 
 
 def _together(facts: Iterable[Correspondence]) -> Givens:

@@ -95,9 +95,7 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        identity = self._state.identity
-        assert identity is not None
-        return (identity.name, identity.incarnation)
+        return (self.identity.name, self.identity.incarnation)
 
     @property
     def ledger(self) -> Ledger:
@@ -223,7 +221,13 @@ class Core:
             self._begin(Identity(fit(name), incarnation or randbits(32) | 1, tuple(sorted(members))))
         elif name is not None and name != self.name:
             raise WrongReplica(f"this is the store of the replica {self.name}, not of {name}")
-        self._recognise(getattr(self._store, "instance", None))
+        # a copy of a store may lack what others have seen of it
+        instance, noted = getattr(self._store, "instance", None), self._state.notes.get("instance")
+        if instance is not None and instance != noted:
+            with self.transaction():
+                if noted is not None:
+                    self.renew()
+                self._write("instance", instance)
 
     @contextmanager
     def telling_after(self) -> Iterator[None]:
@@ -245,15 +249,6 @@ class Core:
         """Who it is."""
         assert self._state.identity is not None
         return self._state.identity
-
-    def _recognise(self, instance: bytes | None) -> None:
-        """Begin a new incarnation where the store is a copy, which may lack what others have seen of it."""
-        noted = self._state.notes.get("instance")
-        if instance is not None and instance != noted:
-            with self.transaction():
-                if noted is not None:
-                    self.renew()
-                self._write("instance", instance)
 
     def _begin(self, identity: Identity) -> None:
         with self.transaction():
@@ -374,10 +369,6 @@ class Subscriptions:
         self.waiting: list[Subscription] = []
         self.held = False
         """Whether nobody is told for now."""
-
-    def add(self, left: str, right: str, decided: Decided, accurate: bool = False) -> None:
-        """Somebody waits."""
-        self.waiting.append(Subscription(left, right, decided, accurate))
 
     def settle(self, known: Microcosm) -> None:
         """Tell those whose pair is decided. Who is told may add others, and change the replica.

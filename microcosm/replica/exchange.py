@@ -33,7 +33,6 @@ from microcosm.replica.exchange_messages import (
     Same,
     Supply,
     Want,
-    contents_of,
     decode,
     encode,
     told_of,
@@ -41,6 +40,7 @@ from microcosm.replica.exchange_messages import (
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun, Dots, fingerprint
 from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
+from microcosm.replica.ledger.ledger import MOST_NEWER
 
 if TYPE_CHECKING:
     from microcosm.replica.replica import Replica
@@ -95,13 +95,13 @@ class AntiEntropy:
         """Told what a peer supplies, new or not, before it is taken."""
 
     def keeps(self, peer: str, evolution: Evolution) -> bool:
-        """Whether an evolution can be kept; that a peer has a newer version is noted."""
+        """Whether an evolution can be kept: what cannot be read up to `MOST_NEWER` bytes; it is noted."""
         if not isinstance(evolution, NewerEvolution):
             return True
         self.newer[peer] = str(
             evolutions.other_version("an evolution", evolution.version, evolutions.VERSION)
         )
-        return self._side.ledger.has_room(evolution)
+        return self._side.ledger.newer_bytes < MOST_NEWER
 
     def readable(self, peer: str, contents: Iterable[bytes]) -> Iterator[Evolution]:
         """The evolutions that a peer tells, as far as they can be read; what cannot is noted."""
@@ -130,7 +130,7 @@ class AntiEntropy:
         if plainly:
             seen = self._view(peer).within(FIRST, None)
             return [encode(Compare((Range(FIRST, None, tuple(seen)),)), self.version(peer))]
-        self._side.asks()
+        self._side.early.asked()  # what waits for something else does not wait for ever
         whole = Range(FIRST, None, fingerprint(self._view(peer).within(FIRST, None)))
         compare = Compare((whole,), self._removals(), self._side.heads())
         return [encode(compare, self.version(peer))]
@@ -170,10 +170,10 @@ class AntiEntropy:
                 yield from self._supplied(runs)
             case Supply() if self._side.signs:
                 if self.heard is not None:
-                    self.heard(peer, told_of(message.signed))
+                    self.heard(peer, (dot for dot, _ in told_of(message.signed)))
                 yield from self._side.accept(peer, message)
             case Supply(contents, signed):
-                self._take(peer, [*contents, *contents_of(signed)])
+                self._take(peer, [*contents, *(content for _, content in told_of(signed))])
             case Gone(runs):
                 self._gone.setdefault(peer, Dots()).update(runs)
 

@@ -123,8 +123,10 @@ def decode(content: bytes) -> ExchangeMessage:
             return Same(fingerprint)
         case (_, 2, tuple(runs)):
             return Want(tuple(map(run_of, runs)))
-        case (_, 3, (tuple(evolutions), tuple(signed), *runs)) if len(runs) < 3 and _all_bytes(evolutions):
-            return Supply(evolutions, signed, *(tuple(run_of(run) for run in some) for some in _tuples(runs)))
+        case (_, 3, (tuple(evolutions), tuple(signed), tuple(struck), *linked)) if _all_bytes(
+            evolutions
+        ) and [*map(type, linked)] in ([], [tuple]):
+            return Supply(evolutions, signed, *(tuple(map(run_of, some)) for some in (struck, *linked)))
         case (_, 6, (tuple(heads), tuple(proofs), bool(answer))) if _all_bytes(proofs):
             return Heads(heads, proofs, answer)
         case (_, 4, tuple(runs)):
@@ -136,12 +138,6 @@ def _all_bytes(values: tuple[object, ...]) -> bool:
     return all(isinstance(each, bytes) for each in values)
 
 
-def _tuples(values: list[Any]) -> list[tuple[Any, ...]]:
-    if not values or not all(isinstance(each, tuple) for each in values):
-        raise Malformed("no message: its parts are not those of any kind")
-    return values
-
-
 def _range(value: object) -> Range:
     match value:
         case (low, high, bytes() | tuple() as seen):
@@ -151,18 +147,11 @@ def _range(value: object) -> Range:
     raise Malformed("no range of dots")
 
 
-def contents_of(signed: Iterable[Any]) -> Iterator[bytes]:
-    """The evolutions in parts of streams, for one who signs nothing and asks for no proof."""
-    for part in signed:
-        if type(part) is tuple and len(part) == 7 and type(part[4]) is tuple:
-            yield from (each for each in part[4] if isinstance(each, bytes))
-
-
-def told_of(signed: Iterable[Any]) -> Iterator[Dot]:
-    """The dots of the evolutions in parts of streams, whatever they are worth."""
+def told_of(signed: Iterable[Any]) -> Iterator[tuple[Dot, bytes]]:
+    """The evolutions in parts of streams, each with its dot, whatever they are worth."""
     for part in signed:
         match part:
             case (str(name), int(incarnation), int(first), _, tuple(items), _, _):
                 for number, item in enumerate(items, first):
                     if isinstance(item, bytes):
-                        yield Dot(name, incarnation, number)
+                        yield Dot(name, incarnation, number), item

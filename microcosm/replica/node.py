@@ -26,10 +26,10 @@ from microcosm.replica.admission import Quota, Quotas
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.carrier import Carrier
-from microcosm.replica.network.durable import check_address
 from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.keys import Keyring, check_name, read_keys, require_ciphers
-from microcosm.replica.network.status import Blocked, blocked, divergences, gone, lost, taken, undelivered
+from microcosm.replica.network.members import Members
+from microcosm.replica.network.status import Blocked, blocked, divergences
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.write_ahead import Then, run_in_thread
 from microcosm.replica.replica import Replica
@@ -47,7 +47,7 @@ JUMP = 300.0
 """By so many seconds the time of day may drift from the clock that never jumps before it is said."""
 
 
-class ReplicaNode:
+class ReplicaNode(Members):
     """A replica with its network; made by `serve` or `ReplicaNode.open`, inside a running loop.
 
     `replica` is used as it is, from the loop's thread: what it returns from is durable. Its `send` goes to
@@ -111,6 +111,7 @@ class ReplicaNode:
             if on_deliver is not None:
                 replica.on_deliver(on_deliver)
             self.transport = await self._carrier.open(ring, address, limits, self._flushed)
+            self.network = self.transport.endpoint.durable
             self._ticking = asyncio.get_running_loop().create_task(self._tick())
             self._ticking.add_done_callback(self._ended)
             try:
@@ -136,73 +137,20 @@ class ReplicaNode:
         """What stopped it."""
         return self.transport.fault
 
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The names of the other replicas."""
-        return tuple(member.name for member in self._carrier.durable.process.members)
-
     def add_member(self, name: str, address: Address) -> None:
         """A new member, or a new address of one. Raises `ReplicaError`, for one of this name too."""
         self.transport.add_member(name, address)
         self.transport.flush()
 
-    def evict(self, name: str) -> list[str]:
-        """Give a member up for good, here and, as soon as they hear of it, at all others.
+    def _drop(self, name: str, heard: Collection[int]) -> None:
+        self.transport.evict(name, heard)
 
-        The messages to it that it has not acknowledged: they are lost, unless they are sent again.
-        """
-        return self._evict(name, mine=True)
-
-    def _evict(self, name: str, *, mine: bool) -> list[str]:
-        """See `evict`, and `Changes.settle_divergences` for `mine`."""
-        if name not in self.gone():
-            self.transport.evict(name, self.replica.incarnations_of(name) if mine else ())
-        self.replica.settle_divergences(name, mine=mine)
+    def _flush(self) -> None:
         self.transport.flush()
-        return self._taken(name)
-
-    def replace(self, name: str, address: Address | None = None, incarnation: int | None = None) -> list[str]:
-        """Let a member in that has begun another incarnation: evict the old one, and add it again.
-
-        Where another member has evicted it, and this one heard of it, it is only added. Where it is known as
-        `incarnation` already, it is left as it is. What `evict` gives.
-        """
-        if address is not None:
-            check_address(name, *address)  # first: an eviction cannot be undone
-        gone = self.gone()
-        old = None if name in gone else self._carrier.durable.process.membership.of(name)
-        where = gone[name] if old is None else (old.host, old.port)
-        if old is not None and incarnation is not None and old.remembered == incarnation:
-            lost = self._taken(name)
-        else:
-            lost = self._evict(name, mine=False)
-        self.add_member(name, address or where)
-        return lost
-
-    def gone(self) -> dict[str, Address]:
-        """Members that another one has evicted, and where they were; `replace` lets them in again."""
-        return gone(self.replica, self._carrier.durable.process)
-
-    def lost(self) -> dict[str, list[str]]:
-        """By the member: messages to it that it has not acknowledged, and that are not sent any more.
-
-        It was evicted, here or by somebody else, or this replica has begun another incarnation. What `evict`
-        and `replace` have told is left out.
-        """
-        return lost(self.replica)
-
-    def undelivered(self) -> list[str]:
-        """The messages of this replica that nobody is known to have got, and that are not under way."""
-        return undelivered(self.replica, self._carrier.durable.process)
-
-    def _taken(self, name: str) -> list[str]:
-        messages = taken(self.replica, self._carrier.durable, name)
-        self.transport.flush()
-        return messages
 
     def pause(self, paused: bool) -> None:
         """Take no messages for a while: they stay with their senders. All else goes on."""
-        self._carrier.durable.paused = paused
+        self.network.paused = paused
 
     def use_keys(self, keys: Keyring) -> None:
         """The keys of a rotation, from now on."""
@@ -255,13 +203,15 @@ class ReplicaNode:
 
     async def changed(self) -> None:
         """Return when something has come, gone or been committed since. Raises `ReplicaError` at its end."""
-        if self.fault is None and not self._closed:
-            self._changed.clear()
-            await self._changed.wait()
-        if self.fault is not None:
-            raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
-        if self._closed:
-            raise ReplicaError("the network is closed")
+        for waited in (False, True):
+            if self.fault is not None:
+                raise ReplicaError(f"the network stopped: {self.fault}") from self.fault
+            if self._closed or self.network.process.evicted:
+                what = "the network is closed" if self._closed else f"{self.replica.name!r} was evicted"
+                raise ReplicaError(what)
+            if not waited:
+                self._changed.clear()
+                await self._changed.wait()
 
     async def until(self, holds: Callable[[Replica], object]) -> None:
         """Return when something holds of the replica; it is asked after each change."""
@@ -274,7 +224,7 @@ class ReplicaNode:
 
     def blocked(self) -> list[Blocked]:
         """What each message that waits is waiting for."""
-        return list(blocked(self._carrier.durable.process))
+        return list(blocked(self.network.process))
 
     @property
     def health(self) -> str:
@@ -313,7 +263,6 @@ class ReplicaNode:
 
     def metrics(self) -> dict[str, Any]:
         """`Endpoint.status`, with what the replica holds, the commits, and the exchanges."""
-        commits = self._carrier.commits
         return {
             **self.transport.metrics(),
             **{f"replica {key}": value for key, value in self.replica.counts().items()},
@@ -324,7 +273,7 @@ class ReplicaNode:
             "divergences": self.divergences(),
             "lost": self.lost(),
             "gone": self.gone(),
-            "commits": commits,
+            "commits": self.network.commits,
             "exchanges": dict(self._carrier.counts),
             "malformed": self._carrier.malformed,
             "newer": dict(self.replica.exchange.newer),
@@ -349,7 +298,7 @@ class ReplicaNode:
 
     def _flushed(self) -> None:
         """After each commit."""
-        if self._carrier.durable.process.evicted:
+        if self.network.process.evicted:
             self._stopped.set()
         self._changed.set()
 

@@ -26,7 +26,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting, EarlyParts
 from microcosm.replica.conflicts import Conflict
-from microcosm.replica.core import Decided, Deliver, Outbox, fit
+from microcosm.replica.core import Decided, Deliver, Outbox, Subscription, fit
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
@@ -122,18 +122,18 @@ class Replica(Admitting):
 
     @property
     def twice(self) -> list[str]:
-        """The events that two processes claim, or one twice; they stand in no chain."""
-        return self._view.twice
+        """The events that two processes claim, or one twice, sorted; they stand in no chain. Cost: linear."""
+        return sorted(event for event, places in self.ledger.places.items() if len(places) > 1)
 
     def when_decided(self, a: str, b: str, callback: Decided, *, accurate: bool = False) -> None:
-        """Call `tell(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
+        """Call `callback(a, b, verdict)` once `a` and `b` are decided: now, or after what decides them.
 
         Decided is what is neither `?` nor silent, and with `accurate` not `<>` either. Cost: a question for
         each that waits after each transaction. Raises what the question does, and waits for nothing then.
         What `callback` raises undoes nothing: whoever made the change gets it; on the network the node stops.
         """
         self.known.online(fit(a), fit(b))
-        self.subscriptions.add(a, b, callback, accurate)
+        self.subscriptions.waiting.append(Subscription(a, b, callback, accurate))
         if not self._depth:
             self.subscriptions.settle(self.known)
 

@@ -4,18 +4,17 @@
 `Memory` until the process ends. A record is a kind, which says how to read it, and a payload of bytes; what
 the two mean is the business of who commits them.
 
-A replica and its network share a store: what both write in one moment is one transaction. Each sees a store
-of its own. What the replica commits joins the network's next flush (`ReplicaStore.joining`), which is at once
-unless a delivery or an exchange is under way: then the flush that ends it takes everything along, and no
-packet that tells of it leaves before. The records of the network are kept by the replica's state too, so that
-a snapshot of it has them, whoever makes it.
+A replica and its network share a store: what both write in one moment is one transaction. What the replica
+commits joins the network's next flush (`ReplicaStore.joining`), which is at once unless a delivery or an
+exchange is under way: then the flush that ends it takes everything along, and no packet that tells of it
+leaves before. The records of the network are kept by the replica's state too, so that a snapshot of it has
+them, whoever makes it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter
 from typing import NamedTuple, Protocol
 
 APPLICATION = "microcosm replica"
@@ -179,35 +178,3 @@ class Commits:
         self.count += 1
         self.seconds += seconds
         self.within.update(bound for bound in BUCKETS if seconds <= bound)
-
-
-class NetworkStore:
-    """The store as the network sees it: its own records only, which `remembered` gives."""
-
-    def __init__(self, store: Store, remembered: Callable[[], Records]) -> None:
-        self._store, self._remembered = store, remembered
-        self.slow: bool = getattr(store, "slow", False)
-        self.commits = Commits()
-
-    def commit(self, records: Records) -> int:
-        """All of it, the replica's records among them, in one transaction. In any thread."""
-        begun = perf_counter()
-        last = self._store.commit(records)
-        self.commits.add(perf_counter() - begun)
-        return last
-
-    def records(self, after: int = 0) -> Iterator[LogRecord]:
-        """Those of the network, numbered from 1."""
-        for number, (kind, payload) in enumerate(list(self._remembered()), 1):
-            if number > after:
-                yield LogRecord(number, kind, payload)
-
-    def snapshot(self) -> None:
-        """There is none here: the state is a note of the replica."""
-
-    def compact(self, through: int, content: bytes) -> None:
-        """A snapshot of the replica, which has the state of the network in it. In any thread."""
-        self._store.compact(through, content)
-
-    def close(self) -> None:
-        """The replica closes."""

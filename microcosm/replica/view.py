@@ -67,11 +67,6 @@ class LedgerView:
         _ = self.microcosm
         return self._conflicts
 
-    @property
-    def twice(self) -> list[str]:
-        """The events that were appended in two places, and therefore stand in no chain; sorted. Linear."""
-        return sorted(event for event, places in self.ledger.places.items() if len(places) > 1)
-
     def set_aside(self, key: FactKey) -> Conflict | None:
         """The conflict that a correspondence is part of, if it is set aside."""
         return next((c for c in self.conflicts if key in {fact.key() for fact in c.facts}), None)

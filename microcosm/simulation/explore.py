@@ -64,12 +64,18 @@ ROUNDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """How many states there are, and the fault that the search met first, with the steps to it."""
+    """How many states there are, and the fault that was met first, with the steps to it.
+
+    Not `complete`: there are more than `ExploreScope.most`, of some workload. Where all workloads were
+    explored one by one, `workloads` is their number, and `largest` that of the states of the largest.
+    """
 
     states: int
     fault: str | None = None
     scenario: str | None = None
     complete: bool = True
+    workloads: int | None = None
+    largest: int | None = None
 
 
 def explore(name: str, scope: ExploreScope) -> Explored:
@@ -273,25 +279,9 @@ def _written(protocol: str, size: int, steps: list[ExploreStep]) -> str:
 Receivers = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """How many workloads and states there are, and the first fault with its scenario.
-
-    `largest` is the number of states of the workload that has most. Not `complete`: some workload has more
-    than `ExploreScope.most`.
-    """
-
-    workloads: int
-    states: int
-    largest: int
-    fault: str | None = None
-    scenario: str | None = None
-    complete: bool = True
-
-
 def survey(
     protocol: str | Protocol, scope: ExploreScope, each: Callable[[int, Explored], object] | None = None
-) -> Surveyed:
+) -> Explored:
     """Explore every workload of a scope. `each` is told the number of a workload and what was found there."""
     found = PROTOCOLS[protocol] if isinstance(protocol, str) else protocol
     machines = Machines(found.make(scope.processes))
@@ -309,8 +299,8 @@ def survey(
         if explored.fault is not None:
             shortest = Explorer(found, replace(one, reduced=False), machines).run()
             shown = explored if shortest.fault is None else shortest
-            return Surveyed(count, states, largest, shown.fault, shown.scenario, complete)
-    return Surveyed(count, states, largest, complete=complete)
+            return Explored(states, shown.fault, shown.scenario, complete, count, largest)
+    return Explored(states, None, None, complete, count, largest)
 
 
 def workloads(protocol: Protocol, scope: ExploreScope) -> Iterator[Programs]:
@@ -318,7 +308,8 @@ def workloads(protocol: Protocol, scope: ExploreScope) -> Iterator[Programs]:
     n = scope.processes
     several = protocol.machine.MULTICAST and scope.multicasts != 0
     receivers = [list(_receivers(n, i, several)) for i in range(n)]
-    for split in _splits(n, scope.messages):
+    for bars in combinations_with_replacement(range(scope.messages + 1), n - 1):
+        split = [b - a for a, b in zip((0, *bars), (*bars, scope.messages), strict=True)]
         sent = (product(to, repeat=many) for to, many in zip(receivers, split, strict=True))
         for programs in product(*sent):
             many = sum(len(to) > 1 for program in programs for to in program)
@@ -334,12 +325,6 @@ def _receivers(
     others = [j for j in range(n) if j != i]
     for size in range(1, len(others) + 1 if several else 2):
         yield from chosen(others, size)
-
-
-def _splits(n: int, messages: int) -> Iterator[tuple[int, ...]]:
-    """How many messages each process sends."""
-    for bars in combinations_with_replacement(range(messages + 1), n - 1):
-        yield tuple(b - a for a, b in zip((0, *bars), (*bars, messages), strict=True))
 
 
 def _renamed(programs: Programs) -> Programs:

@@ -2,8 +2,8 @@
 
 Everything follows from the seed: two runs with the same arguments are the same, event for event.
 
-What the network does to packets are values: delays, order, loss, duplication, partitions that heal. Times are
-in whatever unit the latencies are in; by default a round trip takes about 1.
+What the network does to packets are values: delays, order, loss, duplication. Times are in
+whatever unit the latencies are in; by default a round trip takes about 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
-from typing import Protocol as Interface
 
 from microcosm.protocol.machine import Delivery, Machine
 from microcosm.protocol.packets import Packet
@@ -24,7 +23,7 @@ PATIENCE = 300
 so many more as it takes for as many packets to come."""
 
 
-class Application(Interface):
+class Application(Protocol):
     """What the processes do, beyond delivering."""
 
     def start(self, run: Run) -> None:
@@ -77,7 +76,6 @@ class Run:
         self._queue: list[tuple[float, int, int, int, Packet | None, Callable[[], object] | None]] = []
         self._count = 0
         self._last: dict[tuple[int, int], float] = {}
-        self._free = [0.0] * self.size
         self._asking = [0] * self.size
         """The elementary steps of each process that causal sends took."""
         self._progress = 0
@@ -114,7 +112,7 @@ class Run:
             steps += 1
             self.now, _, i, j, packet, action = heappop(self._queue)
             if packet is not None:
-                self._arrive(i, j, packet)
+                self._take(i, j, packet)
             elif action is not None:
                 action()
         return self
@@ -173,13 +171,8 @@ class Run:
             copies = 0
         if link.duplicate and random.random() < link.duplicate:
             copies += copies
-        held = 0.0
-        for partition in network.partitions:
-            if partition.separates(i, j, self.now):
-                held = max(held, partition.end)
-                copies = 0 if link.loss else copies
         for _ in range(copies):
-            time = max(self.now, held) + link.latency.draw(random)
+            time = self.now + link.latency.draw(random)
             if not link.reorder:
                 time = self._last[i, j] = max(time, self._last.get((i, j), 0.0))
             if message:
@@ -188,20 +181,6 @@ class Run:
         if message:
             self.metadata.append(packet.integers)
             self._see(Event(self.now, i, SEND, packet.payload, (j,), j))  # type: ignore[attr-defined]
-
-    def _arrive(self, i: int, j: int, packet: Packet) -> None:
-        """A packet is at its receiver, which takes it as soon as it is free."""
-        start = max(self.now, self._free[j])
-        for pause in self.network.pauses:
-            if pause.process == j and pause.begin <= start < pause.end:
-                start = pause.end
-        service = self.network.service_of(j)
-        if service or start > self.now:
-            self._free[j] = start + service
-        if start > self.now:
-            self._push(start, -1, -1, None, lambda: self._take(i, j, packet))
-        else:
-            self._take(i, j, packet)
 
     def _take(self, i: int, j: int, packet: Packet) -> None:
         machine = self.machines[j]
@@ -261,51 +240,11 @@ class NetworkLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """From `begin` to `end` nothing passes between `members` and the others.
-
-    Packets are lost where the link can lose packets, and held back until `end` elsewhere.
-    """
-
-    begin: float
-    end: float
-    members: frozenset[int]
-
-    def separates(self, a: int, b: int, now: float) -> bool:
-        """Whether a packet sent now from a to b is stopped."""
-        return self.begin <= now < self.end and (a in self.members) is not (b in self.members)
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """From `begin` to `end` the process takes nothing off the wire."""
-
-    process: int
-    begin: float
-    end: float
-
-
-@dataclass(frozen=True, slots=True)
 class Network:
-    """The links between all processes, and what happens to them and to the processes.
-
-    `links` overrides `link` for a pair (from, to). `service` is the time that a process (by default:
-    each) spends on a packet before it takes the next: a slow receiver.
-    """
+    """The links between all processes; `links` overrides `link` for a pair (from, to)."""
 
     link: NetworkLink = NetworkLink()
     links: Mapping[tuple[int, int], NetworkLink] = field(default_factory=dict)
-    partitions: tuple[Partition, ...] = ()
-    pauses: tuple[Pause, ...] = ()
-    service: Mapping[int, float] | float = 0.0
-
-    def between(self, a: int, b: int) -> NetworkLink:
-        """The link from a to b."""
-        return self.links.get((a, b), self.link)
-
-    def service_of(self, process: int) -> float:
-        """The time that a process spends on a packet."""
-        return self.service.get(process, 0.0) if isinstance(self.service, Mapping) else self.service
 
     def faults(self) -> set[str]:
         """Which of `loss`, `duplicate`, `reorder` some link is capable of."""

@@ -30,7 +30,7 @@ Steps, one a line (a blank line ends the output; a line that begins with `#` is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from microcosm.errors import MicrocosmError, ProtocolError, TextError
 from microcosm.protocol.catalogue import PROTOCOLS
@@ -260,8 +260,9 @@ def replay(text: str, file: str | None = None) -> str:
         elif stripped == RULE and scenario is not None:
             written += [line, *_performed(scenario, block, file)]
             block = []
-            for _ in _output(lines):
-                pass
+            for _, old in lines:  # the output of the last time, up to a blank line
+                if not old.strip():
+                    break
             written.append("")
             continue
         elif stripped and not stripped.startswith("#"):
@@ -270,14 +271,6 @@ def replay(text: str, file: str | None = None) -> str:
     if block and scenario is not None:
         written += [RULE, *_performed(scenario, block, file)]
     return "\n".join(written).rstrip("\n") + "\n"
-
-
-def _output(lines: Iterator[tuple[int, str]]) -> Iterator[str]:
-    """The lines of an old output, up to the blank one."""
-    for _, line in lines:
-        if not line.strip():
-            return
-        yield line
 
 
 def _started(line: str, number: int, file: str | None) -> Scenario:

@@ -254,13 +254,13 @@ MUTANTS = [
             ),
             (
                 VERDICTS,
-                "def sent_in(",
+                "def _some(",
                 "def _a_chain(of, ordering):\n"
                 "    after = [of.future(e) for e in range(len(of))]\n"
                 "    return ordering is Ordering.RSC and all(\n"
                 "        a == b or b in after[a] or a in after[b]\n"
                 "        for a in range(len(of)) for b in range(len(of))\n"
-                "    )\n\n\ndef sent_in(",
+                "    )\n\n\ndef _some(",
             ),
         ),
     ),
@@ -301,7 +301,7 @@ MUTANTS = [
                 ),
                 (
                     VERDICTS,
-                    "def sent_in(",
+                    "def _some(",
                     "def _chains(of, ordering):\n"
                     "    after = [of.future(e) for e in range(len(of))]\n"
                     "    pairs = [(m, n) for m in range(len(of.send)) for n in range(m)\n"
@@ -311,7 +311,7 @@ MUTANTS = [
                     f"    return ordering is Ordering.{name} and all(\n"
                     "        other(m) in after[other(n)] or other(n) in after[other(m)]\n"
                     "        for m, n in pairs if of.peer[box(m)] == of.peer[box(n)]\n"
-                    "    )\n\n\ndef sent_in(",
+                    "    )\n\n\ndef _some(",
                 ),
             ),
         )
@@ -333,7 +333,7 @@ MUTANTS = [
     *map(in_rounds, (1, 2, 3)),
     Mutant(
         "the backward pass without derived edges",
-        ((QUEUE, "_schedule(computation, derived)\n", "_schedule(computation, {})\n"),),
+        ((QUEUE, "Rounds(computation, derived)", "Rounds(computation, {})"),),
         ("small", "larger"),
     ),
     Mutant(

@@ -137,13 +137,13 @@ MUTANTS = [
         "hybrid/common.py",
         (
             "            if next_one.permit and last > self._permitted.get(sender, 0):\n"
-            "                self._await_permit(sender, last)\n",
+            "                self._await_permit(sender, next_one)\n",
             "",
         ),
         (
             "            self._emit(sender, Ack(last))  # after",
             "            if next_one.permit and last > self._permitted.get(sender, 0):\n"
-            "                self._await_permit(sender, last)\n"
+            "                self._await_permit(sender, next_one)\n"
             "            self._emit(sender, Ack(last))  # after",
         ),
     ),
@@ -194,8 +194,8 @@ MUTANTS = [
         "SPS multicast: own copies not in the flag",
         "hybrid/multicast.py",
         (
-            "        end = copy.group.end\n        if self._buffer.first",
-            "        end = copy.group.start\n        if self._buffer.first",
+            "self._u2 >= copy.group.end and",
+            "self._u2 >= copy.group.start and",
         ),
     ),
     m(
@@ -316,7 +316,7 @@ MUTANTS = [
     m(
         "dependencies: nobody tries again what was held back for another sender",
         "hybrid/dependencies.py",
-        ("freed |= self._blocked.pop(sender, set())", "freed |= set()"),
+        ("ready += sorted(self._blocked.pop(sender, ()))", "self._blocked.pop(sender, ())"),
         tests=DEPENDENCIES,
     ),
     m(

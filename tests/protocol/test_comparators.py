@@ -9,10 +9,18 @@ import pytest
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.comparators import RST, Cykas, Newtop
-from microcosm.protocol.machine import Delivery, Machine, Send
+from microcosm.protocol.machine import UNSOUND, Delivery, Machine, Send
 from microcosm.protocol.monitoring import Monitored
-from microcosm.protocol.packets import Ack, LamportClocked, Logged, Packet, YouCanTell
-from microcosm.protocol.tree.static import TreeNode, binary_tree, hops
+from microcosm.protocol.packets import (
+    Ack,
+    LamportClocked,
+    Logged,
+    MatrixStamped,
+    Packet,
+    Vectored,
+    YouCanTell,
+)
+from microcosm.protocol.tree.static import TreeNode, complete_tree, hops
 from tests.protocol.random_net import RandomNet
 
 
@@ -51,6 +59,31 @@ def test_with_every_process_a_monitor_it_is_rst(seed: int) -> None:
     lockstep({"rst": list(rst), "monitor": list(monitors)}, seed, 60, size)
     for one, other in zip(rst, monitors, strict=True):
         assert one.vectors == other.vectors
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        MatrixStamped(((0,) * 3,) * 3, (1, 9)),
+        Logged(1, (1, 9), ()),
+        Logged(1, (1,), ((0, 1, (9,)),)),
+        Logged(1, (1,), ((9, 1, ()),)),
+        Vectored(((0,) * 3,), (1, 9)),
+        Logged(1, (2,), ()),
+    ],
+)
+def test_what_is_for_nobody_is_refused(packet: Packet) -> None:
+    """KS took what was for others that do not exist, and told everybody of them, who then refused it all."""
+    name = {MatrixStamped: "rst", Logged: "ks", Vectored: "monitor"}[type(packet)]
+    a, b, c = PROTOCOLS[name].make(3)
+    b.receive(0, packet)
+    assert (b.take(), dict(b.refused)) == ([], {UNSOUND: 1})
+    b.causal_send([2], "after")
+    [sent] = b.take()
+    assert isinstance(sent, Send)
+    c.receive(1, sent.packet)
+    assert not c.refused
+    assert a.idle()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -137,7 +170,7 @@ def test_a_tree_that_is_none() -> None:
     for parents in ({0: 1, 1: 0}, {0: 0, 1: 1}, {0: 0, 1: 7}, {}):
         with pytest.raises(ProtocolError):
             TreeNode(0, parents)
-    assert hops(1, binary_tree(7)) == {0: 0, 2: 0, 3: 3, 4: 4, 5: 0, 6: 0}
+    assert hops(1, complete_tree(7, 2)) == {0: 0, 2: 0, 3: 3, 4: 4, 5: 0, 6: 0}
 
 
 def test_a_tree_carries_no_metadata() -> None:

@@ -19,7 +19,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from microcosm.replica.ledger.dots import Dot, Dots
-from microcosm.replica.network.status import gone, lost, taken, undelivered
+from microcosm.replica.network.members import gone, lost, taken, undelivered
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Files, Node, copied
 

@@ -284,8 +284,9 @@ class Restoring(World):
         self.kill(node, 0.0)
 
         def once() -> None:
-            others = [each for each in self.nodes.values() if each.name not in {name, *self._held}]
-            for other in others:  # who is being replaced, too, is told when it is back
+            left_out = {name, *self._held, *self.evicting}
+            others = [each for each in self.nodes.values() if each.name not in left_out]
+            for other in others:  # who is being replaced, or evicted, too, is told when it is back
                 self.act(other.place, lambda other: self._give_up(other, fence))
             if all(each.up and not self._knows(each, fence) for each in others):
                 self._held.discard(name)

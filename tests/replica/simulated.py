@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from microcosm.errors import Busy
+from microcosm.errors import Busy, ReplicaError
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.gossip import FANOUT
@@ -132,8 +132,12 @@ class World(Clockwork):
 
     def restart(self, node: Node) -> None:
         if not node.up and self.nodes.get(node.place) is node:
-            node.start()
-            self.step(node, lambda: None)
+            try:
+                node.start()
+            except ReplicaError:  # it has heard that it is evicted: it comes back as somebody else
+                node.files.kill()
+            else:
+                self.step(node, lambda: None)
 
     def arrive(self, to: str, packet: bytes, sender: str) -> None:
         node, source = self.nodes.get(to), self.places[sender]

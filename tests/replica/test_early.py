@@ -124,10 +124,10 @@ def test_so_much_waits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
         early.keep("b", part, {first: bytes(30)}, Dots())
     assert early.dots == Dots([DotRun("a", 1, 1, 4)])
     [one, *others] = early.of(("a", 1))
-    early.take(one)
+    early.drop(one.segment)
     assert early.dots == Dots([DotRun("a", 1, 2, 4)])
     early.keep("b", Segment(("a", 1), 9, b"", b""), {9: bytes(30)}, Dots())
     assert Dot("a", 1, 9) in early.dots
     for each in (*others, *early.of(("a", 1))):
-        early.take(each)
+        early.drop(each.segment)
     assert (early.of(("a", 1)), early._bytes, early.dots) == ([], 0, Dots())

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
+from microcosm.replica.admission import EarlyParts
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
@@ -122,6 +123,7 @@ class Counting:
     """A side that holds appended events only."""
 
     def __init__(self, dots: Iterable[Dot]) -> None:
+        self.early = EarlyParts()
         self.evolutions: dict[Dot, Evolution] = {dot: Append(dot, f"e{dot.number}") for dot in dots}
         self._seen = Dots(DotRun(*dot, dot.number + 1) for dot in self.evolutions)
         self.taken = 0
@@ -142,9 +144,6 @@ class Counting:
     stream = ("nobody", 1)
     signs = False
     proved = seen
-
-    def asks(self) -> None:
-        """Nothing waits here."""
 
     def unlinked(self) -> list[tuple[DotRun, DotRun]]:
         return []

@@ -9,8 +9,8 @@ from microcosm.givens.relation import Relation
 from microcosm.replica.exchange_messages import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.network.carrier import Stating
 from microcosm.replica.network.durable import Durable
+from microcosm.replica.network.members import Stating
 from microcosm.replica.network.process import Fence, Process
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
@@ -131,7 +131,7 @@ def test_what_was_removed_in_between_breaks_no_chain(late: bool) -> None:
 def test_a_fence_gives_up_also_where_another_takes_the_name_in_the_same_moment(at_once: bool) -> None:
     b = signing("b")
     b.delivered("a", "a.7.1", b"", sent=Append(Dot("a", 7, 1), "c:a.7.1"))
-    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None, recorded=b.recorded)
     durable.member("a", "a", 1)
     durable.bind(1, 1)
     stating = Stating(b, durable)
@@ -155,7 +155,7 @@ def test_who_was_renewed_gives_up_an_incarnation_that_it_has_not_met_since(how: 
     """It is renewed, and before it meets the member again that one is replaced as well."""
     b = signing("b")
     b.delivered("a", "a.7.1", b"", sent=Append(Dot("a", 7, 1), "c:a.7.1"))
-    durable = Durable.opened(Memory(), "b", 1, lambda _: None)
+    durable = Durable.opened(Memory(), "b", 1, lambda _: None, recorded=b.recorded)
     durable.member("a", "a", 1)
     durable.bind(1, 7)
     durable.met(1, 1, b"life")

@@ -18,9 +18,10 @@ import msgpack
 import pytest
 
 from microcosm.errors import Contradiction, Malformed, Undefined
+from microcosm.replica import exchange
 from microcosm.replica import exchange_messages as said
 from microcosm.replica.exchange import AntiEntropy
-from microcosm.replica.ledger import evolution, ledger
+from microcosm.replica.ledger import evolution
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
 from microcosm.replica.node import serve
@@ -226,7 +227,7 @@ def test_what_is_wrong_with_it_is_found_when_it_is_read() -> None:
 
 def test_there_is_a_bound_to_what_is_kept_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is beyond is not taken, blamed on nobody, asked for again, and had by a program that reads it."""
-    monkeypatch.setattr(ledger, "MOST_NEWER", 2000)
+    monkeypatch.setattr(exchange, "MOST_NEWER", 2000)
     replica = Replica(Memory(), "phone", incarnation=1)
     supplies = [said.Supply((content(2, Dot("laptop", 1, n), f"e{n}"),)) for n in range(1, 100)]
     for supply in supplies:

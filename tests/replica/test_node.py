@@ -12,7 +12,7 @@ from microcosm.replica.network.endpoint import Limits
 from microcosm.replica.network.write_ahead import STATE, remembered
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import LogRecord, Memory
+from microcosm.replica.store import Memory
 from tests.replica.network.proxy import Proxy
 from tests.replica.nodes import OPTIONS, Remembering, into, level, meet, ran
 
@@ -46,8 +46,7 @@ def test_every_commit_has_an_event_and_its_message_or_neither() -> None:
             for count in range(2, len(store.commits) + 1):
                 replica = Replica(store.after(count))
                 own = replica.chains().get(replica.stream, [])
-                records = (LogRecord(n, *each) for n, each in enumerate(replica.network, 1))
-                process = remembered(records, replica.noted(STATE))
+                process = remembered(replica.network, replica.noted(STATE))
                 if process is None:
                     continue
                 numbers = {kind: sum(event.startswith(kind) for event in own) for kind in ("c:", "d:")}

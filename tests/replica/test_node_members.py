@@ -13,7 +13,7 @@ from microcosm.replica.network.process import Fence
 from microcosm.replica.network.write_ahead import STATE, remembered
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import LogRecord, Memory
+from microcosm.replica.store import Memory
 from tests.replica.nodes import OPTIONS, Remembering, level, meet, ran
 
 pytest.importorskip("cryptography")
@@ -43,8 +43,7 @@ def test_at_every_commit_a_replica_states_the_members_of_its_network() -> None:
         for name, store in stores.items():
             for count in range(2, len(store.commits) + 1):
                 replica = Replica(store.after(count))
-                records = (LogRecord(n, *each) for n, each in enumerate(replica.network, 1))
-                process = remembered(records, replica.noted(STATE))
+                process = remembered(replica.network, replica.noted(STATE))
                 named = {member.name for member in process.members} if process is not None else set()
                 assert {*replica.members} - {name} == named
                 seen.add((name, len(named)))
@@ -160,6 +159,24 @@ def test_who_lets_in_what_another_has_evicted_agrees_with_it_again() -> None:
             assert b.health == "diverged"
             b.replace("c")
             assert b.health == "ok"
+
+    ran(scene())
+
+
+def test_who_waits_at_an_evicted_node_is_told() -> None:
+    """It waited for ever."""
+
+    async def scene() -> None:
+        async with serve(Memory(), "a", **OPTIONS) as a, serve(Memory(), "b", **OPTIONS) as b:
+            meet(a, b)
+            a.replica.local("said")
+            await level(a, b)
+            waiting = asyncio.ensure_future(b.until(lambda replica: replica.happened("never")))
+            await asyncio.sleep(0)
+            a.evict("b")
+            with pytest.raises(ReplicaError, match="evicted"):
+                await waiting
+            await b.stopped()
 
     ran(scene())
 

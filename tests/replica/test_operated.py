@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from microcosm.replica.network import status
+from microcosm.replica.network import members
 from tests.replica import operated
 from tests.replica.nodes import is_given
 from tests.replica.operated import story
@@ -33,7 +33,7 @@ def test_so_it_is_at_length(seed: int, tmp_path: Path) -> None:
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that nobody has, one that ought to be gone, and messages that nobody named."""
-    monkeypatch.setattr(status, "let_go", lambda *given: None)
+    monkeypatch.setattr(members, "let_go", lambda *given: None)
     monkeypatch.setattr(operated, "undelivered", lambda *given: [])
     unknown = {name: (name, 0) for name in "abc"}
     monkeypatch.setattr(
@@ -42,7 +42,7 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
             name: at for name, at in unknown.items() if name not in {process.name, *process.membership.named}
         },
     )
-    with closing(story(3, tmp_path)) as world:
+    with closing(story(1, tmp_path)) as world:
         dot = next(dot for dot, fact in world.adds.items() if is_given(world.nodes["a"].replica, fact))
         world.adds[dot] = "x999 < y999"
         found = world.judge()

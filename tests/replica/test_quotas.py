@@ -48,6 +48,17 @@ def test_a_rate_lets_everything_through_in_time() -> None:
     assert a.quotas.over == {}
 
 
+def test_a_rate_of_less_than_one_a_minute_is_one() -> None:
+    """Nothing was ever taken: as many as came in a minute were too few for one."""
+    quotas = Quotas(Quota(rate=0.01))
+    taken = []
+    for second in range(0, 1000, 20):
+        quotas.now = float(second)
+        if quotas.admits("a", 10):
+            taken.append(second)
+    assert taken == [0, *range(100, 1000, 100)]
+
+
 @pytest.mark.parametrize("quota", [Quota(held=20), Quota(bytes=20 * 40)])
 def test_what_is_held_of_an_author_is_bounded(quota: Quota) -> None:
     a = bounded("a", quota)

@@ -259,7 +259,7 @@ def test_what_was_delivered_is_told_before_a_newer_start_is_learnt(starts: int) 
     for _ in range(starts):
         pair.ends["b"] = pair.open("b", 1)
         for _ in range(3):
-            pair.ends["b"].send(["c"], b"to another")
+            pair.ends["b"].durable.send(["c"], b"to another")
             pair.out("b")
     pair.ends["a"] = pair.open("a", 1)
     pair.settle()
@@ -282,7 +282,7 @@ def test_a_message_that_was_delivered_and_went_to_others_is_found_out_whatever_t
     assert (known.delivered, process.contradicts(number, known)) == (2, None)
     assert "has sent to others" in str(process.contradicts(process.membership.named["c"].number, known))
     assert "which it has not sent" in str(process.contradicts(number, known._replace(delivered=3)))
-    pair.ends["a"].send(["b"], b"more")
+    pair.ends["a"].durable.send(["b"], b"more")
     assert process.contradicts(number, known._replace(delivered=3)) is None
 
 

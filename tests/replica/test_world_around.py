@@ -271,6 +271,71 @@ def test_the_name_of_a_host_is_looked_up_each_minute(monkeypatch: pytest.MonkeyP
     ran(scene())
 
 
+def test_of_several_addresses_of_a_host_one_that_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one was taken, whether or not anybody answered there."""
+
+    async def scene() -> None:
+        listed = [(0, 0, 0, "", (f"127.0.0.{n}", 7)) for n in (1, 2, 3)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: listed)
+        news = asyncio.Event()
+        names = HostNames(socket.AF_INET, asyncio.get_running_loop(), news.set)
+        now, tried = time.monotonic(), list[object]()
+        for _ in range(4):
+            news.clear()
+            names.found(("phone.example", 7), now)
+            await news.wait()
+            tried.append(names.found(("phone.example", 7), now))
+            now += 6
+        assert tried == [("127.0.0.1", 7), ("127.0.0.2", 7), ("127.0.0.3", 7), ("127.0.0.1", 7)]
+        for _ in range(2):  # and as long as it answers
+            assert names.named(("127.0.0.1", 7)) == ("phone.example", 7)
+            names.found(("phone.example", 7), now)
+            while names._looked_up:
+                await asyncio.sleep(0.01)
+            assert names.found(("phone.example", 7), now) == ("127.0.0.1", 7)
+            assert names._known["phone.example", 7][1] > time.monotonic() + 50
+            now += 70
+        for host in ("127.0.0.2", "127.0.0.3"):  # one that was tried, and answers later
+            names.named((host, 7))
+            names.found(("phone.example", 7), now)
+            while names._looked_up:
+                await asyncio.sleep(0.01)
+            assert names.found(("phone.example", 7), now) == (host, 7)
+            now += 70
+
+    ran(scene())
+
+
+def test_members_at_addresses_of_a_link_are_reached_by_their_scope() -> None:
+    """Nobody could listen at one, and who spoke from one was said to have moved."""
+    scoped = [f"{host}%{name}" for host, name in linked()]
+    if not scoped:
+        pytest.skip("no IPv6 here")
+
+    async def scene() -> None:
+        options = {**OPTIONS, "address": (scoped[0], 0)}
+        async with AsyncExitStack() as stack:
+            a, b = [await stack.enter_async_context(serve(Memory(), name, **options)) for name in "ab"]
+            a.add_member("b", (scoped[0], b.address[1]))
+            b.add_member("a", a.address)
+            a.replica.local("x")
+            await levelled(a, b)
+            assert (a.moved(), b.moved()) == ({}, {})
+            assert a.metrics()["drops"].get("not sent", 0) == b.metrics()["drops"].get("not sent", 0) == 0
+
+    ran(scene())
+
+
+def linked() -> list[tuple[str, str]]:
+    """The addresses of a link that this machine has (Linux says them), each with its interface."""
+    try:
+        lines = Path("/proc/net/if_inet6").read_text().split("\n")
+    except OSError:
+        return []
+    parts = [line.split() for line in lines if line.startswith("fe80")]
+    return [(":".join(each[0][at : at + 4] for at in range(0, 32, 4)), each[-1]) for each in parts]
+
+
 def test_who_listens_at_all_addresses_of_ipv6_reaches_members_of_ipv4() -> None:
     """Two that did, and had each other's address of IPv4, never met, and nothing said so."""
     with closing(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)) as found:

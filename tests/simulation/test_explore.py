@@ -42,7 +42,7 @@ class Unflagged(HybridBasic):
 
     __slots__ = ()
 
-    def _await_permit(self, sender: int, mid: int) -> None:
+    def _await_permit(self, sender: int, message: object) -> None:
         pass
 
 

@@ -21,14 +21,12 @@ from microcosm.simulation.events import (
     DELIVER,
     SEND,
     Event,
-    SendCheck,
-    Strategy,
     check,
-    sent_too_early,
 )
 from microcosm.simulation.explore import Explorer
 from microcosm.simulation.explore_state import ExploreFault, ExploreScope, ExploreState, ExploreStep, Machines
 from tests.protocol.random_net import RandomNet
+from tests.simulation.send_check import SendCheck, Strategy, sent_too_early
 
 HYBRIDS = [name for name, one in PROTOCOLS.items() if issubclass(one.machine, Hybrid)]
 every = pytest.mark.parametrize("name", HYBRIDS)

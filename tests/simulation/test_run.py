@@ -19,8 +19,6 @@ from microcosm.simulation.run import (
     Constant,
     Network,
     NetworkLink,
-    Partition,
-    Pause,
     Run,
     Uniform,
 )
@@ -31,7 +29,6 @@ from microcosm.simulation.simulate import (
     SimulationSetting,
     outside_the_model,
     simulate,
-    steady_stream,
 )
 from tests.thorough import draws
 
@@ -181,32 +178,6 @@ def test_fifo_links_keep_the_order(latency: Constant | Uniform) -> None:
     for i, j in {(event.process, event.to[0]) for event in events if event.kind == SEND}:
         out = [e.message for e in events if e.kind == SEND and (e.process, e.to[0]) == (i, j)]
         assert out == [e.message for e in events if e.kind == RECEIVE and (e.peer, e.process) == (i, j)]
-
-
-@pytest.mark.parametrize("loss", [0.0, 0.2])
-def test_a_partition_heals(loss: float) -> None:
-    """Reliable links hold packets back until then; the others lose them, and ticks repeat them."""
-    network = Network(
-        NetworkLink(Constant(0.5), loss=loss), partitions=(Partition(0.0, 10.0, frozenset({2})),)
-    )
-    events = run_of("hybrid-sps", network, Script([(1.0, 0, (2,)), (1.0, 0, (1,)), (2.0, 1, (0,))]))
-    times = {event.message: event.time for event in events if event.kind == DELIVER}
-    assert times[0] >= 10.0
-    assert max(times[1], times[2]) < 10.0
-
-
-def test_a_paused_process_takes_nothing() -> None:
-    network = Network(NetworkLink(Constant(0.5)), pauses=(Pause(1, 1.0, 5.0),))
-    events = run_of("rst", network, steady_stream(20, 0.1))
-    taken = [event.time for event in events if event.kind == RECEIVE]
-    assert not [time for time in taken if 1.0 <= time < 5.0]
-    assert [time for time in taken if time == 5.0]
-
-
-def test_a_slow_receiver_takes_one_packet_after_the_other() -> None:
-    events = run_of("rst", Network(NetworkLink(Constant(0.5)), service={1: 2.0}), steady_stream(5, 0.1))
-    times = [event.time for event in events if event.kind == RECEIVE]
-    assert times == pytest.approx([0.5, 2.5, 4.5, 6.5, 8.5])
 
 
 def test_the_numbers_of_events_count_from_one() -> None:

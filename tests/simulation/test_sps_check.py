@@ -7,8 +7,9 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Permit
-from microcosm.simulation.events import Event, Strategy, check, sent_too_early
+from microcosm.simulation.events import Event, check
 from microcosm.simulation.simulate import SimulationSetting, simulate
+from tests.simulation.send_check import Strategy, sent_too_early
 
 SPS, CSPS = Strategy.SPS, Strategy.CSPS
 

@@ -18,7 +18,7 @@ from microcosm.protocol.catalogue import PROTOCOLS
 
 if TYPE_CHECKING:
     from microcosm.protocol.catalogue import Protocol
-    from microcosm.simulation.explore import Explored, Surveyed
+    from microcosm.simulation.explore import Explored
     from microcosm.simulation.explore_state import ExploreScope
     from microcosm.simulation.simulate import SimulationResult, SimulationSetting
 
@@ -288,7 +288,7 @@ def _outside(protocol: Protocol, scope: ExploreScope) -> list[str]:
     return [names[what] for what, happens in does.items() if happens and what not in tolerated]
 
 
-def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Explored | Surveyed:
+def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Explored:
     from microcosm.simulation.explore import Explorer, survey, workloads
 
     if not by_workload:
@@ -306,21 +306,21 @@ def _explored(protocol: Protocol, scope: ExploreScope, by_workload: bool) -> Exp
     return survey(protocol, scope, each)
 
 
-def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> dict[str, object]:
+def _explored_fields(protocol: str, scope: ExploreScope, explored: Explored) -> dict[str, object]:
     names = ("processes", "messages", "reorder", "losses", "doubles", "multicasts", "answers")
     return {
         "protocol": protocol,
         **{name: getattr(scope, name) for name in names},
-        "workloads": getattr(explored, "workloads", None),
+        "workloads": explored.workloads,
         "states": explored.states,
-        "largest": getattr(explored, "largest", explored.states),
+        "largest": explored.states if explored.largest is None else explored.largest,
         "complete": explored.complete and explored.fault is None,
         "fault": explored.fault,
         "scenario": explored.scenario,
     }
 
 
-def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Surveyed) -> Iterator[str]:
+def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored) -> Iterator[str]:
     network = [
         "reordering" if scope.reorder else "FIFO",
         *([f"{scope.losses} lost"] if scope.losses else []),
@@ -329,9 +329,8 @@ def _explored_lines(protocol: str, scope: ExploreScope, explored: Explored | Sur
     messages = counted(scope.messages, "message")
     yield f"{protocol}: {scope.processes} processes, {messages} ({', '.join(network)})"
     states = counted(explored.states, "state")
-    count = getattr(explored, "workloads", None)
-    if count is not None:
-        states += f" of {counted(count, 'workload')}"
+    if explored.workloads is not None:
+        states += f" of {counted(explored.workloads, 'workload')}"
     if explored.fault is not None:
         yield f"{explored.fault}; the shortest scenario, after {states}:"
         yield ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -54,29 +55,16 @@ def fsck(
     found = check(path, repair=repair)
     for fault in found.faults:
         output.complain(f"damaged: {fault}")
-    fields = {
-        "file": path,
-        "application": found.application,
-        "version": found.schema,
-        "snapshot": found.through,
-        "first": found.first,
-        "last": found.last,
-        "dropped": found.dropped,
-        "faults": list(found.faults),
-        "lost": found.lost,
-        "copy": found.copy,
-        "repaired": found.repaired,
-    }
     code = exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
-    return output.answer(fields, _lines(found), code)
+    return output.answer({"file": path, **asdict(found)}, _lines(found), code)
 
 
 def _lines(found: FsckReport) -> list[str]:
     """What was found, for people."""
     count = found.last - found.first + 1
     kept = f"records {found.first} to {found.last}" if count > 0 else "no records"
-    before = "" if found.through is None else f", after a snapshot through record {found.through}"
-    lines = [f"{output.printable(found.application)}, version {found.schema}: {kept}{before}"]
+    before = "" if found.snapshot is None else f", after a snapshot through record {found.snapshot}"
+    lines = [f"{output.printable(found.application)}, version {found.version}: {kept}{before}"]
     if found.dropped:
         lines.append(
             f"{found.dropped} pages of a transaction that a crash cut short; nobody was told it stood"
@@ -135,15 +123,13 @@ def restore(
     from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.files import Files
     from microcosm.replica.journal.reader import Reader
-    from microcosm.replica.network.status import lost
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:
         copy(reader, path)
     try:
-        with network_of(path) as (replica, durable):
-            members = [member.name for member in durable.process.members]
-            gone = lost(replica)
+        with network_of(path) as network:
+            replica, members, gone = network.replica, network.members, network.lost()
             incarnation = replica.known_as
     except LockedJournal:  # somebody goes on with it already
         raise

@@ -12,7 +12,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -205,51 +205,10 @@ class Warnings:
             self._log.warn(
                 "the time of day jumped; only keys begin and end by it: check the clock, nothing is lost"
             )
-        for name, stranger in node.strangers():
-            message = (
-                f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
-                f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
-                " again; if not, give it another name"
-            )
-            if self.once(("stranger", name, stranger), message):
-                self._send({"event": "stranger", "member": name, "incarnation": stranger})
-        for name, count in node.unreadable().items():
-            self.once(
-                ("unreadable", name),
-                f"{count} packets in the name of {name} cannot be opened: it has another key file, calls this"
-                " one otherwise, or somebody else uses its name; `replica key` tells how keys are shared",
-            )
-        for name, (old, new) in node.moved().items():
-            self.once(
-                ("moved", name, new),
-                f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; "
-                "it is answered there too",
-            )
-        for name, why in node.suspects.items():
-            message = (
-                f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
-            )
-            if self.once(("suspect", name), message):
-                self._send({"event": "suspect", "member": name, "why": why})
-        for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
-            self.once(("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it")
-        for name, what in node.replica.exchange.newer.items():
-            self.once(
-                ("newer", name),
-                f"{name} has {what}: what it says so counts for nothing here; a newer program will read it",
-            )
         self._warned -= {("gone", name) for name in node.members}  # let in again, and maybe evicted again
-        for name in node.gone():
-            message = f"{name} was evicted by another member; `replica member replace` lets it in again"
-            if self.once(("gone", name), message):
-                self._send({"event": "evicted", "member": name})
-        for name, messages in node.lost().items():
-            message = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
-            if self.once(("lost", name, *messages), f"{message}: the line `lost` names them"):
-                self._send({"event": "lost", "member": name, "messages": messages})
-        for found in node.divergences():
-            if self.once(("diverged", *found.values()), found["why"]):
-                self._send({"event": "diverged", **found})
+        for what, text, line in _warnings(node):
+            if self.once(what, text) and line:
+                self._send(line)
 
     def once(self, what: tuple[object, ...], text: str) -> bool:
         """Warn of something, unless that was done; whether it was not."""
@@ -259,3 +218,43 @@ class Warnings:
         self._warned.add(key)
         self._log.warn(text)
         return True
+
+
+def _warnings(node: ReplicaNode) -> Iterator[tuple[tuple[object, ...], str, dict[str, Any]]]:
+    """All there is to say of a node: what tells it from others, for people, and as a line (or none)."""
+    for name, stranger in node.strangers():
+        text = (
+            f"another replica answers to the name {name} (incarnation {stranger}) and is not let in:"
+            f" if it takes the place of the old one, `replica member replace`, or evict {name} and add it"
+            " again; if not, give it another name"
+        )
+        line = {"event": "stranger", "member": name, "incarnation": stranger}
+        yield ("stranger", name, stranger), text, line
+    for name, count in node.unreadable().items():
+        text = (
+            f"{count} packets in the name of {name} cannot be opened: it has another key file, calls this"
+            " one otherwise, or somebody else uses its name; `replica key` tells how keys are shared"
+        )
+        yield ("unreadable", name), text, {}
+    for name, (old, new) in node.moved().items():
+        text = (
+            f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there too"
+        )
+        yield ("moved", name, new), text, {}
+    for name, why in node.suspects.items():
+        text = f"{name} says what no replica of this program says: {why}; evict it, and change the keys"
+        yield ("suspect", name), text, {"event": "suspect", "member": name, "why": why}
+    for name, what in (node.replica.quotas.over if node.replica.quotas else {}).items():
+        yield ("over", name), f"{name} says {what}: what is too much waits; `--quota` bounds it", {}
+    for name, what in node.replica.exchange.newer.items():
+        text = f"{name} has {what}: what it says so counts for nothing here; a newer program will read it"
+        yield ("newer", name), text, {}
+    for name in node.gone():
+        text = f"{name} was evicted by another member; `replica member replace` lets it in again"
+        yield ("gone", name), text, {"event": "evicted", "member": name}
+    for name, messages in node.lost().items():
+        text = f"{len(messages):,} messages to {name} were not acknowledged, and are not sent any more"
+        line = {"event": "lost", "member": name, "messages": messages}
+        yield ("lost", name, *messages), f"{text}: the line `lost` names them", line
+    for found in node.divergences():
+        yield ("diverged", *found.values()), found["why"], {"event": "diverged", **found}

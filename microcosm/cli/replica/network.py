@@ -12,16 +12,13 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.knowledge import opened
-from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.errors import MicrocosmError
 from microcosm.files import STDIN
 from microcosm.replica.admission import Quota
 from microcosm.replica.ledger.forgetting import Forgetting
-from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
-    from microcosm.replica.network.durable import Durable
-    from microcosm.replica.network.process import DeliveredMessage
-    from microcosm.replica.replica import Replica
+    from microcosm.replica.network.members import Unserved
 
 
 app = Typer()
@@ -53,10 +50,10 @@ def add(
       microcosm replica member add phone.journal laptop 192.0.2.7:7001
     """
     where = endpoint_of(address)
-    with network_of(path) as (replica, durable):
-        _trust(replica, name, author)
-        _let_in(replica, durable, name, where)
-        return _show(path, durable)
+    with network_of(path) as network:
+        network.trust(name, author)
+        network.add_member(name, where)
+        return _show(path, network)
 
 
 @member.command("evict")
@@ -69,10 +66,10 @@ def evict(path: options.Journal, name: Name) -> int:
     Example:
       microcosm replica member evict phone.journal laptop
     """
-    with network_of(path) as (replica, durable):
-        lost = _evicted(replica, durable, name, mine=True)
+    with network_of(path) as network:
+        lost = network.evict(name)
         message = f"{name} is no member any more; the others follow when they hear of it"
-        return _show(path, durable, lost, message)
+        return _show(path, network, lost, message)
 
 
 @member.command("replace")
@@ -98,57 +95,9 @@ def replace(
     Example:
       microcosm replica member replace phone.journal laptop
     """
-    from microcosm.replica.network.durable import check_address
-    from microcosm.replica.network.status import gone, taken
-
-    with network_of(path) as (replica, durable):
-        where = gone(replica, durable.process).get(name)
-        old = None if where is not None else durable.process.membership.of(name)
-        if old is not None:
-            where = old.host, old.port
-        assert where is not None
-        where = where if address is None else endpoint_of(address)
-        check_address(name, *where)  # first: an eviction cannot be undone
-        _trust(replica, name, author)
-        if old is not None and incarnation is not None and old.remembered == incarnation:
-            lost = taken(replica, durable, name)
-        else:
-            lost = _evicted(replica, durable, name, mine=False)
-        _let_in(replica, durable, name, where)
-        return _show(path, durable, lost)
-
-
-def _trust(replica: Replica, name: str, author: str | None) -> None:
-    """A member signs with the key of `author`, if that is stated."""
-    if author is not None:
-        replica.sign()
-        replica.trust(name, author)
-
-
-def _let_in(replica: Replica, durable: Durable, name: str, where: tuple[str, int]) -> None:
-    """Have a member that listens at an address."""
-    from microcosm.replica.network.carrier import Stating
-
-    durable.member(name, *where)
-    Stating(replica, durable).follow()
-    durable.flush()
-
-
-def _evicted(replica: Replica, durable: Durable, name: str, *, mine: bool) -> list[str]:
-    """Evict a member; the messages to it that it had not acknowledged. `mine`: see `settle_divergences`."""
-    from microcosm.replica.network.carrier import Stating
-    from microcosm.replica.network.status import gone, taken
-
-    stating = Stating(replica, durable)
-    stating.follow()
-    if name not in gone(replica, durable.process):
-        durable.evict(name, replica.incarnations_of(name) if mine else ())
-    replica.settle_divergences(name, mine=mine)
-    stating.follow()
-    durable.flush()
-    lost = taken(replica, durable, name)
-    durable.flush()
-    return lost
+    where = None if address is None else endpoint_of(address)
+    with network_of(path) as network:
+        return _show(path, network, network.replace(name, where, incarnation, author))
 
 
 @app.command("renew")
@@ -184,32 +133,28 @@ def compact(path: options.Journal) -> int:
     from microcosm.replica.network.write_ahead import STATE
 
     before = Path(path).stat().st_size if Path(path).exists() else 0
-    with network_of(path) as (replica, durable):
-        replica.recorded(STATE, durable.export())
-        replica.compact()
+    with network_of(path) as network:
+        network.network.hasten()
+        network.network.flush()
+        network.replica.recorded(STATE, network.network.state())
+        network.replica.compact()
     after = Path(path).stat().st_size
     message = f"{before:,} bytes before, {after:,} after"
     return output.answer({"file": path, "before": before, "after": after}, message)
 
 
 @contextmanager
-def network_of(path: str) -> Iterator[tuple[Replica, Durable]]:
+def network_of(path: str) -> Iterator[Unserved]:
     """A replica and its network, without a socket."""
-    from microcosm.replica.network import status
+    from microcosm.replica.network.members import Unserved
 
     with opened(path) as replica:
-        store = NetworkStore(replica.store, lambda: replica.network)
-        yield replica, status.network_of(replica, store, _refused)
+        yield Unserved(replica)
 
 
-def _refused(letter: DeliveredMessage) -> None:
-    """There is no application here that a message could be delivered to."""
-    raise ReplicaError(f"message {letter.id} is due; `replica serve` delivers it, do it there")
-
-
-def _show(path: str, durable: Durable, lost: Sequence[str] = (), *message: str) -> int:
+def _show(path: str, network: Unserved, lost: Sequence[str] = (), *message: str) -> int:
     """Answer with a `message`, the messages that are lost and the members that there are; the code."""
-    members = [(each.name, f"{each.host}:{each.port}") for each in durable.process.members]
+    members = [(each.name, f"{each.host}:{each.port}") for each in network.network.process.members]
     fields: dict[str, object] = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
     lines = [*message, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
     lines += [f"{name} at {address}" for name, address in members]

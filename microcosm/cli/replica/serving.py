@@ -78,13 +78,13 @@ class Serving:
         self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
             "events": lambda asked: {"events": self._replica.events},
-            "digest": self._digest,
+            "digest": lambda asked: {"digest": self._replica.digest(), "seen": self._replica.seen().count},
             "status": self._status,
             "stop": lambda asked: _nothing(self._end),
         }
         self._changing: dict[str, Callable[[ReplicaNode, Fields], Fields]] = {
             "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
-            "send": self._send,
+            "send": lambda node, asked: {"message": node.replica.send(*letter_of(asked))},
             "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
             "remove": lambda node, asked: _dots(node.replica.remove(text_of(asked["given"]))),
             "when": self._when,
@@ -123,7 +123,11 @@ class Serving:
         known = node.replica.divergences
         self._outlet = Outlet(loop, self._stop.set)
         try:
-            await self._open_interfaces()
+            if self._interfaces.http is not None:
+                self._http = "{}:{}".format(*await self._monitor.open(self._interfaces.http))
+            if self._interfaces.socket is not None:
+                self._control = ControlSocket(self._interfaces.socket, self._do)
+                await self._control.open()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._stop.set)
             loop.add_signal_handler(signal.SIGHUP, self._hung_up)
@@ -150,14 +154,6 @@ class Serving:
             if self._control is not None:
                 self._control.close()
             node.close()
-
-    async def _open_interfaces(self) -> None:
-        """The socket and HTTP, where they are asked for."""
-        if self._interfaces.http is not None:
-            self._http = "{}:{}".format(*await self._monitor.open(self._interfaces.http))
-        if self._interfaces.socket is not None:
-            self._control = ControlSocket(self._interfaces.socket, self._do)
-            await self._control.open()
 
     def _use(self, node: ReplicaNode) -> None:
         self._node, self._replica, self._why = node, node.replica, ""
@@ -319,9 +315,6 @@ class Serving:
 
     # -- what may be asked -----------------------------------------------------------------------------
 
-    def _send(self, node: ReplicaNode, request: Fields) -> Fields:
-        return {"message": node.replica.send(*letter_of(request))}
-
     def _query(self, request: Fields) -> Fields:
         left, right = text_of(request["left"]), text_of(request["right"])
         if flag_of(request.get("offline", False)):
@@ -348,9 +341,6 @@ class Serving:
         except MicrocosmError:
             del self._whens[left, right]
             raise
-
-    def _digest(self, request: Fields) -> Fields:
-        return {"digest": self._replica.digest(), "seen": self._replica.seen().count}
 
     def _status(self, request: Fields) -> Fields:
         found = self._standing()

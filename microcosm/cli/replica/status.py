@@ -6,7 +6,7 @@ import json as json_text
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
@@ -19,7 +19,6 @@ from microcosm.files import display_name, read_text
 from microcosm.logic.derivation import proof_object
 from microcosm.replica.ledger.chain import imported
 from microcosm.replica.ledger.dots import Dot
-from microcosm.replica.store import NetworkStore
 
 if TYPE_CHECKING:
     from microcosm.replica.network.process import Process
@@ -90,17 +89,19 @@ def metrics(path: options.Journal) -> int:
     return output.answer({"file": path, "metrics": text}, text.removesuffix("\n"))
 
 
-def network_in(replica: Replica) -> Process | None:
-    """What the network of a replica remembers, not started; None where there has been none."""
+def network_in(replica: Replica) -> Process:
+    """What the network of a replica remembers, not started."""
+    from microcosm.replica.network.process import Process
     from microcosm.replica.network.write_ahead import STATE, remembered
 
-    records = NetworkStore(replica.store, lambda: replica.network).records()
-    return remembered(records, replica.noted(STATE))
+    found = remembered(replica.network, replica.noted(STATE))
+    return Process(replica.name, replica.known_as) if found is None else found
 
 
-def fields(path: str, replica: Replica, process: Process | None) -> dict[str, Any]:
+def fields(path: str, replica: Replica, process: Process) -> dict[str, Any]:
     """The fields of the JSON answer."""
-    from microcosm.replica.network.status import blocked, divergences, gone, lost
+    from microcosm.replica.network.members import gone, lost
+    from microcosm.replica.network.status import blocked, divergences
 
     return {
         "file": path,
@@ -117,20 +118,21 @@ def fields(path: str, replica: Replica, process: Process | None) -> dict[str, An
         ],
         "divergences": divergences(replica),
         "lost": lost(replica),
-        "gone": {} if process is None else gone(replica, process),
+        "gone": gone(replica, process),
         "authors": replica.author_keys,
         "proofs": len(replica.proofs),
         "twice": replica.twice,
         "digest": replica.digest(),
-        "peers": [] if process is None else list(_peers(process)),
-        "evicted": process is not None and process.evicted,
-        "waiting": [] if process is None else [each._asdict() for each in blocked(process)],
+        "peers": list(_peers(process)),
+        "evicted": process.evicted,
+        "waiting": [each._asdict() for each in blocked(process)],
     }
 
 
-def lines(replica: Replica, process: Process | None) -> Iterator[str]:
+def lines(replica: Replica, process: Process) -> Iterator[str]:
     """What a replica holds and what waits, a line each, for people; what is set aside is left out."""
-    from microcosm.replica.network.status import blocked, divergences, gone, lost
+    from microcosm.replica.network.members import gone, lost
+    from microcosm.replica.network.status import blocked, divergences
 
     counts = replica.counts()
     yield f"replica {replica.name}, incarnation {replica.stream[1]}"
@@ -151,8 +153,6 @@ def lines(replica: Replica, process: Process | None) -> Iterator[str]:
         yield f"{text}: {', '.join(messages[:MOST])}{', …' if messages[MOST:] else ''}"
     for event in replica.twice:
         yield f"in two places, and therefore in no chain: {event}"
-    if process is None:
-        return
     if process.evicted:
         yield "evicted: `replica renew` starts afresh"
     for name, (host, port) in gone(replica, process).items():
@@ -181,27 +181,22 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
 
 def _watch(path: str, every: float) -> int:
     """Show it again and again: in its place on a terminal, one view after the other elsewhere."""
-    if output.is_terminal(sys.stdout):
-        return _watch_live(path, every)
-    with suppress(KeyboardInterrupt):
-        while True:
-            output.say(*_view(path), "")
-            output.finish()
-            time.sleep(every)
-    return exits.HOLDS
+    with ExitStack() as stack:
+        live = None
+        if output.is_terminal(sys.stdout):
+            from rich.live import Live
+            from rich.text import Text
 
-
-def _watch_live(path: str, every: float) -> int:
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(Text("\n".join(_view(path))), auto_refresh=False) as live:
-        try:
+            live = stack.enter_context(Live(auto_refresh=False))
+        with suppress(KeyboardInterrupt):
             while True:
+                if live is not None:
+                    live.update(Text("\n".join(_view(path))), refresh=True)
+                else:
+                    output.say(*_view(path), "")
+                    output.finish()
                 time.sleep(every)
-                live.update(Text("\n".join(_view(path))), refresh=True)
-        except KeyboardInterrupt:
-            return exits.HOLDS
+    return exits.HOLDS
 
 
 def _view(path: str) -> list[str]:

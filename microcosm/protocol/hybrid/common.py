@@ -241,14 +241,14 @@ class Hybrid(Machine):
 
     def _deliver_held(self, sender: int) -> None:
         """Deliver what has come of a sender, as far as nothing is missing."""
-        last, held = self._delivered.get(sender, 0), self._buffered[sender]
-        while last in held:
+        last, held = self._delivered.get(sender, 0), self._buffered.get(sender, {})
+        while last in held and not self._holds_back(sender, held[last]):
             next_one = held.pop(last)
             last = self._delivered[sender] = next_one.mid
             self.operations += 1
             # A permit may have overtaken its message, and permits are cumulative (E7).
             if next_one.permit and last > self._permitted.get(sender, 0):
-                self._await_permit(sender, last)
+                self._await_permit(sender, next_one)
             self._deliver(Delivery(sender, next_one.payload, next_one))
             self._emit(sender, Ack(last))  # after it, so that an ack proves a delivery
         if not held:
@@ -275,7 +275,7 @@ class Hybrid(Machine):
         return pids
 
     @abstractmethod
-    def _await_permit(self, sender: int, mid: int) -> None:
+    def _await_permit(self, sender: int, message: HybridMessage) -> None:
         """A flagged message has been delivered."""
 
     @abstractmethod
@@ -344,7 +344,7 @@ class Hybrid(Machine):
         """Whether a message of the window is on its way to this receiver, unacknowledged."""
         return bool(message.receiver == receiver and message.sent and not message.acked)
 
-    def _holds_back(self, message: HybridMessage) -> bool:
+    def _holds_back(self, sender: int, message: HybridMessage) -> bool:
         """Whether a message waits for messages of other senders, though its predecessor is delivered."""
         return False
 
@@ -363,7 +363,7 @@ class Hybrid(Machine):
         for sender, held in self._buffered.items():
             last = self._delivered.get(sender, 0)
             assert 0 < len(held) <= self.window + 1
-            assert last not in held or self._holds_back(held[last])
+            assert last not in held or self._holds_back(sender, held[last])
             assert all(message.pid == pid for pid, message in held.items())
 
     HANDLERS: ClassVar[dict[type, str]] = {

@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 
 from microcosm.protocol.hybrid.common import Outgoing
 from microcosm.protocol.hybrid.unicast import HybridQueue
-from microcosm.protocol.machine import STRANGER, WINDOW, Delivery
+from microcosm.protocol.machine import STRANGER, WINDOW
 from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, HybridMessage, Packet, Permit
 
 BUDGET = 4
@@ -128,46 +128,29 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
     def _deliver_held(self, sender: int) -> None:
         ready = [sender]
         while ready:
-            ready += self._deliver_from(ready.pop())
+            sender = ready.pop()
+            before = self._delivered.get(sender, 0)
+            super()._deliver_held(sender)
+            if self._delivered.get(sender, 0) > before:
+                ready += sorted(self._blocked.pop(sender, ()))
 
-    def _deliver_from(self, sender: int) -> list[int]:
-        """Deliver what can be of one sender; the senders whose messages may have waited for that."""
-        last = self._delivered.get(sender, 0)
-        freed: set[int] = set()
-        while (message := self._buffered.get(sender, {}).get(last)) is not None:
-            assert isinstance(message, Dependent)
-            lacking = self._lacking(message)
-            if lacking is not None:
-                self._blocked.setdefault(lacking, set()).add(sender)
-                break
-            del self._buffered[sender][last]
-            if not self._buffered[sender]:
-                del self._buffered[sender]
-            last = self._delivered[sender] = message.mid
-            self.operations += 1
-            # What was to this process is delivered, and of its own messages it knows more itself.
-            needs = message.needs and tuple(one for one in message.needs if self.me not in one[:2])
-            if needs != () and last > self._permitted.get(sender, 0):
-                self._needs[sender, last] = needs
-                self._await_permit(sender, last)
-            self._deliver(Delivery(sender, message.payload, message))
-            self._emit(sender, Ack(last))
-            freed |= self._blocked.pop(sender, set())
-        return sorted(freed)
-
-    def _lacking(self, message: Dependent) -> int | None:
-        """The sender of a message to this process that is to be delivered before, and is not."""
+    def _holds_back(self, sender: int, message: HybridMessage) -> bool:
+        """Whether a message to this process is to be delivered before; whose it is, is kept."""
+        assert isinstance(message, Dependent)
         for s, d, n in message.needs or ():
             self.operations += 1
             if d == self.me and self._delivered.get(s, 0) < n:
-                return s
-        return None
+                self._blocked.setdefault(s, set()).add(sender)
+                return True
+        return False
 
-    def _holds_back(self, message: HybridMessage) -> bool:
-        return isinstance(message, Dependent) and self._lacking(message) is not None
-
-    def _await_permit(self, sender: int, mid: int) -> None:
-        self._missing.add((sender, mid))
+    def _await_permit(self, sender: int, message: HybridMessage) -> None:
+        assert isinstance(message, Dependent)
+        # What was to this process is delivered, and of its own messages it knows more itself.
+        needs = message.needs and tuple(one for one in message.needs if self.me not in one[:2])
+        if needs != ():
+            self._needs[sender, message.mid] = needs
+            self._missing.add((sender, message.mid))
 
     def _acknowledge(self, sender: int, mid: int, message: NamingOutgoing) -> str | None:
         if message.receiver != sender:

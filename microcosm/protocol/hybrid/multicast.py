@@ -195,10 +195,7 @@ class HybridMulticastSPS(HybridOptimal[Copy]):
 
     def _due(self, copy: Copy) -> bool:
         """Whether every copy up to the end of its group, to others than its receiver, is acknowledged."""
-        end = copy.group.end
-        if self._buffer.first >= end:
-            return True
-        return self._u2 >= end and copy.receiver == self._buffer.peek.receiver
+        return self._u2 >= copy.group.end and copy.receiver == self._buffer.peek.receiver
 
     def _acknowledge(self, sender: int, mid: int, message: MessageCopies) -> str | None:
         groups, buffer = self._groups, self._buffer

@@ -17,21 +17,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Container
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from microcosm.protocol.hybrid.common import Hybrid, Outgoing, SlidingArray
 from microcosm.protocol.machine import STRANGER, WINDOW
-from microcosm.protocol.packets import Permit
+from microcosm.protocol.packets import HybridMessage, Permit
 
-
-class Queued(Protocol):
-    """A message in the queue: it goes out once all permits before index `waits` are there."""
-
-    mid: int
-    waits: int
-
-
-M = TypeVar("M", bound=Queued)
+M = TypeVar("M", bound=Any)
+"""A message in the queue: it goes out once all permits before the index `waits` of it are there."""
 
 
 class HybridQueue(Hybrid, Generic[M]):
@@ -65,9 +58,9 @@ class HybridQueue(Hybrid, Generic[M]):
     def _try_send(self) -> None:
         """Send what waits for nothing any more."""
 
-    def _await_permit(self, sender: int, mid: int) -> None:
+    def _await_permit(self, sender: int, message: HybridMessage) -> None:
         self.operations += 1
-        self._missing.add((sender, mid))
+        self._missing.add((sender, message.mid))
 
     def _permit(self, sender: int, mid: int) -> str | None:
         self._missing.remove((sender, mid))
@@ -147,18 +140,8 @@ class HybridBasic(HybridQueue[Outgoing]):
         assert not len(self._unacked) or not self._unacked.peek.acked
 
 
-class Sendable(Protocol):
-    """A copy in the buffer, sent or not. It depends on the missing permits before index `waits`."""
-
-    receiver: int
-    sent: bool
-    acked: bool
-
-    @property
-    def waits(self) -> int: ...
-
-
-C = TypeVar("C", bound=Sendable)
+C = TypeVar("C", bound=Any)
+"""A copy in the buffer, `sent` or not, `acked` or not. It waits for the permits before the index `waits`."""
 
 
 class HybridOptimal(Hybrid, Generic[C]):
@@ -224,9 +207,9 @@ class HybridOptimal(Hybrid, Generic[C]):
         key = self._missing[index]
         return None if key is None else key[0]
 
-    def _await_permit(self, sender: int, mid: int) -> None:
+    def _await_permit(self, sender: int, message: HybridMessage) -> None:
         missing = self._missing
-        at = missing.add((sender, mid))
+        at = missing.add((sender, message.mid))
         self.operations += 1
         if self._p2 == at and self._sender_of(missing.first) == sender:
             self._p2 = at + 1

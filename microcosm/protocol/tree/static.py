@@ -115,11 +115,6 @@ def complete_tree(size: int, arity: int) -> Parents:
     return {node: (node - 1) // arity if node else 0 for node in range(size)}
 
 
-def binary_tree(size: int) -> Parents:
-    """The parents in a complete binary tree of nodes 0 to size - 1, root 0. Cost: linear."""
-    return complete_tree(size, 2)
-
-
 def tree_of(topology: str, size: int) -> Parents:
     """The parents that a word stands for. Raises `ProtocolError` for what is no tree of so many nodes.
 
@@ -129,7 +124,7 @@ def tree_of(topology: str, size: int) -> Parents:
     ({0: 0, 1: 0, 2: 1}, {0: 1, 1: 1, 2: 1})
     """
     if topology == "binary":
-        return binary_tree(size)
+        return complete_tree(size, 2)
     if topology == "star":
         return complete_tree(size, max(1, size))
     if topology == "path":

@@ -172,11 +172,6 @@ class Findings:
     head: Head | None
     faults: tuple[str, ...]
 
-    @property
-    def dropped(self) -> int:
-        """Frames of a last transaction that a crash cut short, and that nobody was told was durable."""
-        return self.wal.after
-
 
 def examine(files: Files, application: str | None, disk: Disk) -> Findings:
     """Look at all of a journal, changing nothing. The caller holds the lock.
@@ -300,16 +295,17 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
 class FsckReport:
     """What a check found, and what a repair did.
 
-    `first` and `last` are the numbers of the records that check (`last < first`: there are none), `through`
-    that of the snapshot before them, None without one. `dropped` counts the frames of a last transaction that
-    a crash cut short: no fault. `lost` is the last number that is known to have been durable and is no more.
+    `first` and `last` are the numbers of the records that check (`last < first`: there are none), `snapshot`
+    that of the last one before them, None without one. `dropped` counts the frames of a last transaction that
+    a crash cut short, of which nobody was told: no fault. `lost` is the last number that is known to have
+    been durable and is no more.
     """
 
     application: str
-    schema: int
+    version: int
+    snapshot: int | None
     first: int
     last: int
-    through: int | None
     dropped: int
     faults: tuple[str, ...]
     lost: int | None
@@ -345,11 +341,11 @@ def fsck(path: AnyPath, *, repair: bool = False, disk: Disk = DISK) -> FsckRepor
             _cut(files, disk, about, good)
         return FsckReport(
             application=about.application,
-            schema=about.schema,
+            version=about.schema,
+            snapshot=first.number or None,
             first=first.number + 1,
             last=good.number,
-            through=first.number or None,
-            dropped=findings.dropped,
+            dropped=findings.wal.after,
             faults=findings.faults,
             lost=durable if durable > good.number else None,
             copy=copy,

@@ -63,7 +63,9 @@ class Journal:
 
     def __init__(self, files: Files, lock: Lock, writer: Writer, reader: Reader) -> None:
         """For `open` only."""
-        self._files, self._lock, self._writer, self._reader = files, lock, writer, reader
+        self._files, self._lock, self._writer = files, lock, writer
+        self.reader = reader
+        """Its own reader, until it is closed; also when it cannot be written any more."""
         self._turn = threading.RLock()
         """Who has it uses the writer."""
         self._commits = GroupCommit(self._turn, self._append)
@@ -131,11 +133,6 @@ class Journal:
         """
         return self._writer.state.instance
 
-    @property
-    def reader(self) -> Reader:
-        """Its own reader, until it is closed; also when it cannot be written any more."""
-        return self._reader
-
     def commit(self, records: Records) -> int:
         """Append records; those of several threads share a transaction. In a `group` they wait for its end.
 
@@ -175,12 +172,12 @@ class Journal:
         Also where a failure has stopped it: those that were acknowledged.
         """
         self._check_open(for_writing=False)
-        return self._reader.records(after, self.last)
+        return self.reader.records(after, self.last)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The latest snapshot."""
         self._check_open(for_writing=False)
-        return self._reader.snapshot()
+        return self.reader.snapshot()
 
     def compact(self, through: int, content: bytes) -> None:
         """Let `content` stand for the records up to `through`; durable on return, even in a `group`."""
@@ -195,13 +192,13 @@ class Journal:
         Commits go on meanwhile. The copy is a journal like any other, of another instance.
         """
         self._check_open()
-        return backup(self._reader, path)
+        return backup(self.reader, path)
 
     def close(self) -> None:
         """Bring everything into the database and let go of it."""
         with self._turn:
             if self._process == os.getpid():
-                self._reader.close()
+                self.reader.close()
                 self._writer.close()
             self._lock.release()
 

@@ -142,7 +142,7 @@ class Reader:
                 end, size = monotonic() + self._max_age, 0
                 if journal_schema.reach(connection, self._about)[0].number > at.number:
                     hint = "begin again, with the snapshot"
-                    raise JournalError("was compacted while it was read", file=self._name, hint=hint)
+                    raise JournalError("was compacted while it was read", file=str(self.path), hint=hint)
                 for record, _, chain in journal_schema.walk(connection, at, until):
                     piece.append(record)
                     size += len(record.payload)
@@ -165,17 +165,16 @@ class Reader:
 
     def _head(self) -> journal_files.Head:
         """The head file; it may be read in the middle of a write, so a bad one is read again."""
-        for attempt in range(5):
+        for _ in range(5):
             try:
                 head = journal_files.read(self._files.head)
             except journal_files.BadHead as bad:
-                if attempt == 4:
-                    raise self._damaged(str(bad)) from None
+                fault = str(bad)
                 continue
-            if head is None:
-                raise self._damaged("the head file is missing")
-            return head
-        raise AssertionError
+            if head is not None:
+                return head
+            fault = "the head file is missing"
+        raise self._damaged(fault)
 
     @contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:
@@ -191,7 +190,7 @@ class Reader:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise JournalError("is closed", file=self._name)
+            raise JournalError("is closed", file=str(self.path))
         return self._connection
 
     @contextmanager
@@ -205,8 +204,4 @@ class Reader:
 
     def _damaged(self, fault: str) -> DamagedJournal:
         hint = "`microcosm replica fsck` says more"
-        return DamagedJournal((fault,), file=self._name, copy=None, hint=hint)
-
-    @property
-    def _name(self) -> str:
-        return str(self._files.database)
+        return DamagedJournal((fault,), file=str(self.path), copy=None, hint=hint)

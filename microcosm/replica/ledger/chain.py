@@ -139,9 +139,6 @@ class Segment:
         self.end = chained(before, leaves)
         """The hash at `last`."""
 
-    def __contains__(self, dot: Dot) -> bool:
-        return dot.stream == self.stream and self.first <= dot.number <= self.last
-
     @property
     def last(self) -> int:
         """The number of its head."""
@@ -256,14 +253,6 @@ class Chains:
 
         Cost: those since it was asked last.
         """
-        self._follow(stream)
-        return self._connected.get(stream, 0)
-
-    def connect(self, stream: Stream, number: int) -> None:
-        """What is not known of a stream up to a number is of the same chain, as somebody has said."""
-        self._connected[stream] = max(number, self.connected(stream))
-
-    def _follow(self, stream: Stream) -> None:
         number = self._connected.get(stream, 0)
         before = self.of(Dot(*stream, number)) if number else None
         while (after := self.of(Dot(*stream, number + 1))) is not None:
@@ -271,6 +260,11 @@ class Chains:
                 break
             before, number = after, after.last
         self._connected[stream] = number
+        return number
+
+    def connect(self, stream: Stream, number: int) -> None:
+        """What is not known of a stream up to a number is of the same chain, as somebody has said."""
+        self._connected[stream] = max(number, self.connected(stream))
 
     def begin(self, stream: Stream, key: bytes) -> None:
         """A stream of one's own, of which nothing may be said yet."""
@@ -354,16 +348,12 @@ class Chains:
 
     def cut(self, stream: Stream, first: int) -> None:
         """Forget the segments of a stream of one's own from a number on: they are of another copy's."""
-        number, blocks = min(self.connected(stream), first - 1), self._blocks.pop(stream, {})
-        self.drop([stream])
-        self._connected[stream] = number
-        for segments in blocks.values():
-            for each in segments:
-                if each.last < first or each.signature != UNSIGNED:
-                    self.add(each)
-                elif each.first < first:
-                    leaves = each.leaves[: (first - each.first) * HASH_BYTES]
-                    self.add(Segment(stream, each.first, each.before, leaves, each.key))
+        for each in self._begun_anew(stream, min(self.connected(stream), first - 1)):
+            if each.last < first or each.signature != UNSIGNED:
+                self.add(each)
+            elif each.first < first:
+                leaves = each.leaves[: (first - each.first) * HASH_BYTES]
+                self.add(Segment(stream, each.first, each.before, leaves, each.key))
 
     def drop(self, streams: Iterable[Stream]) -> None:
         """Forget all of some streams."""
@@ -375,14 +365,17 @@ class Chains:
     def trim(self, stream: Stream) -> int:
         """Forget the segments of a stream that do not follow one another; where the others end."""
         number = self.connected(stream)
-        blocks = self._blocks.pop(stream, {})
+        for each in self._begun_anew(stream, number):
+            if each.first <= number + 1 and each.last <= number:
+                self.add(each)
+        return number
+
+    def _begun_anew(self, stream: Stream, number: int) -> list[Segment]:
+        """The segments of a stream, which are forgotten: it is connected up to a number."""
+        segments = [each for of_block in self._blocks.get(stream, {}).values() for each in of_block]
         self.drop([stream])
         self._connected[stream] = number
-        for segments in blocks.values():
-            for each in segments:
-                if each.first <= number + 1 and each.last <= number:
-                    self.add(each)
-        return number
+        return segments
 
     def gaps(self) -> list[tuple[Stream, int]]:
         """Up to which number each stream is `connected`, for a snapshot."""
@@ -395,7 +388,7 @@ class Chains:
         """
         kept = {(dot.stream, block_of(dot.number)) for dot in needed}
         for stream, blocks in self._blocks.items():
-            self._follow(stream)
+            self.connected(stream)
             newest = max(blocks, default=0)
             for block in [each for each in blocks if each < newest - 1 and (stream, each) not in kept]:
                 del blocks[block]

@@ -83,8 +83,7 @@ class Dots:
     def __init__(self, runs: Iterable[DotRun] = ()) -> None:
         self._bounds: dict[Stream, list[int]] = {}
         """Where runs begin and end, in turn: a number is in the set after an odd number of bounds."""
-        for run in runs:
-            self.add_run(run)
+        self.update(runs)
 
     def __contains__(self, dot: Dot) -> bool:
         bounds = self._bounds.get((dot[0], dot[1]))
@@ -167,7 +166,9 @@ class Dots:
         if bounds[-1] == run.first:
             bounds[-1] = run.end
             return
-        low, high = _low(bounds, run.first), bisect_right(bounds, run.end)
+        low, high = bisect_right(bounds, run.first), bisect_right(bounds, run.end)
+        if low and bounds[low - 1] == run.first and low % 2 == 0:
+            low -= 1  # a run that it touches is taken in
         kept = ([] if low & 1 else [run.first]) + ([] if high & 1 else [run.end])
         bounds[low:high] = kept
 
@@ -226,12 +227,6 @@ class Dots:
 def fingerprint(runs: Iterable[DotRun]) -> bytes:
     """16 bytes that stand for a set of dots: BLAKE2b of its runs, in order, as MessagePack."""
     return blake2b(msgpack.packb([*runs]), digest_size=16).digest()
-
-
-def _low(bounds: list[int], first: int) -> int:
-    """Where a run that begins at `first` cuts into the bounds; a run that it touches is taken in."""
-    at = bisect_right(bounds, first)
-    return at - 1 if at and bounds[at - 1] == first and at % 2 == 0 else at
 
 
 def _from(bounds: list[int], number: int) -> list[int]:

@@ -124,10 +124,6 @@ class Ledger:
                 self.newer_bytes += self.newer[dot]
         return True
 
-    def has_room(self, evolution: Evolution) -> bool:
-        """Whether it is kept: what cannot be read only up to `MOST_NEWER`."""
-        return not isinstance(evolution, NewerEvolution) or self.newer_bytes < MOST_NEWER
-
     def fault_in(self, evolution: Evolution) -> str | None:
         """Why an evolution of another replica is not taken, though it can be read; None if nothing is wrong.
 

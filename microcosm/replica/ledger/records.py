@@ -191,13 +191,6 @@ class ReplicaState:
         """Whether the author of a dot of another is to sign it, and no head of it is known."""
         return (not self.unsigned or dot.replica in self.authors) and self.chains.of(dot) is None
 
-    def find_unproved(self) -> None:
-        """See of all that is held whether it lacks a proof. Cost: linear."""
-        assert self.identity is not None
-        own = self.identity.name
-        lacking = (dot for dot in self.ledger.held if dot.replica != own and self._lacks_proof(dot))
-        self.unproved.update(dot.run for dot in lacking)
-
     def give_up(self, names: Iterable[str]) -> None:
         """Keep, of what others of some names have said, what is one chain from its beginning.
 
@@ -260,7 +253,8 @@ class ReplicaState:
         for number, evolution in signed.items():
             self._take_proved(Dot(*segment.stream, number), evolution)
         if self.unproved and segment.last >= segment.first:
-            for run in self.unproved.within(Dot(*segment.stream, segment.first), _after(segment)):
+            first, after = (Dot(*segment.stream, n) for n in (segment.first, segment.last + 1))
+            for run in self.unproved.within(first, after):
                 for number in range(run.first, run.end):
                     held = self.ledger.held.get(Dot(*segment.stream, number))
                     if held is None or leaf(evolutions.encode(held)) == segment.leaf(number):
@@ -298,10 +292,6 @@ class ReplicaState:
             self._prove(run)
         if self.author is not None:
             self.chains.cut(run.stream, run.first)
-
-
-def _after(segment: Segment) -> Dot:
-    return Dot(*segment.stream, segment.last + 1)
 
 
 def encode_identity(identity: Identity) -> bytes:
@@ -398,7 +388,8 @@ def _decode_authors(state: ReplicaState, value: Any) -> None:
     state.ledger.closed = {(replica, incarnation): number for replica, incarnation, number in closed}
     for name, known, rank in authors:
         state.trust(name, known, rank)
-    state.find_unproved()
+    held, own = state.ledger.held, state.identity and state.identity.name
+    state.unproved.update(dot.run for dot in held if dot.replica != own and state._lacks_proof(dot))
     if later:
         state.given_up = set(later[0])
         for replica, incarnation, number in later[1]:

@@ -10,30 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from itertools import islice
 from random import Random
 from typing import Protocol
-
-from msgpack import packb
 
 from microcosm.errors import Busy, JournalError, ReplicaError
 from microcosm.replica.exchange_messages import VERSIONS
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
-from microcosm.replica.ledger.records import encode_identity
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.gossip import Gossip, Suspects
 from microcosm.replica.network.keys import Keyring
+from microcosm.replica.network.members import Stating, network_of
 from microcosm.replica.network.process import DeliveredMessage
-from microcosm.replica.network.status import network_of
 from microcosm.replica.network.transport import Transport
 from microcosm.replica.network.wire import Assembly, fragments
 from microcosm.replica.network.write_ahead import STATE, run_in_thread
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import NetworkStore, Records, ReplicaStore
+from microcosm.replica.store import Records, ReplicaStore
 
 LOG = 2000
 """After so many records of the network a snapshot is due."""
@@ -81,8 +76,6 @@ class Carrier:
         """What went on beside the messages: how often members were told or asked what is known, and letters
         that made no sense."""
         self._store = store
-        self._network = NetworkStore(store.store, lambda: replica.network)
-        self.commits = self._network.commits
         self._depth = 0
         """How deep in what the next flush ends (`_held`)."""
         self._sends: list[tuple[str, tuple[str, ...], bytes]] = []
@@ -103,7 +96,7 @@ class Carrier:
         self, ring: Keyring, address: Address, limits: Limits | None, after_flush: Callable[[], object]
     ) -> Transport:
         """Go on where the network of the replica stopped, over UDP."""
-        durable = await run_in_thread(self.begin, lambda _: None) if self._network.slow else self.begin()
+        durable = await run_in_thread(self.begin, lambda _: None) if self._store.slow else self.begin()
         transport = await Transport.open(
             *(durable, ring, address),
             limits=limits,
@@ -116,7 +109,7 @@ class Carrier:
     def begin(self) -> Durable:
         """What the network remembers of the replica. Raises `ReplicaError` for one that was evicted."""
         self.replica.sign()
-        durable = network_of(self.replica, self._network, self._deliver)
+        durable = network_of(self.replica, self._store.store, self._deliver)
         if durable.process.evicted:
             raise ReplicaError(
                 f"{self.replica.name!r} was evicted by the others; `replica renew` starts afresh, to be added"
@@ -201,7 +194,7 @@ class Carrier:
         endpoint = self.transport.endpoint
         sends, self._sends = self._sends, []
         for message, to, payload in sends:
-            endpoint.send(to, wire.enveloped(payload, self._sending(message)))
+            endpoint.durable.send(to, wire.enveloped(payload, self._sending(message)))
         for kind, payload in records:
             endpoint.durable.include(kind, payload)
         if not self._depth:
@@ -264,8 +257,7 @@ class Carrier:
             self.durable.hasten()
         note = None if self.noting is None or self.transport.busy else self.noting()
         if note is not None:
-            endpoint.durable.include(*note)
-            self.replica.recorded(*note)
+            endpoint.durable.record(*note)
         for name, why, mine in endpoint.diverged():
             self._alone()
             with self._held():
@@ -346,43 +338,3 @@ class Carrier:
         self._compact_due = False
         replica.recorded(STATE, durable.state())
         return replica.content()
-
-
-class Stating:
-    """Has the members that a replica states follow those of its network, in the commit that changes these.
-
-    And has it give up those whom the network does (`ReplicaState.give_up`), also where another incarnation
-    takes the name at the same moment.
-
-    Two commits, one after the other, would let a crash in between leave a replica that remembers removals for
-    somebody who was evicted long ago, for ever. Whoever commits for the network calls `follow` before; what
-    it adds is committed along.
-    """
-
-    def __init__(self, replica: Replica, durable: Durable) -> None:
-        self._replica, self._durable = replica, durable
-        self._named: set[str] | None = None
-        self._fences = len(durable.process.membership.fences)
-
-    def follow(self) -> None:
-        """State what has changed since the last time. The first time: also that the evicted are gone.
-
-        Names that the replica states and the network never knew stay. Cost: the members.
-        """
-        replica, process = self._replica, self._durable.process
-        named, fences = {member.name for member in process.members}, process.membership.fences
-        if named == self._named and len(fences) == self._fences:
-            return
-        before, self._named = self._named, named
-        new = {fence.name for fence in islice(fences, self._fences, None)}
-        self._fences = len(fences)
-        gone = ({fence.name for fence in fences} if before is None else before) - named
-        if given_up := new | replica.not_given_up(gone):
-            content = packb(sorted(given_up))
-            self._durable.include("give up", content)
-            replica.recorded("give up", content)
-        stated = ({*replica.members} | named) - gone
-        if stated and (wanted := tuple(sorted(stated | {replica.name}))) != replica.members:
-            content = encode_identity(replace(replica.identity, members=wanted))
-            self._durable.include("replica", content)
-            replica.recorded("replica", content)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from unicodedata import normalize
 
 from msgpack import packb
 
@@ -50,7 +51,7 @@ from microcosm.replica.network.process import (
     parts,
 )
 from microcosm.replica.network.write_ahead import START, Recorded, WriteAhead, remembered
-from microcosm.replica.store import Store
+from microcosm.replica.store import Records, Store
 
 
 class Durable(WriteAhead):
@@ -105,13 +106,17 @@ class Durable(WriteAhead):
         *,
         snapshot: bytes | None = None,
         recorded: Recorded | None = None,
+        records: Records | None = None,
     ) -> Durable:
         """The endpoint that a store remembers, started once more; if it remembers none, a new one.
 
-        `incarnation` is for a new one. `snapshot` is what `export` gave for the store's snapshot, if it has
-        one. Raises `ReplicaError` where the store belongs to another name, or is not understood.
+        `incarnation` is for a new one. `snapshot` is what `state` gave for the store's snapshot, if it has
+        one; `records` are those of the network after it, where the store has others too. Raises
+        `ReplicaError` where the store belongs to another name, or is not understood.
         """
-        process = remembered(store.records(), snapshot)
+        if records is None:
+            records = [(record.kind, record.payload) for record in store.records()]
+        process = remembered(records, snapshot)
         if process is None:
             begun = Process(check_name(name), incarnation)
             self = cls(begun, store, deliver, recorded)._begin([])
@@ -224,6 +229,12 @@ class Durable(WriteAhead):
         if name == self.process.name:
             raise ReplicaError(f"{name!r} is this replica itself; each needs a name of its own")
         check_address(name, host, port)
+        named = self.process.membership.named
+        for other in (self.process.name, *named) if name not in named else ():
+            if normalize("NFC", name) == normalize("NFC", other):
+                raise ReplicaError(f"{name!r} is {other!r} in other characters of Unicode; write it so")
+            if f"{name}:".startswith(f"{other}:") or other.startswith(f"{name}:"):  # `d:NAME:M` is of both
+                raise ReplicaError(f"{name!r} and {other!r}: neither may be the other up to a colon")
         self._change((MEMBER, check_name(name), host, port))
 
     def bind(self, number: int, incarnation: int) -> None:

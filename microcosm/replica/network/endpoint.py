@@ -3,7 +3,8 @@
 What the host owes an endpoint:
 
 1. hand what the network brings to `receive`, and call `poll` at `next_time` at the latest;
-2. call `flush` after any of these, and after `send`; send each packet that it gives to the address beside it;
+2. call `flush` after any of these, and after `Durable.send`; send each packet that it gives to the address
+   beside it;
 3. pass a time that never goes back (`now`), and the time of day (`wall`), which may jump: only keys use it;
 4. after an exception other than `ReplicaError` throw the endpoint away and open another on the same store.
 
@@ -16,7 +17,8 @@ only. Where there is no session yet a greeting is answered at both, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +44,11 @@ from microcosm.replica.network.keys import (
     Destination,
     Keyring,
     Sealer,
+    Sending,
     tag,
 )
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import MessageId
+from microcosm.replica.network.process import Fence
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
@@ -94,6 +97,8 @@ class Endpoint:
         self._sealer = Sealer(ring, process.name, process.incarnation, process.boot, entropy)
         self._peers: dict[int, Peer] = {}
         self._tagged: dict[bytes, Peer] = {}
+        self._evicted: list[Peer] = []
+        """Those who are to be told that they are no members any more, once that is durable."""
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
         self._next_tick = self._look_at = now
@@ -103,15 +108,6 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.durable.process.name}.{self.durable.process.incarnation}>"
-
-    def send(
-        self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
-    ) -> MessageId:
-        """Send a message to members; its name. It leaves with the next `flush`, or as soon as it may.
-
-        Raises `Busy` where too much waits to be acknowledged.
-        """
-        return self.durable.send(to, payload, note)
 
     def say(self, name: str, content: bytes) -> bool:
         """Send a member a piece of an exchange of knowledge: at most once, in any order, or not at all.
@@ -236,6 +232,12 @@ class Endpoint:
         fenced = bool(membership.fences)
         if everybody:
             self._look_at = now + LOOK
+        evicted, self._evicted = self._evicted, []
+        for peer in evicted:
+            with suppress(KeyFileError):
+                used = self._sealer.sending(peer.member.name, now, wall)
+                fence = Fence(peer.member.name, peer.member.incarnation or 0)
+                leaving += self._sealed(peer, used, CONTENT, packb(Content(fences=(fence,))))
         for number, peer in self._peers.items():
             if everybody or peer.stirs(now) or (fenced and not membership.talks(number)):
                 try:
@@ -248,6 +250,8 @@ class Endpoint:
 
     def next_time(self) -> float:
         """When `poll` and `flush` have something to do even if nothing happens; infinite if never."""
+        if self.durable.process.evicted:
+            return NEVER
         times = [self.wake_at]
         membership = self.durable.process.membership
         fenced = bool(membership.fences)
@@ -276,7 +280,9 @@ class Endpoint:
         """Make the peers those that the membership names."""
         members = self.durable.process.membership.members
         for number in [number for number in self._peers if number not in members]:
-            del self._tagged[tag(self._peers.pop(number).member.name)]
+            gone = self._peers.pop(number)
+            del self._tagged[tag(gone.member.name)]
+            self._evicted += [gone] if gone.session is not None else []
         for number, member in members.items():
             if number not in self._peers:
                 limits = self.limits
@@ -345,26 +351,27 @@ class Endpoint:
         self, number: int, peer: Peer, now: float, wall: float, leaving: list[tuple[Address, bytes]]
     ) -> None:
         """The packets for one member."""
-        sealer, session = self._sealer, peer.session
-        used = sealer.sending(peer.member.name, now, wall)
+        used = self._sealer.sending(peer.member.name, now, wall)
         greeting = self._handshake.due(number, peer, used, now)
-        places = [peer.address] if peer.source is None else [peer.source, peer.address]
         if greeting is not None:
+            places = dict.fromkeys((*peer.places, peer.greets_from or peer.address))
             leaving += [(where, greeting) for where in places]
-            if peer.greets_from is not None and peer.greets_from not in places:
-                leaving.append((peer.greets_from, greeting))
-        if session is None:
+        if peer.session is None:
             return
-        to = Destination(peer.member.name, peer.member.incarnation or 0, session.boot)
         before = len(leaving)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
-            sealed = sealer.seal(used, session.version, CONTENT, to, packb(content))
-            leaving += [(where, sealed) for where in places]
+            leaving += self._sealed(peer, used, CONTENT, packb(content))
         fragments, peer.released = peer.released, []
         for piece in fragments:
-            sealed = sealer.seal(used, session.version, EXCHANGE, to, piece)
-            leaving += [(where, sealed) for where in places]
+            leaving += self._sealed(peer, used, EXCHANGE, piece)
         peer.unanswered += len(leaving) > before
+
+    def _sealed(self, peer: Peer, used: Sending, kind: int, content: bytes) -> list[tuple[Address, bytes]]:
+        """A packet for somebody that there is a session with, wherever it may be."""
+        assert peer.session is not None
+        to = Destination(peer.member.name, peer.member.incarnation or 0, peer.session.boot)
+        packet = self._sealer.seal(used, peer.session.version, kind, to, content)
+        return [(where, packet) for where in peer.places]
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,10 @@ def read_keys(path: str | os.PathLike[str]) -> Keyring:
     except OSError as error:
         raise KeyFileError(f"{name}: cannot be read: {error.strerror}") from None
     try:
-        return _ring(json.loads(content))
+        parsed = json.loads(content)
+        if parsed["schema"] != SCHEMA:
+            raise ValueError
+        return Keyring(map(_key, parsed["keys"]))
     except (ReplicaError, AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError):
         # without what it said: no secrets
         raise KeyFileError(f"{name}: is no key file of this program") from None
@@ -148,7 +151,8 @@ def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
     """Write a ring, readable by its owner only, whole or not at all. Raises `KeyFileError`."""
     target = Path(path)
     beside = target.with_name(f".{target.name}.new")
-    text = json.dumps({"schema": SCHEMA, "keys": [_written(key) for key in ring.keys]}, indent=1) + "\n"
+    keys = [{**asdict(key), "secret": key.secret.hex()} for key in ring.keys]
+    text = json.dumps({"schema": SCHEMA, "keys": keys}, indent=1) + "\n"
     try:
         beside.unlink(missing_ok=True)
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -167,16 +171,6 @@ def write_keys(path: str | os.PathLike[str], ring: Keyring) -> None:
 def new_ring() -> Keyring:
     """A ring with one group key."""
     return Keyring([Key(1, os.urandom(SECRET_BYTES))])
-
-
-def _written(key: Key) -> dict[str, Any]:
-    return {**asdict(key), "secret": key.secret.hex()}
-
-
-def _ring(parsed: Any) -> Keyring:
-    if parsed["schema"] != SCHEMA:
-        raise ValueError
-    return Keyring([_key(entry) for entry in parsed["keys"]])
 
 
 def _key(entry: Any) -> Key:

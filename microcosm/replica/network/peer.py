@@ -133,6 +133,11 @@ class Peer:
         self._answered: set[tuple[type, int]] = set()
         self._confirm: dict[Fence, None] = {}
 
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Where it is answered."""
+        return [self.address] if self.source is None else [self.source, self.address]
+
     def is_silent(self, now: float) -> bool:
         """Whether it does not answer any more: it may have started anew."""
         deaf = self.unanswered >= SILENCE and self.heard_at is not None and now - self.heard_at >= DEAF
@@ -231,7 +236,7 @@ class Peer:
     def next_time(self) -> float:
         """When there will be something to do, fences apart."""
         timers = self._timers
-        while timers and not self._valid(*timers[0]):
+        while timers and ((flying := self._copies.get(timers[0][1])) is None or flying.due != timers[0][0]):
             heappop(timers)
         return min(self._ask_at, self.greet_at, timers[0][0] if timers else NEVER)
 
@@ -292,9 +297,6 @@ class Peer:
         """Ask for the oldest missing permit, if there is one, after the shortest wait."""
         self._ask_wait = 2 * self.congestion.patience
         self._ask_at = now + self._ask_wait if self.missing else NEVER
-
-    def _valid(self, due: float, mid: int) -> bool:
-        return mid in self._copies and self._copies[mid].due == due
 
 
 T = TypeVar("T")

@@ -299,7 +299,8 @@ class Process:
             before = self.lives[self.boot].hash if self.boot else b""
             self.boot += 1
             random = what[0] if what else b""
-            self.lives[self.boot] = Life(_hashed(before + random), self.machine.last)
+            hashed = blake2b(before + random, digest_size=LIFE_BYTES, person=b"microcosm life").digest()
+            self.lives[self.boot] = Life(hashed, self.machine.last)
             self.lives.pop(self.boot - MOST_LIVES, None)
         elif kind == MET:
             member, (boot, life, *of) = membership.members[what[0]], what[1:]
@@ -428,10 +429,6 @@ class Process:
         self.membership._check()
         self.machine._check()
         assert self._unfinished == {sender: _cost(begun) for sender, begun in self._parts.items()}
-
-
-def _hashed(content: bytes) -> bytes:
-    return blake2b(content, digest_size=LIFE_BYTES, person=b"microcosm life").digest()
 
 
 def _cost(begun: Iterable[bytes]) -> int:

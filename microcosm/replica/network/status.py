@@ -1,26 +1,17 @@
-"""How a replica and its network stand: plain values, what messages wait for, what was lost, OpenMetrics text.
-
-Messages are given up with a member: those that it had not acknowledged. Who evicts a member may be told at
-once, but eviction spreads: others hear of it, and let go as well. So it is noted, in the commit that lets it
-go, and stays so until somebody has asked for it. The same is done for a replica that begins another
-incarnation, whose messages that were under way nobody sends any more.
-"""
+"""How a replica and its network stand: plain values, what messages wait for, OpenMetrics text."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.peer import Peer
-from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, DeliveredMessage, Process
-from microcosm.replica.network.write_ahead import STATE
+from microcosm.replica.network.process import COUNT_BYTES, LAST, ME, Process
 from microcosm.replica.replica import Replica
-from microcosm.replica.store import BUCKETS, Commits, Store
+from microcosm.replica.store import BUCKETS, Commits
 
 
 def status(durable: Durable, peers: Iterable[Peer], now: float) -> dict[str, Any]:
@@ -160,8 +151,11 @@ READY = ("ok", "suspects", "degraded")
 HEALTH = (*READY, "diverged", "read-only", "stopped")
 """How a node may be, the best first."""
 
-Sample = tuple[str, Mapping[str, object], float]
-"""What stands behind the name of the family, labels, and a value."""
+SUFFIX = {"counter": "_total", "info": "_info"}
+"""What stands behind the name of a family of a kind, in its samples; nothing behind that of others."""
+
+Family = tuple[str, str, str, list[tuple[Any, ...]]]
+"""Its name, kind and meaning, and its samples: labels, a value, and maybe another suffix."""
 
 
 def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> str:
@@ -172,9 +166,16 @@ def exposition(replica: Replica, network: Mapping[str, Any] | None = None) -> st
     >>> text.splitlines()[-3:]
     ['# HELP microcosm_quarantined Correspondences that are set aside.', 'microcosm_quarantined 0', '# EOF']
     """
-    return "".join(
-        f"{line}\n" for line in (*_numbers(replica.counts(), HELD), *_network(network or {}), "# EOF")
-    )
+    lines = []
+    escaped = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
+    for name, kind, meaning, samples in (*_numbers(replica.counts(), HELD), *_network(network or {})):
+        lines += [f"# TYPE {PREFIX}{name} {kind}", f"# HELP {PREFIX}{name} {meaning}"]
+        for labels, value, *other in samples:
+            suffix = other[0] if other else SUFFIX.get(kind, "")
+            inside = ",".join(f'{label}="{str(text).translate(escaped)}"' for label, text in labels.items())
+            number = int(value) if value == int(value) else repr(value)
+            lines.append(f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {number}")
+    return "".join(f"{line}\n" for line in (*lines, "# EOF"))
 
 
 HELD = (
@@ -200,157 +201,51 @@ CARRIED = (
 read from, the name has spaces."""
 
 
-def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def _numbers(found: Mapping[str, Any], families: Iterable[tuple[str, str, str]]) -> Iterator[Family]:
     for name, kind, meaning in families:
-        value = found.get(name.replace("_", " "), 0)
-        yield from _family(name, kind, meaning, [("_total" if kind == "counter" else "", {}, value)])
+        yield name, kind, meaning, [({}, found.get(name.replace("_", " "), 0))]
 
 
-def _state(found: Mapping[str, Any]) -> Iterator[str]:
-    """How it is; what `replica serve` adds to `ReplicaNode.metrics` too."""
+def _network(found: Mapping[str, Any]) -> Iterator[Family]:
+    """How it is, some of which `replica serve` adds to `ReplicaNode.metrics`, and what goes on."""
     if "health" in found:
-        health = [("", {"health": each}, float(found["health"] == each)) for each in HEALTH]
-        yield from _family("health", "gauge", "How it is: 1 for one of these.", health)
+        health = [({"health": each}, found["health"] == each) for each in HEALTH]
+        yield "health", "gauge", "How it is: 1 for one of these.", health
     if found.get("fault"):
-        fault = [("", {"fault": found["fault"]}, 1.0)]
-        yield from _family("fault", "gauge", "What is wrong, where health is not ok.", fault)
+        yield "fault", "gauge", "What is wrong, where health is not ok.", [({"fault": found["fault"]}, 1)]
     if "digest" in found:
-        digest = [("_info", {"digest": found["digest"]}, 1.0)]
-        yield from _family(
-            "digest", "info", "What stands for all that is known; equal after an exchange.", digest
-        )
+        meaning = "What stands for all that is known; equal after an exchange."
+        yield "digest", "info", meaning, [({"digest": found["digest"]}, 1)]
     if "journal bytes" in found:
-        size: list[Sample] = [("", {}, found["journal bytes"])]
-        yield from _family("journal_bytes", "gauge", "Bytes of the journal's files.", size)
-
-
-def _network(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from _state(found)
+        yield "journal_bytes", "gauge", "Bytes of the journal's files.", [({}, found["journal bytes"])]
     if "members" not in found:
         return
     yield from _numbers(found, CARRIED)
-    suspects = [("", {"peer": peer}, 1.0) for peer in sorted(found["suspects"])]
-    yield from _family("suspect", "gauge", "Members that say what no replica of this program says.", suspects)
-    over = [("", {"author": name}, 1.0) for name in sorted(found["over quota"])]
-    yield from _family("over_quota", "gauge", "Authors of whom more came than is taken.", over)
-    drops = [("_total", {"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
-    yield from _family("drops", "counter", "Packets that were taken no notice of.", drops)
+    suspects = [({"peer": peer}, 1) for peer in sorted(found["suspects"])]
+    yield "suspect", "gauge", "Members that say what no replica of this program says.", suspects
+    over = [({"author": name}, 1) for name in sorted(found["over quota"])]
+    yield "over_quota", "gauge", "Authors of whom more came than is taken.", over
+    drops = [({"reason": reason}, n) for reason, n in sorted(found["drops"].items())]
+    yield "drops", "counter", "Packets that were taken no notice of.", drops
     members = sorted(found["members"].items())
     for name, key, kind, meaning in (
         ("unacknowledged", "unacknowledged", "gauge", "Copies that a peer has not acknowledged."),
         ("out_of_order", "held out of order", "gauge", "Messages of a peer that wait for an earlier one."),
         ("retransmissions", "retransmissions", "counter", "Copies sent again to a peer."),
         ("met", "met", "gauge", "Whether a peer is known to accept what is sent."),
+        ("silence_seconds", "silent for", "gauge", "How long nothing came of a peer that was heard."),
     ):
-        suffix = "_total" if kind == "counter" else ""
-        values = [(suffix, {"peer": peer}, float(about[key])) for peer, about in members]
-        yield from _family(name, kind, meaning, values)
-    silent = [("", {"peer": peer}, about["silent for"]) for peer, about in members]
-    heard = [each for each in silent if each[2] is not None]
-    yield from _family("silence_seconds", "gauge", "How long nothing came of a peer that was heard.", heard)
-    missing = [(peer, about["missing permits"]) for peer, about in members]
-    values = [("", {"peer": peer}, float(len(ages))) for peer, ages in missing]
-    yield from _family("missing_permits", "gauge", "Permits that a peer has not sent.", values)
-    oldest = [("", {"peer": peer}, max(ages.values(), default=0.0)) for peer, ages in missing]
-    yield from _family("oldest_missing_permit_seconds", "gauge", "How long the oldest is missing.", oldest)
+        said = [({"peer": peer}, about[key]) for peer, about in members if about[key] is not None]
+        yield name, kind, meaning, said
+    missing = [({"peer": peer}, about["missing permits"]) for peer, about in members]
+    count = [(peer, len(ages)) for peer, ages in missing]
+    yield "missing_permits", "gauge", "Permits that a peer has not sent.", count
+    oldest = [(peer, max(ages.values(), default=0)) for peer, ages in missing]
+    yield "oldest_missing_permit_seconds", "gauge", "How long the oldest is missing.", oldest
     commits: Commits = found["commits"]
-    times: list[Sample] = [
-        ("_bucket", {"le": "+Inf" if bound == BUCKETS[-1] else bound}, commits.within[bound])
+    times: list[tuple[Any, ...]] = [
+        ({"le": "+Inf" if bound == BUCKETS[-1] else bound}, commits.within[bound], "_bucket")
         for bound in BUCKETS
     ]
-    times += [("_count", {}, commits.count), ("_sum", {}, commits.seconds)]
-    yield from _family("commit_seconds", "histogram", "Times of commits, with their syncs.", times)
-
-
-def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# TYPE {PREFIX}{name} {kind}"
-    yield f"# HELP {PREFIX}{name} {meaning}"
-    for suffix, labels, value in samples:
-        inside = ",".join(f'{label}="{_escaped(str(content))}"' for label, content in labels.items())
-        yield f"{PREFIX}{name}{suffix}{f'{{{inside}}}' if inside else ''} {_number(value)}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-NOTE = "let go"
-
-MOST = 10_000
-"""So many messages to a member are named at most, the newest."""
-
-
-def network_of(replica: Replica, store: Store, deliver: Callable[[DeliveredMessage], None]) -> Durable:
-    """What the network remembers of a replica; as another incarnation if the replica is one."""
-    name, incarnation, state = replica.name, replica.known_as, replica.noted(STATE)
-    durable = Durable.opened(store, name, incarnation, deliver, snapshot=state, recorded=replica.recorded)
-    durable.letting_go = partial(let_go, replica)
-    return durable if durable.process.incarnation == incarnation else durable.renewed(incarnation)
-
-
-def let_go(replica: Replica, durable: Durable, process: Process, name: str) -> None:
-    """Note what goes with a member that is given up, or as `process` the incarnation before this one.
-
-    Cost: the buffers.
-    """
-    messages = sorted({each.message for each in blocked(process) if each.to == name})
-    if not messages and process is not durable.process:
-        return
-    found = _noted(replica)
-    member = process.membership.of(name)
-    before = found.get(name, {}).get("messages", [])
-    found[name] = {"address": [member.host, member.port], "messages": [*before, *messages][-MOST:]}
-    _write(replica, durable, found)
-
-
-def lost(replica: Replica) -> dict[str, list[str]]:
-    """By the member: messages to it that were let go, and that it is not known to have got."""
-    found = {
-        name: [each for each in about["messages"] if not replica.happened(f"d:{name}:{each}")]
-        for name, about in _noted(replica).items()
-    }
-    return {name: messages for name, messages in found.items() if messages}
-
-
-def taken(replica: Replica, durable: Durable, name: str) -> list[str]:
-    """What `lost` has for a member, which somebody is told now; forgotten with the next flush."""
-    messages = lost(replica).get(name, [])
-    found = _noted(replica)
-    if found.pop(name, None) is not None:
-        _write(replica, durable, found)
-    return messages
-
-
-def gone(replica: Replica, process: Process) -> dict[str, tuple[str, int]]:
-    """Members that others have evicted, and where they were: they may come back as another incarnation."""
-    named = process.membership.named
-    return {
-        name: (about["address"][0], about["address"][1])
-        for name, about in _noted(replica).items()
-        if name not in named
-    }
-
-
-def undelivered(replica: Replica, process: Process) -> list[str]:
-    """The messages of this replica, in any incarnation, which nobody is known to have got, and which are not
-    under way. Cost: the events."""
-    mark, under_way = f":{replica.name}.", {each.message for each in blocked(process)}
-    events = [event for event in replica.events if event.startswith(("c:", "d:"))]
-    delivered = {event[event.rindex(mark) + 1 :] for event in events if event[0] == "d" and mark in event}
-    sent = (event[2:] for event in events if event[0] == "c" and event[1:].startswith(mark))
-    return [each for each in sent if each not in delivered and each not in under_way]
-
-
-def _noted(replica: Replica) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(replica.noted(NOTE) or b"{}")
-    return found
-
-
-def _write(replica: Replica, durable: Durable, found: dict[str, Any]) -> None:
-    content = json.dumps(found).encode()
-    durable.include(NOTE, content)
-    replica.recorded(NOTE, content)
+    times += [({}, commits.count, "_count"), ({}, commits.seconds, "_sum")]
+    yield "commit_seconds", "histogram", "Times of commits, with their syncs.", times

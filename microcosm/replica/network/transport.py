@@ -31,7 +31,15 @@ SOCKET_BYTES = 1 << 20
 
 
 KNOWN_FOR, UNKNOWN_FOR = 60.0, 5.0
-"""Seconds after which the address of a host is looked up again, and where it was not found."""
+"""Seconds after which the address of a host is looked up again, and where none was found that answers."""
+
+SocketAddress = tuple[Any, ...]
+"""An address as a socket has it: host and port, and of IPv6 two numbers more, the second being the scope."""
+
+
+def address_of(name: SocketAddress) -> Address:
+    """Host and port, the host with its scope where there is one."""
+    return f"{name[0]}%{name[3]}" if len(name) > 2 and name[3] else name[0], name[1]
 
 
 def is_literal(host: str) -> bool:
@@ -45,23 +53,25 @@ def is_literal(host: str) -> bool:
 
 class HostNames:
     """The addresses of hosts, looked up in threads: an answer may take half a minute. For a socket of IPv6
-    those of IPv4 are mapped.
+    those of IPv4 are mapped. Of several addresses the next one is tried each time that none answered.
 
     `found_one` is called in the loop's thread when one is known that was not.
     """
 
     def __init__(self, family: int, loop: asyncio.AbstractEventLoop, found_one: Callable[[], object]) -> None:
         self._family, self._loop, self._found_one = family, loop, found_one
-        self._known: dict[Address, tuple[Address | None, float]] = {}
+        self._known: dict[Address, tuple[SocketAddress | None, float]] = {}
         self._looked_up: set[Address] = set()
         self._names: dict[Address, Address] = {}
         """The name of each address that was looked up."""
+        self._heard: set[Address] = set()
+        """Those from which something came since."""
 
-    def found(self, address: Address, now: float) -> Address | None:
+    def found(self, address: Address, now: float) -> SocketAddress | None:
         """Where packets for an address go; None where it is not known, or not yet."""
         known = self._known.get(address)
         ours = (":" in address[0]) == (self._family == socket.AF_INET6)
-        if known is None and ours and is_literal(address[0]):
+        if known is None and ours and "%" not in address[0] and is_literal(address[0]):
             known = self._known[address] = (address, float("inf"))
         if (known is None or known[1] <= now) and address not in self._looked_up:
             with suppress(RuntimeError):  # there is no room for a thread: it is asked again
@@ -69,26 +79,33 @@ class HostNames:
                 self._looked_up.add(address)
         return None if known is None else known[0]
 
-    def named(self, address: Address) -> Address:
-        """An address as it was given, by its name if it was one."""
-        return self._names.get(address, address)
+    def named(self, source: SocketAddress) -> Address:
+        """Where something came from, as it was given: by its name if it was one."""
+        where = address_of(source)
+        if where in self._names:
+            self._heard.add(where)
+        return self._names.get(where, where)
 
     def _ask(self, address: Address) -> None:
-        found: Address | None = None
+        found: list[SocketAddress] = []
         with suppress(OSError, UnicodeError):
-            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED
-            [(*_, name), *_] = socket.getaddrinfo(*address, *kind)
-            found = (str(name[0]), int(name[1]))
+            kind = self._family, socket.SOCK_DGRAM, 0, socket.AI_V4MAPPED | socket.AI_ALL
+            found = [name for *_, name in socket.getaddrinfo(*address, *kind)]
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._resolved, address, found)
 
-    def _resolved(self, address: Address, found: Address | None) -> None:
+    def _resolved(self, address: Address, found: list[SocketAddress]) -> None:
         self._looked_up.discard(address)
-        before = self._known.get(address, (None, 0.0))[0]
-        until = time.monotonic() + (UNKNOWN_FOR if found is None else KNOWN_FOR)
-        self._known[address] = (found or before, until)
-        if found is not None and found != before:
-            self._names[found] = address
+        before = now = self._known.get(address, (None, 0.0))[0]
+        heard = [each for each in found if address_of(each) in self._heard]
+        if found and before not in heard:
+            tried = found.index(before) + 1 if before in found else 0
+            now = heard[0] if heard else found[tried % len(found)]
+        until = KNOWN_FOR if heard or len(found) == 1 else UNKNOWN_FOR
+        self._known[address] = (now, time.monotonic() + until)
+        self._heard -= set(map(address_of, found))
+        if now is not None and now != before:
+            self._names[address_of(now)] = address
             self._found_one()
 
 
@@ -113,7 +130,7 @@ class Transport:
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
         self._names = HostNames(sock.family, self._loop, self._soon)
-        self._writing = BatchWriter(endpoint.durable.store, self._written)
+        self._writing = BatchWriter(endpoint.durable.store, self._readable)
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
@@ -138,17 +155,17 @@ class Transport:
         `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        if not is_literal(address[0]):
+        where: SocketAddress = address
+        if not is_literal(address[0]) or "%" in address[0]:
             with suppress(OSError, UnicodeError):  # then it is said below that there is no such address
                 loop = asyncio.get_running_loop()
-                [(family, *_, name), *_] = await loop.getaddrinfo(*address, type=socket.SOCK_DGRAM)
-                address = (str(name[0]), int(name[1]))
+                [(family, *_, where), *_] = await loop.getaddrinfo(*address, type=socket.SOCK_DGRAM)
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
-            sock.bind(address)
+            sock.bind(where)
         except (OSError, OverflowError, TypeError, UnicodeError) as error:  # the third: a name that is none
             sock.close()
             raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
@@ -158,15 +175,14 @@ class Transport:
     @property
     def address(self) -> Address:
         """Where it listens."""
-        name: tuple[Any, ...] = self._socket.getsockname()
-        return name[0], name[1]
+        return address_of(self._socket.getsockname())
 
     def send(
         self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
     ) -> MessageId:
         """Send a message to members; its name. Raises `Busy` under back-pressure, never within a delivery."""
         self._usable()
-        message = self.endpoint.send(to, payload, note)
+        message = self.endpoint.durable.send(to, payload, note)
         self._soon()
         return message
 
@@ -276,7 +292,7 @@ class Transport:
                     break
                 except OSError:  # a destination that nobody listens at, reported late
                     continue
-                endpoint.receive(packet, now, wall, self._names.named(source[:2]))
+                endpoint.receive(packet, now, wall, self._names.named(source))
         except BaseException as error:
             self._stop(error)
             return False
@@ -333,10 +349,6 @@ class Transport:
             return []
         self.endpoint.settle(batch, time.monotonic())
         return [batch]
-
-    def _written(self) -> None:
-        """A batch is written, or could not be."""
-        self._readable()
 
     def _arm(self) -> None:
         """Come back when there is something to do."""

@@ -15,10 +15,11 @@ packet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from msgpack import packb, unpackb
@@ -26,7 +27,7 @@ from msgpack import packb, unpackb
 from microcosm.errors import JournalError, ReplicaError
 from microcosm.protocol.machine import Send
 from microcosm.replica.network.process import Input, Process
-from microcosm.replica.store import LogRecord, Store
+from microcosm.replica.store import Commits, Records, Store
 
 if TYPE_CHECKING:
     from microcosm.replica.network.peer import Peer
@@ -53,6 +54,7 @@ class WriteAhead:
         self._sends: list[Send] = []
         self._withheld: set[int] = set()
         self._in_flight: WriteBatch | None = None
+        self.commits = Commits()
 
     def include(self, kind: str, payload: bytes) -> None:
         """Write a record in the transaction of the next flush. Raises `ValueError` for a kind used here."""
@@ -61,6 +63,12 @@ class WriteAhead:
             raise ValueError(f"records of kind {kind!r} are written by the endpoint")
         self._effects.append((kind, payload))
         self._urgent = True
+
+    def record(self, kind: str, payload: bytes) -> None:
+        """The same of a record that `recorded` is to know of at once."""
+        self.include(kind, payload)
+        if self._recorded is not None:
+            self._recorded(kind, payload)
 
     def flush(self) -> list[Send]:
         """Make everything so far durable; the packets that may leave then, in order.
@@ -98,6 +106,8 @@ class WriteAhead:
     def settled(self, batch: WriteBatch) -> list[Send]:
         """A batch is durable: the packets that may leave now, in order."""
         self._in_flight = None
+        if batch.took is not None:
+            self.commits.add(batch.took)
         self.changing = self.changing and self._urgent
         if self.process.evicted:
             return []
@@ -133,14 +143,6 @@ class WriteAhead:
         WriteBatch(then=self._then).settle(error)
         self._then = []
 
-    def export(self) -> bytes:
-        """The state, for a snapshot through the last record; what is not durable yet becomes so."""
-        self._usable()
-        if self.waits:
-            self._urgent = True
-            self._sends += self.flush()
-        return self.state()
-
     def state(self) -> bytes:
         """The state as it is, durable or not."""
         written: bytes = packb(self.process.state())
@@ -159,7 +161,7 @@ class WriteAhead:
 
 
 STATE = "network state"
-"""Of the record that holds a whole state (`Durable.export`), where records and a snapshot share a store."""
+"""Of the record that holds a whole state (`Durable.state`), where records and a snapshot share a store."""
 
 KIND = "network"
 """Of the records: each is a list of inputs, after a first one that names the replica."""
@@ -168,25 +170,23 @@ START = "network start"
 """Of the record that begins an incarnation: its name and number."""
 
 
-def remembered(records: Iterable[LogRecord], snapshot: bytes | None = None) -> Process | None:
+def remembered(records: Records, snapshot: bytes | None = None) -> Process | None:
     """The process that records, after a snapshot, are of; None if there is none. Raises `ReplicaError`."""
-    process = None if snapshot is None else _restored(snapshot)
-    for record in records:
-        if record.kind == START:
-            process = Process(*unpackb(record.payload, use_list=False))
-        elif record.kind == KIND:
+    process = None
+    if snapshot is not None:
+        try:
+            process = Process.restored(unpackb(snapshot, use_list=False))
+        except (ValueError, TypeError) as error:
+            raise ReplicaError(f"the snapshot is not one of this version: {error}") from None
+    for kind, payload in records:
+        if kind == START:
+            process = Process(*unpackb(payload, use_list=False))
+        elif kind == KIND:
             if process is None:
-                raise ReplicaError(f"record {record.number}: messages of nobody; the journal is damaged")
-            for step in unpackb(record.payload, use_list=False):
+                raise ReplicaError("records of messages of nobody; the journal is damaged")
+            for step in unpackb(payload, use_list=False):
                 process.apply(step)
     return process
-
-
-def _restored(content: bytes) -> Process:
-    try:
-        return Process.restored(unpackb(content, use_list=False))
-    except (ValueError, TypeError) as error:
-        raise ReplicaError(f"the snapshot is not one of this version: {error}") from None
 
 
 Then = Callable[[BaseException | None], object]
@@ -208,6 +208,8 @@ class WriteBatch:
     then: list[Then] = field(default_factory=list)
     snapshot: bytes | None = None
     """What is to stand for all records, those of this batch among them."""
+    took: float | None = None
+    """Seconds of the commit, if there was one."""
 
     def writes(self) -> bool:
         """Whether there is anything to write."""
@@ -216,7 +218,9 @@ class WriteBatch:
     def write(self, store: Store) -> None:
         """One transaction, and the snapshot after it. Raises what the store does."""
         if self.writes():
+            began = perf_counter()
             last = store.commit(self.records)
+            self.took = perf_counter() - began
             if self.snapshot is not None:
                 with suppress(JournalError):  # what is committed is
                     store.compact(last, self.snapshot)

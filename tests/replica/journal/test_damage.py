@@ -473,7 +473,7 @@ def test_fsck_cuts_where_the_chain_breaks(tmp_path: Path) -> None:
     flip(path, whole.index(PAYLOADS[5][:1000]) + 500)
     before = files(path)
     report = fsck(path)
-    assert (report.first, report.last, report.through, report.lost) == (3, 5, 2, 8)
+    assert (report.first, report.last, report.snapshot, report.lost) == (3, 5, 2, 8)
     assert report.faults == ("the chain breaks at record 6",)
     assert not report.repaired
     assert files(path) == before

@@ -122,7 +122,7 @@ MUTANTS = [
         """        for kind, payload in records:
             endpoint.durable.include(kind, payload)
 """,
-        """        self._network.commit(records)
+        """        self._store.store.commit(records)
 """,
         "../test_node.py -k every_commit",
     ),
@@ -131,7 +131,7 @@ MUTANTS = [
         "replica/network/carrier.py",
         """        sends, self._sends = self._sends, []
         for message""",
-        """        self._network.commit(records)
+        """        self._store.store.commit(records)
         sends, self._sends, records = self._sends, [], ()
         for message""",
         "../test_node.py -k every_commit",

@@ -54,7 +54,7 @@ class Pair:
 
     def sealed(self, sender: str = "a", to: str = "b", payload: bytes = b"secret") -> bytes:
         """A packet with a message from one to another, caught on its way."""
-        self.ends[sender].send([to], payload)
+        self.ends[sender].durable.send([to], payload)
         [packet] = [packet for receiver, packet in self.out(sender) if receiver == to]
         return packet
 
@@ -74,6 +74,6 @@ class Pair:
     def goes_on(self, sender: str = "a", to: str = "b") -> None:
         """That messages still come through."""
         before = len(self.letters[to])
-        self.ends[sender].send([to], b"still there")
+        self.ends[sender].durable.send([to], b"still there")
         self.settle()
         assert [letter.payload for letter in self.letters[to][before:]][-1] == b"still there"

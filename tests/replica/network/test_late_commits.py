@@ -98,7 +98,7 @@ def test_nobody_hears_of_a_fence_that_is_being_written() -> None:
         if address[0] == "b":
             b.receive(packet, world.now, WALL)
     assert fences(world.nodes["b"]) == fences(world.nodes["a"]) != []
-    b.send(["a"], b"after the fence")
+    b.durable.send(["a"], b"after the fence")
     batch = b.cut()
     assert batch.writes()
     for later in (0.0, 0.5, 1.0):

@@ -11,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgpack import packb
 
+from microcosm.errors import ReplicaError
 from microcosm.protocol.packets import HybridMessage
+from microcosm.replica.ledger.dots import Dot
+from microcosm.replica.ledger.evolution import Append, speaks_for_another
 from microcosm.replica.network import handshake as reasons
 from microcosm.replica.network.keys import HEADER, WINDOW, Key, Keyring, ReplayWindow
+from microcosm.replica.network.peer import NEVER
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Fence, Process
 from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
@@ -108,7 +112,7 @@ def test_another_incarnation_is_not_let_in_before_the_old_one_is_evicted(three: 
     three.ends["a"] = three.open("a", 2)
     for name in "bc":
         three.ends["a"].add_member(name, (name, 1), three.now)
-    three.ends["a"].send(["b"], b"I forgot everything")
+    three.ends["a"].durable.send(["b"], b"I forgot everything")
     three.settle()
     end = three.ends["b"]
     assert end.drops[reasons.OTHER_INCARNATION] > 0
@@ -121,6 +125,38 @@ def test_another_incarnation_is_not_let_in_before_the_old_one_is_evicted(three: 
     three.settle()
     assert three.letters["b"][-1].payload == b"I forgot everything"
     assert three.letters["b"][-1].id == ("a", 2, 1)
+
+
+def test_who_is_evicted_is_told_once_that_is_durable(three: Pair) -> None:
+    three.ends["b"].evict("a", three.now)
+    assert three.ends["b"].leaving(three.now, three.wall) == []
+    told = [packet for to, packet in three.out("b") if to == "a"]
+    assert not three.ends["a"].durable.process.evicted
+    for packet in told:
+        three.into("a", packet)
+    assert three.ends["a"].durable.process.evicted
+    assert (three.out("a"), three.ends["a"].next_time()) == ([], NEVER)
+    three.goes_on("b", "c")
+
+
+def test_two_members_have_no_names_that_look_alike() -> None:
+    """They differed by how their accents are written (NFC, NFD), and could not be told apart."""
+    pair = Pair(names="aé")
+    for at in "aé":
+        with pytest.raises(ReplicaError, match="other characters"):
+            pair.ends[at].add_member("e\N{COMBINING ACUTE ACCENT}", ("host", 2), 0.0)
+    pair.ends["a"].add_member("é", ("host", 2), 0.0)
+    pair.ends["a"].add_member("e", ("host", 2), 0.0)
+
+
+def test_no_member_can_deliver_in_the_name_of_another() -> None:
+    """`d:a:b:phone.1.7` is what `a:b` delivered, and what `a` might say it had: of a message of `b:phone`."""
+    assert not speaks_for_another(Append(Dot("a", 1, 1), "d:a:b:phone.1.7"))
+    pair = Pair(names="ac")
+    pair.ends["c"].add_member("b:c", ("host", 2), 0.0)
+    for at, name in (("a", "a:b"), ("c", "a:b"), ("c", "b:c:d"), ("c", "b")):
+        with pytest.raises(ReplicaError, match="up to a colon"):
+            pair.ends[at].add_member(name, ("host", 2), 0.0)
 
 
 def test_a_flood_of_garbage(three: Pair) -> None:
@@ -201,7 +237,7 @@ def test_any_numbers_of_a_member(
     pair = Pair(names="ab")
     pair.settle(6)
     a, b = pair.ends["a"], pair.ends["b"]
-    b.send(["a"], b"hello")
+    b.durable.send(["a"], b"hello")
     content = read_content(packb(Content(tuple(acks), tuple(permits), tuple(copies))))
     peer = b._peers[1]
     if content is None:

@@ -194,8 +194,10 @@ def test_a_snapshot_stands_for_the_log() -> None:
 def compacted(node: Node) -> None:
     """Replace what the store holds by a snapshot; the history goes, so this test does not judge it."""
     assert node.endpoint is not None
-    content = node.endpoint.durable.export()
-    node.disk.compact(node.disk.commit([]), content)
+    durable = node.endpoint.durable
+    durable.hasten()
+    durable._sends += durable.flush()
+    node.disk.compact(node.disk.commit([]), durable.state())
 
 
 @pytest.mark.slow
@@ -251,8 +253,8 @@ def test_permits_that_were_lost_with_an_earlier_start_come_at_once() -> None:
                         three.into(to, packet)
 
     for _ in range(40):
-        three.ends["a"].send(["c"], b"x")
-        three.ends["a"].send(["b"], b"y")
+        three.ends["a"].durable.send(["c"], b"x")
+        three.ends["a"].durable.send(["b"], b"y")
     missing = three.ends["b"].durable.process.machine.missing
     settled(12, {("a", "c"), ("c", "a")})
     assert len([*missing()]) == 40

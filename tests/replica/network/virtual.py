@@ -85,7 +85,7 @@ class Node:
         endpoint, to = self.endpoint, [*to]
         assert endpoint is not None
         try:
-            endpoint.send(
+            endpoint.durable.send(
                 to,
                 payload,
                 lambda message: endpoint.durable.include("sent", f"{message} {' '.join(to)}".encode()),
