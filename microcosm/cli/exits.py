@@ -57,8 +57,8 @@ def failure(error: BaseException, command: str) -> int:
 
     People are told on standard error, programs (--json) besides by an object on standard output.
 
-    Bad text that stands in a long option (its `file` is the option) is a matter of usage; in a question, as in
-    a file, bad input.
+    Bad text that stands in a long option (its `file` is the option) is a matter of usage; in a question, or
+    in a file, bad input.
     """
     match error:
         case KeyboardInterrupt():

@@ -121,7 +121,7 @@ def test_what_is_typed_wrong_is_answered_in_our_words(
         (("rules", "show", "Nix"), 2, {}),
         (("merge", "cycle.mc"), 4, {}),
         (("table", "album.mc", "--mode", "x"), 2, {}),
-        (("assert", "album.mc", "-e", "never"), 2, {"line": 1}),
+        (("assert", "album.mc", "-e", "never"), 4, {"line": 1}),
     ],
 )
 def test_errors_are_objects_where_programs_read(
