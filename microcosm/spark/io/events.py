@@ -206,16 +206,8 @@ def once_each(
     """
     options = Options(names=dict.fromkeys(names, 1))
     for event in events:
-        taken = options.positions[event.trace, event.process]
-        found = event
-        if options.again or event.seq <= taken.lowest or not taken.lowest:
-            found = in_execution(event, options, report)
-            taken = options.positions[found.trace, found.process]
-        if taken.add(found.seq):
+        if (found := in_execution(event, options, report)) is not None:
             yield found, found.trace != event.trace
-        else:
-            message = f"{found.process} has an event {found.seq} already"
-            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
 
 
 NAMED = EVENT.replace("name string, ", "id string, ")

@@ -143,18 +143,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             check_names(record, known, report, file, number)
         if type(event.name) is Counted:
             event = of_copy(event, stream.file, options)
-        taken = options.positions[event.trace, event.process]
-        if options.again or event.seq <= taken.lowest:
-            event = in_execution(event, options, report)
-            taken = options.positions[event.trace, event.process]
-        elif not taken.lowest:
-            taken.lowest, taken.stands = event.seq, event
-            if event.trace is not None:
-                options.names.setdefault(event.trace, 1)
-        if not taken.add(event.seq):
-            message = f"{event.process} has an event {event.seq} already"
-            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
+        if (placed := in_execution(event, options, report)) is None:
             continue
+        event = placed
         if event.message is not None and left_out.remembers:
             left_out.remember(event)
         if waiting or not event.kind:
@@ -210,11 +201,11 @@ def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
     return replace(event, process=process, name=name, after=tuple(f"{one}{where}" for one in event.after))
 
 
-def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent:
+def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent | None:
     """The event, in an execution of its own from where on a process of its execution begins again.
 
     So it is where a log of several runs does not name them. An execution that has the name which was made for
-    another gets one of its own. To be asked before positions are taken.
+    another gets one of its own. None where the position is taken there, which is reported.
     """
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
@@ -227,7 +218,13 @@ def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEv
         again[event.trace] = trace = options.begin(event.trace, behind=True)
         options.made.add(trace)
         options.restarts(trace, event)
-    return event if trace == event.trace else replace(event, trace=trace)
+    if trace != event.trace:
+        event = replace(event, trace=trace)
+    if options.positions[trace, event.process].add(event.seq):
+        return event
+    message = f"{event.process} has an event {event.seq} already"
+    report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
+    return None
 
 
 def event_stated(record: dict[str, object], file: str, line: int) -> TraceEvent:

@@ -114,13 +114,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     continue
                 if type(event.name) is Counted:
                     event = of_copy(event, copy, options)
-                event = in_execution(event, options, report)
-                if options.positions[event.trace, event.process].add(event.seq):
-                    yield event
-                else:
-                    message = f"{event.process} has an event {event.seq} already"
-                    file_, line = event.file, event.line
-                    report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
+                if (placed := in_execution(event, options, report)) is not None:
+                    yield placed
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
 

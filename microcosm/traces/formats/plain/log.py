@@ -182,14 +182,14 @@ class PlainLog:
             line=line,
             numbered=plain.seq is None,
         )
-        if not event.numbered:
-            event = in_execution(event, self._options, self._report)
-        if self._options.positions[event.trace, process].add(seq):
-            self._left_out.remember(event)
-            yield from self._left_out.settled(event)
+        if event.numbered:
+            self._options.positions[event.trace, process].add(seq)
+        elif (placed := in_execution(event, self._options, self._report)) is None:
+            return
         else:
-            message = f"{process} has an event {seq} already"
-            self._report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
+            event = placed
+        self._left_out.remember(event)
+        yield from self._left_out.settled(event)
 
     def named_by(self, file: str) -> str:
         """The process that a file stands for: its name without ending, and its folder where that is needed.
