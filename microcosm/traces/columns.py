@@ -11,7 +11,6 @@ mind.
 from __future__ import annotations
 
 import json
-import os
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -22,17 +21,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
 from operator import eq, itemgetter, lt, methodcaller, ne
-from typing import Literal, Protocol, TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
-from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.event import in_trace, writable
 from microcosm.traces.report import OF_SEVERAL, Extraction, Report
-from microcosm.traces.text.lines import Lines, open_lines
-from microcosm.tuning import gc_paused
+from microcosm.traces.text.lines import Lines
 
 _INNER = r'[^"\\\x00-\x1f]++'
 _TEXT = rf'"({_INNER})"'
@@ -72,40 +69,6 @@ def _line_of(form: str) -> re.Pattern[str]:
 
 Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
 """How the lines of a log are had; what is odd about them goes to the report."""
-
-
-class AnyColumns(Protocol):
-    """The columns of a plain log."""
-
-    def extraction(self, report: Report) -> Extraction:
-        """The microcosm, as `extract` makes it of the same events."""
-
-
-def plain_extraction(
-    paths: Sequence[str | os.PathLike[str]],
-    report: Report,
-    others: Callable[[Sequence[Opening], bool], AnyColumns | None] | None = None,
-    in_order: bool = False,
-) -> Extraction | None:
-    """What `extract` gives for the files of a log, or None where it is not plain; `report` is then untouched.
-
-    `others` reads files in another format: OTLP, if it is told that, or text. A log that must be `in_order`
-    is plain only where no reception stands before its sending. Raises `TraceError` where a strict `report`
-    does. Cost: linear.
-    """
-    if not all(map(os.path.isfile, paths)):  # what is no file can be read only once
-        return None
-    openings = [partial(open_lines, path) for path in paths]
-    with gc_paused():
-        try:
-            log: AnyColumns | None = read_columns(openings, in_order)
-            if log is None and others is not None and openings:
-                with openings[0](Report()) as stream:
-                    is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
-                log = others(openings, has_spans) if has_spans or not is_json else None
-        except TextError:
-            return None
-        return None if log is None else log.extraction(report)
 
 
 def read_columns(
