@@ -343,7 +343,7 @@ def _ids(records: Records, key: str) -> list[str]:
     """The ids that a field of each object has."""
     found = _texts(records, key)
     every = "".join(found)
-    return found if every == every.lower() else [*map(otlp_id, found)]
+    return found if every == every.lower() and "=" not in every else [*map(otlp_id, found)]
 
 
 def _times(records: Records, key: str) -> Iterator[int]:

@@ -26,7 +26,7 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.options import SHARED, LeftOut, Lives, Options
+from microcosm.traces.options import LeftOut, Lives, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines, json_object, why_bad
 
@@ -114,8 +114,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    left_out = options.state.setdefault(SHARED, LeftOut(report, options))
-    assert isinstance(left_out, LeftOut)
+    left_out = options.one(LeftOut, report)
     known = left_out.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
     known.update(FIELDS, ("links", "counted", "origin", "life"))
@@ -125,7 +124,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         try:
             record = json_object(text, FIELDS)
             if "life" in record:
-                Lives.of(options, report).settle(record, file, number)
+                options.one(Lives, report).settle(record, file, number)
             if "stamp" in record:
                 _make_exact(record, text)
             if "seq" in record and "kind" in record:
@@ -210,17 +209,27 @@ def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEv
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
     named_so = trace == event.trace and trace in options.made
-    if named_so or options.restarts(trace, event):
+    taken = options.positions[trace, event.process]
+    first = taken.stands
+    if named_so or (
+        first is not None
+        and taken.top > event.seq == taken.lowest
+        and first != (event if event.kind else replace(event, kind=first.kind))
+    ):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
         if named_so:
             message = f"{trace} is what an execution is called that began again: another one begins"
         report.add("restart", message, file=event.file, line=event.line)
         again[event.trace] = trace = options.begin(event.trace, behind=True)
         options.made.add(trace)
-        options.restarts(trace, event)
+        taken = options.positions[trace, event.process]
+    if taken.stands is None or event.seq < taken.lowest:
+        taken.lowest, taken.stands = event.seq, event
+        if trace is not None:
+            options.names.setdefault(trace, 1)
     if trace != event.trace:
         event = replace(event, trace=trace)
-    if options.positions[trace, event.process].add(event.seq):
+    if taken.add(event.seq):
         return event
     message = f"{event.process} has an event {event.seq} already"
     report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)

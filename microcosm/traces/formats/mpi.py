@@ -27,8 +27,6 @@ from microcosm.traces.report import Report
 from microcosm.traces.spool import Spool
 from microcosm.traces.text.lines import BadLine, Lines
 
-NAME = "mpi"
-
 SENDING = ("send", "isend")
 ASKING = ("recv", "irecv")
 TO_ALL = frozenset(
@@ -61,7 +59,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; lines that are none are reported as `bad-line`."""
-    program = options.shared(NAME, lambda: _Program(report, options))
+    program = options.one(_Program, report)
     program.begin(file)
     lost = report.lost
     for number, text in stream:

@@ -101,11 +101,6 @@ class Spans:
         self._spool = Spool()
         self._halves: dict[tuple[str, str], list[_Half]] = {}
 
-    @classmethod
-    def of(cls, options: Options, report: Report) -> Spans:
-        """Those of a log: a trace may be spread over its files, and over formats."""
-        return options.shared("spans", lambda: cls(report, options))
-
     def add(self, span: Span, file: str) -> None:
         """Take in a span of a file."""
         span.file = file

@@ -3,7 +3,8 @@
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
 text, and the hexadecimal digits of ids in either case. Older documents have `instrumentationLibrarySpans`
 where newer ones have `scopeSpans`. Tempo answers with `{"batches": […]}` or
-`{"trace": {"resourceSpans": […]}}`, and ids in base64; Jaeger with `{"result": {"resourceSpans": […]}}`.
+`{"trace": {"resourceSpans": […]}}`, and ids in base64, which are in hexadecimal digits elsewhere; Jaeger with
+`{"result": {"resourceSpans": […]}}`.
 
 Lines of the Collector that hold log records or metrics are told of and left out.
 
@@ -27,7 +28,9 @@ What spans prove stands in `microcosm.traces.formats.spans.span`.
 from __future__ import annotations
 
 import csv
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from string import hexdigits
 from sys import intern
@@ -66,7 +69,7 @@ def _reader(
     """What reads a file: two events for each span, which come after the last file."""
 
     def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-        known = Spans.of(options, report)
+        known = options.one(Spans, report)
         for span, line in spans_of(stream, file, report):
             if span is None:
                 message = f"not a span: {wanted} expected"
@@ -146,12 +149,17 @@ def _otlp_span(record: dict[str, object], service: str) -> Span | None:
 
 
 def otlp_id(value: object) -> str:
-    """The id of a trace or a span, whose hexadecimal digits mean the same in either case.
+    """The id of a trace or a span, in small hexadecimal digits where it is in others or in base64.
 
-    >>> otlp_id("5B8EFFF798038103"), otlp_id("W47/95gDgQM=")
-    ('5b8efff798038103', 'W47/95gDgQM=')
+    >>> otlp_id("5B8EFFF798038103"), otlp_id("W47/95gDgQM="), otlp_id("Any other =")
+    ('5b8efff798038103', '5b8efff798038103', 'Any other =')
     """
     text = text_of(value)
+    if text.endswith("=") and len(text) in (12, 24):
+        with suppress(ValueError):
+            found = b64decode(text, validate=True)
+            if len(found) in (8, 16) and b64encode(found).decode() == text:
+                return found.hex()
     return text if text.islower() or set(text) - _HEXADECIMAL else text.lower()
 
 
