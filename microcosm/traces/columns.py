@@ -43,20 +43,16 @@ _ATTRIBUTES = rf'(?:, ?"attributes": ?(\{{(?:{_MEMBER}(?:, ?{_MEMBER})*+)?+\}}))
 _ORIGIN = rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
 _LIFE = r'(?:, ?"life": ?"([A-Za-z0-9_-]{8})")?'
 """Of a process, where a recorder wrote the line."""
-_LABELLED, _ALL = _KIND + _CALLED + _ORIGIN, _KIND + _CALLED + _ATTRIBUTES + _ORIGIN
+_ALL = _LIFE + _KIND + _CALLED + _ATTRIBUTES + _ORIGIN
 _NAMED_FIRST = '{"trace":'
 _PROCESS = rf'"process": ?{_TEXT}'
 _BOTH = rf'"trace": ?"({_INNER}", ?"process": ?"{_INNER})"'
 """An execution and a process in one piece, which is taken apart once for all lines of a block that say it."""
 _FORMS = {
-    '{"process":': (
-        _PROCESS + _SEQ + _KIND,
-        rf'{_PROCESS}{_SEQ}{_LABELLED}(?:, ?"trace": ?{_TEXT})?',
-        rf'{_PROCESS}{_SEQ}{_LIFE}{_ALL}(?:, ?"trace": ?{_TEXT})?',
-    ),
-    _NAMED_FIRST: tuple(_BOTH + _SEQ + said for said in (_KIND, _LABELLED, _LIFE + _ALL)),
+    '{"process":': (_PROCESS + _SEQ + _KIND, rf'{_PROCESS}{_SEQ}{_ALL}(?:, ?"trace": ?{_TEXT})?'),
+    _NAMED_FIRST: (_BOTH + _SEQ + _KIND, _BOTH + _SEQ + _ALL),
 }
-"""How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
+"""How a log begins, and what its lines may say: first the least, which takes less time, then all.
 Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
 otherwise a log is not plain: no more of it is read."""
 

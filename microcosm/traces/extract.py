@@ -171,7 +171,9 @@ def extract(
     if any(run.foreign for run in runs):
         _order_foreign(parts, givens, chosen is not None, report)
     if token is not None:
-        _check_attribute(parts, token)
+        known = {name for part in parts for event in part.kept for name in part.run.events[event].attributes}
+        if token not in known:
+            raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
         for part in parts:
             part.group_by(token, givens)
     givens.events = table = _table_of(parts, files)
@@ -232,12 +234,6 @@ def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Executi
         raise TextError(f"no process {process!r} in the trace", hint=hint)
     names = ", ".join(full for _, _, full in found[:5])
     raise TextError(f"{len(found)} executions have a process {process!r}", hint=f"Say which: {names}")
-
-
-def _check_attribute(parts: list[_Part], token: str) -> None:
-    known = {name for part in parts for event in part.kept for name in part.run.events[event].attributes}
-    if token not in known:
-        raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
 
 
 def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:
