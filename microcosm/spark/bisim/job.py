@@ -41,7 +41,6 @@ from microcosm.state.microcosm import Microcosm
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from microcosm.spark.io.staging import Output
 
 ENDINGS = (".mc", ".json", *input_files.LINES, input_files.PARQUET)
 
@@ -113,7 +112,10 @@ class _Job:
     def run(self, inputs: Inputs) -> Outcome:
         judged = self._judge(inputs)
         self._report_faults()
-        found = self._classes()
+        found = classes(self._output, self._output.staged("judged") / "judged")
+        if found.repeated:
+            faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
+            self._report("duplicate-id", found.repeated, faults)
         summary: dict[str, Any] = {
             "microcosms": found.microcosms,
             "classes": found.classes,
@@ -139,14 +141,12 @@ class _Job:
         _, paths = inputs.fetched(self._output)
         cuts = (input_files.cut(path, path.suffix in input_files.LINES) for path in paths)
         tasks = input_files.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
-        documents, rules = self._documents(), self._rules
+        wanted = frozenset(chain.from_iterable(self._pairs or ()))
+        # The ids of the microcosms whose givens are needed later; None for all.
+        documents = None if self._offline or len(wanted) > _MOST_ASKED else wanted
+        rules = self._rules
         work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
         return self._output.tables("judged", TABLES, *work)
-
-    def _documents(self) -> frozenset[str] | None:
-        """The ids of the microcosms whose givens are needed later; None for all."""
-        wanted = frozenset(chain.from_iterable(self._pairs or ()))
-        return None if self._offline or len(wanted) > _MOST_ASKED else wanted
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""
@@ -170,13 +170,6 @@ class _Job:
         """All that is odd in one table."""
         others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
-
-    def _classes(self) -> Classes:
-        found = classes(self._output, self._output.staged("judged") / "judged")
-        if found.repeated:
-            faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
-            self._report("duplicate-id", found.repeated, faults)
-        return found
 
     def _kept(self, judged_rows: DataFrame, found: Classes) -> DataFrame:
         """The first row of each id."""

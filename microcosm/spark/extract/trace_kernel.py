@@ -286,11 +286,6 @@ class PlainEvents:
         places = pc.fill_null(pc.index_in(words.dictionary, pa.array(MESSAGE_KINDS)), -1)
         return places.to_numpy()[words.indices.to_numpy()][self._at]
 
-    def named_messages(self) -> Any:
-        """Which events name a message."""
-        named = pc.is_valid(one_array(self._table.column("message")))
-        return named.to_numpy(zero_copy_only=False)[self._at]
-
     def has(self, name: str) -> bool:
         """Whether there is a column of this name."""
         return name in self._table.column_names
@@ -373,7 +368,8 @@ def messages(events: PlainEvents) -> Messages:
     Each is sent by one event and received by the processes that it was meant for, or not at all.
     Cost: some sorting of the ends of messages.
     """
-    kind, has = events.kinds(), events.named_messages()
+    kind = events.kinds()
+    has = events.column("message", slice(None)).is_valid().to_numpy(zero_copy_only=False)
     meets = (kind >= 0) & has
     events.refuse(np.flatnonzero((kind >= 0) & ~has))
     ends = np.flatnonzero(meets)

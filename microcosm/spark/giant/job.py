@@ -64,24 +64,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class InSlices:
-    """How a giant trace is done: in how many `slices` (None: by size), whether `||` is to be told of `chosen`
-    events, and `<>` of the holders of a `token`; whether the log is `complete`, that is, nothing of it is
-    missing; and the `columns` that order beside processes and messages."""
-
-    slices: int | None
-    chosen: bool
-    token: str | None
-    complete: bool
-    columns: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Giant:
     """A trace of so many staged events; where `||` is asked for, `_marked` with those that are `chosen`.
 
     `_trace` is its name, which stands before the names of others where there are `_several` traces; `_name`
-    tells its stages from those of other traces.
+    tells its stages from those of other traces. It is done in so many `_slices` (None: by size); of the
+    holders of a `_token` `<>` is told. The log is `_complete` where nothing of it is missing; `_columns`
+    order beside processes and messages.
     """
 
     _output: Output
@@ -90,11 +79,14 @@ class Giant:
     _trace: str | None
     _several: bool
     _events: int
-    _options: InSlices
+    _slices: int | None
+    _token: str | None
+    _complete: bool
+    _columns: frozenset[str]
 
     @property
     def _clocks(self) -> bool:
-        return "clock" in self._options.columns
+        return "clock" in self._columns
 
     @property
     def _prefix(self) -> str:
@@ -102,14 +94,14 @@ class Giant:
 
     @property
     def _stamps(self) -> bool:
-        return "lamport" in self._options.columns
+        return "lamport" in self._columns
 
     def find(self) -> Found:
         """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
         from pyspark.sql import functions as F
 
         output, name = self._output, self._name
-        token = self._options.token
+        token = self._token
         places, chains, last = self._in_order()
         if any(row.again for row in last):
             raise NotInSlices("a process that may begin again")
@@ -119,7 +111,7 @@ class Giant:
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
         if self._clocks:
-            recorded = "counted" not in self._options.columns
+            recorded = "counted" not in self._columns
             clocks = agreed(output, name, places, pairs, numbers, positions=recorded)
             pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
             odd.append(self._stage("contradicted", lambda: told_against(clocks.against, chains)))
@@ -130,7 +122,7 @@ class Giant:
         chosen, too_many = self._chosen(chains, numbers)
         holders = [] if token is None else holders_of(output, name, places, token, numbers)
         wanted = {(each.process, each.seq, each.id) for each in holders}.union(chosen)
-        cuts = Cutting(output, name, places, folder, numbers).cuts(self._options.slices)
+        cuts = Cutting(output, name, places, folder, numbers).cuts(self._slices)
         knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
@@ -153,7 +145,7 @@ class Giant:
         alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
         looked = self._looked_at("looked", alone, wide)
         concurrent: list[tuple[str, str, str, str]] = []
-        complete = self._options.complete and bool(chosen)
+        complete = self._complete and bool(chosen)
         if complete:
             kinds, _, lost = irregularity_counts([*odd, looked])
             complete = not lost and HOLES.isdisjoint(kinds)
@@ -170,7 +162,7 @@ class Giant:
         """The events in the order of their processes: where they are staged; and the ends of these."""
         output, stage = self._output, f"chains-{self._name}"
         columns = [CHAINS, *([CLOCKS] if self._clocks else ()), *(["lamport long"] if self._stamps else ())]
-        columns += ["attributes string"] if self._options.token is not None else ()
+        columns += ["attributes string"] if self._token is not None else ()
         made = put_in_order(
             output, stage, self._marked, (self._trace, self._events), self._several, ", ".join(columns)
         )
@@ -234,7 +226,7 @@ class Giant:
         """The events to be told `||` of, by number of process; or that they are too many."""
         from pyspark.sql import functions as F
 
-        if not self._options.chosen:
+        if self._marked is None:
             return [], None
         chosen = chains.where("chosen and not twice")
         rows = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
