@@ -174,7 +174,8 @@ def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
     last = (events.first + events.size - 1)[chosen]
     base = chosen - events.place[chosen]
     # Processes of a trace stand in the order in which they were met: `knows` is sorted by name.
-    rank = _by_name(events)
+    rank = np.empty(len(events.process), dtype=np.int64)
+    rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
     line, place = np.nonzero(known[chosen])
     other = base[line] + place
     order = np.lexsort((rank[other], line))
@@ -185,13 +186,6 @@ def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
     chosen_ = pa.array(chosen)
     columns = [events.of.take(chosen_), events.process.take(chosen_), events.id.take(pa.array(last)), knows]
     return pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.FRONTIERS))
-
-
-def _by_name(events: PlainEvents) -> Any:
-    """The rank of each process by its name."""
-    rank = np.empty(len(events.process), dtype=np.int64)
-    rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
-    return rank
 
 
 def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:

@@ -202,14 +202,15 @@ class Giant:
         def source(what: str, name: str) -> Column:
             return F.concat(F.lit(f"{what} {self._prefix}"), name).alias("source")
 
+        before = F.lit("<").alias("relation")
         follows = chains.where("prior is not null and not twice")
         edges = follows.select(
-            F.col("prior").alias("left"), _is("<"), F.col("id").alias("right"), source("process", "process")
+            F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
         )
-        edges = edges.unionByName(pairs.select("left", _is("<"), "right", source("message", "message")))
+        edges = edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
         if seen is not None:
             by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
-            edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
+            edges = edges.unionByName(seen.select("left", before, "right", by_clock))
         if concurrent:
             frame = self._output.spark.createDataFrame(
                 concurrent, "left string, relation string, right string, source string"
@@ -246,12 +247,6 @@ class Giant:
             found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
         table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
         return table, {row["last"] for row in found if row["knows"] is None}
-
-
-def _is(relation: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(relation).alias("relation")
 
 
 def _apart(

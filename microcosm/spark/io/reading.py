@@ -102,7 +102,7 @@ def planned(
     own: set[Path] = set()
     first = None
     for path in paths:
-        if (head := _own_head(path, reading)) is not None:
+        if (head := own_head(path, reading)) is not None:
             own.add(path)
             if first is None and path.suffix == PARQUET:
                 first = _copy_in(path)
@@ -115,13 +115,8 @@ def planned(
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
 
-def is_own(path: Path, reading: Reading) -> bool:
-    """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
-    return _own_head(path, reading) is not None
-
-
-def _own_head(path: Path, reading: Reading) -> str | None:
-    """How a file begins that is in an own format; None for another."""
+def own_head(path: Path, reading: Reading) -> str | None:
+    """How a file begins that is in an own format, whose lines or rows stand for themselves; else None."""
     if path.suffix == PARQUET:
         return ""
     if reading.pattern is not None or reading.format not in (None, OWN):
