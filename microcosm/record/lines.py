@@ -92,16 +92,7 @@ class AppendedLines:
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
         if self._at_once and not self._waiting:
-            if self._torn or self._file < 0:
-                self._put(line, [line])
-                return
-            try:
-                written = os.write(self._file, line)
-            except OSError as error:
-                self._left([line], 0, error)
-                return
-            if written != len(line):
-                self._left([line], written)
+            self._put(line, [line])
             return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
@@ -133,7 +124,7 @@ class AppendedLines:
             content = b"\n" + content
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
-        except Exception as error:  # a stream is the user's, and may raise anything
+        except (OSError if self._file >= 0 else Exception) as error:  # a stream may raise anything
             self._torn = self._torn or self._file < 0  # it does not say how much it took
             self._left(lines, 0, error)
             return
