@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from operator import eq, itemgetter, le
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from microcosm.givens.columns import OrderColumns
 from microcosm.givens.event_table import EventTable, Mapped, Repeated
@@ -35,9 +35,6 @@ _PARENT, _LINK = -1, -2
 
 _TOGETHER = 100
 """So many spans, and the rest of a scope, are taken in together."""
-
-_DIGITS = 19
-"""A time of no more digits is a number of 64 bits."""
 
 
 def read_spans(openings: Iterable[Opening]) -> SpanLog | None:
@@ -111,12 +108,12 @@ class SpanLog:
         spans.parent += _ids(records, "parentSpanId")
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
-        calls = [*zip(services, _texts(records, "name"), strict=True)]
+        calls = [*zip(services, [text_of(record.get("name")) for record in records], strict=True)]
         spans.call += map(self._calls.setdefault, calls, calls)
         spans.kind += [kind_of(record.get("kind")) for record in records]
         try:
-            spans.start.extend(_times(records, "startTimeUnixNano"))
-            spans.end.extend(_times(records, "endTimeUnixNano"))
+            spans.start.extend(time_of(record.get("startTimeUnixNano")) or 0 for record in records)
+            spans.end.extend(time_of(record.get("endTimeUnixNano")) or 0 for record in records)
         except OverflowError:
             return False
         attributes = [record.get("attributes") for record in records]
@@ -333,24 +330,8 @@ def _seq(event: int) -> int:
     return 1 + (event & 1)
 
 
-def _texts(records: Records, key: str) -> list[str]:
-    """What a field of each object says, where it is text."""
-    found: list[Any] = [record.get(key, "") for record in records]
-    return found if {*map(type, found)} == {str} else [*map(text_of, found)]
-
-
 def _ids(records: Records, key: str) -> list[str]:
     """The ids that a field of each object has."""
-    found = _texts(records, key)
+    found = [text_of(record.get(key)) for record in records]
     every = "".join(found)
     return found if every == every.lower() and "=" not in every else [*map(otlp_id, found)]
-
-
-def _times(records: Records, key: str) -> Iterator[int]:
-    """What a field of each object says as a time, 0 where it says none."""
-    found: list[Any] = [record.get(key) for record in records]
-    if {*map(type, found)} == {str} and all(found) and max(map(len, found)) <= _DIGITS:
-        digits = "".join(found)
-        if digits.isascii() and digits.isdigit():
-            return map(int, found)
-    return (time_of(value) or 0 for value in found)
