@@ -124,7 +124,7 @@ class AppendedLines:
             content = b"\n" + content
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
-        except OSError if self._file >= 0 else Exception as error:  # a stream may raise anything
+        except OSError if self._file >= 0 else Exception as error:  # noqa: B030 (a stream may raise anything)
             self._torn = self._torn or self._file < 0  # it does not say how much it took
             self._left(lines, 0, error)
             return
