@@ -112,9 +112,9 @@ class Giant:
         seen = None
         if self._clocks:
             recorded = "counted" not in self._columns
-            clocks = agreed(output, name, places, pairs, numbers, positions=recorded)
-            pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
-            odd.append(self._stage("contradicted", lambda: told_against(clocks.against, chains)))
+            covers, pairs, against = agreed(output, name, places, pairs, numbers, positions=recorded)
+            seen = covers.join(pairs, ["left", "right"], "left_anti")
+            odd.append(self._stage("contradicted", lambda: told_against(against, chains)))
             ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
             folder = self._stage("ordered", lambda: ordered)
         if self._stamps:
