@@ -46,14 +46,15 @@ log = logging.getLogger("microcosm.record")
 class AppendedLines:
     """Appends lines to `to`: a path, a stream of text or bytes, or None to append them nowhere.
 
-    `lock` is taken by who uses it; `lost` counts lines that could not be written. Raises `TextError` where a
-    file cannot be opened, and nothing afterwards.
+    `lock` is taken by who uses it, in the `process` whose it is: a child of a fork has another one once it
+    knows that it is one (`after_fork`), before which hooks of others may run there. `lost` counts lines that
+    could not be written. Raises `TextError` where a file cannot be opened, and nothing afterwards.
     """
 
     def __init__(self, to: AnyPath | Any | None, policy: str = "each") -> None:
         if policy not in POLICIES:
             raise TextError(f"no such policy of flushing: {policy}", hint=f"One of {', '.join(POLICIES)}.")
-        self.lock = threading.RLock()
+        self.lock, self.process = threading.RLock(), os.getpid()
         self.lost = 0
         self.untold: list[str] = []
         """What there is to be said of it (`say`)."""
@@ -187,7 +188,7 @@ class AppendedLines:
 
     def after_fork(self) -> None:
         """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
-        self.lock = threading.RLock()
+        self.lock, self.process = threading.RLock(), os.getpid()
         self._waiting, self._size, self._has_writer = [], 0, False
         self.lost = 0
         if self._file >= 0:

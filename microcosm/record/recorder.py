@@ -112,6 +112,8 @@ class Recorder:
 
     def here(self) -> Point | None:
         """The last event of who calls, for `after`; None where there is none yet."""
+        if self._lines.process != os.getpid():
+            return None
         with self._lines.lock:
             strand = self._current()
             return strand.point() if strand is not None and strand.seq else None
@@ -269,7 +271,7 @@ class Recorder:
 
     def _chains(self, ask: Callable[..., Any], *of: Any) -> Any:
         """For `strands`: ask the chains of the threads and tasks; None where none has begun."""
-        if self._strands is None:
+        if self._strands is None or self._lines.process != os.getpid():
             return None
         with self._lines.lock:
             return ask(self._strands, *of)
