@@ -99,12 +99,6 @@ def read_columns(
 Events: TypeAlias = "array[int]"
 _no_events = partial(array, "q")
 
-
-def _append_each(arrays: Mapping[str, Events], keys: Iterable[str], values: Iterable[int]) -> None:
-    """Append each value to the array of its key."""
-    deque(map(array.append, map(arrays.__getitem__, keys), values), maxlen=0)
-
-
 _SEND, _RECEIVE = map(len, ("send", "receive"))
 _WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECEIVE: "receive"}
 _KINDS = {0: "internal", _SEND: "send", _RECEIVE: "receive"}
@@ -332,15 +326,15 @@ class LogColumns:
         kinds = bytes(map(len, words))
         self._kind += kinds
         self._message += messages
-        _append_each(self._threads, processes, events)
+        deque(map(array.append, map(self._threads.__getitem__, processes), events), maxlen=0)
         longest = max(map(len, map(self._threads.__getitem__, {*processes})))
         self._numbers += map(str, range(len(self._numbers) + 1, longest + 1))
         are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
         self._sending.update(zip(compress(messages, are_sends), compress(events, are_sends), strict=True))
         receivers, receipts = [*compress(processes, are_receipts)], [*compress(events, are_receipts)]
         origins = [*map(self._sending.get, compress(messages, are_receipts), repeat(_UNREAD))]
-        _append_each(self._receipts, receivers, receipts)
-        _append_each(self._origins, receivers, origins)
+        deque(map(array.append, map(self._receipts.__getitem__, receivers), receipts), maxlen=0)
+        deque(map(array.append, map(self._origins.__getitem__, receivers), origins), maxlen=0)
         in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
         self.late |= _UNREAD in origins or not all(map(lt, origins, receipts))
         return in_turn
