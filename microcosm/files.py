@@ -129,7 +129,7 @@ def expanded(paths: Sequence[AnyPath]) -> list[str]:
                 for folder, below, names in os.walk(path)
                 for name in names
                 if not name.startswith(".")
-                and not any(map(_is_hidden, os.path.relpath(folder, path).split(os.sep)))
+                and not any(part[0] == "." != part for part in os.path.relpath(folder, path).split(os.sep))
             ]
             inside = [each for each in inside if not _is_mark(each)]
             if not inside:
@@ -157,10 +157,6 @@ def distinct(paths: Iterable[AnyPath]) -> list[AnyPath]:
         except ValueError:  # no file has such a name, of which opening it tells
             found[path] = path
     return [*found.values()]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") and name != "."
 
 
 def _is_mark(path: str) -> bool:

@@ -109,7 +109,6 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 _DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _TRACE, _SPAN = re.compile(r"(?!0{32})[0-9a-fA-F]{32}"), re.compile(r"(?!0{16})[0-9a-fA-F]{16}")
-_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 
 
 class SpanBatch(NamedTuple):
@@ -202,8 +201,7 @@ def _of_protobuf(body: bytes) -> SpanBatch:
 
 
 def _has_ids(span: Any) -> bool:
-    trace, own = span.trace_id, span.span_id
-    return len(trace) == 16 and len(own) == 8 and trace != _NO_TRACE and own != _NO_SPAN
+    return len(span.trace_id) == 16 and len(span.span_id) == 8 and any(span.trace_id) and any(span.span_id)
 
 
 def _of_json(body: bytes) -> SpanBatch:

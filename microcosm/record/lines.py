@@ -46,14 +46,15 @@ log = logging.getLogger("microcosm.record")
 class AppendedLines:
     """Appends lines to `to`: a path, a stream of text or bytes, or None to append them nowhere.
 
-    `lock` is taken by who uses it; `lost` counts lines that could not be written. Raises `TextError` where a
-    file cannot be opened, and nothing afterwards.
+    `lock` is taken by who uses it, in the `process` whose it is: a child of a fork has another one once it
+    knows that it is one (`after_fork`), before which hooks of others may run there. `lost` counts lines that
+    could not be written. Raises `TextError` where a file cannot be opened, and nothing afterwards.
     """
 
     def __init__(self, to: AnyPath | Any | None, policy: str = "each") -> None:
         if policy not in POLICIES:
             raise TextError(f"no such policy of flushing: {policy}", hint=f"One of {', '.join(POLICIES)}.")
-        self.lock = threading.RLock()
+        self.lock, self.process = threading.RLock(), os.getpid()
         self.lost = 0
         self.untold: list[str] = []
         """What there is to be said of it (`say`)."""
@@ -92,16 +93,7 @@ class AppendedLines:
     def append(self, line: bytes) -> None:
         """A line with its end, to be written as the policy says; never raises."""
         if self._at_once and not self._waiting:
-            if self._torn or self._file < 0:
-                self._put(line, [line])
-                return
-            try:
-                written = os.write(self._file, line)
-            except OSError as error:
-                self._left([line], 0, error)
-                return
-            if written != len(line):
-                self._left([line], written)
+            self._put(line, [line])
             return
         if self._file < 0 and self._stream is None:
             self.lost += self._closed.is_set()
@@ -133,7 +125,7 @@ class AppendedLines:
             content = b"\n" + content
         try:
             written = os.write(self._file, content) if self._file >= 0 else self._write(content)
-        except Exception as error:  # a stream is the user's, and may raise anything
+        except OSError if self._file >= 0 else Exception as error:  # noqa: B030 (a stream may raise anything)
             self._torn = self._torn or self._file < 0  # it does not say how much it took
             self._left(lines, 0, error)
             return
@@ -196,7 +188,7 @@ class AppendedLines:
 
     def after_fork(self) -> None:
         """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
-        self.lock = threading.RLock()
+        self.lock, self.process = threading.RLock(), os.getpid()
         self._waiting, self._size, self._has_writer = [], 0, False
         self.lost = 0
         if self._file >= 0:

@@ -20,13 +20,13 @@ from collections.abc import Callable, Collection
 from json import dumps
 from json.encoder import encode_basestring_ascii as quoted
 from time import time_ns
-from typing import Any, Concatenate, NoReturn
+from typing import Any, NoReturn
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.files import AnyPath
 from microcosm.record.header import Names, header_of, read
 from microcosm.record.lines import AppendedLines, as_text, encode, encoded, log, whole_characters
-from microcosm.record.strands import P, Point, Strand, Strands, T, follow
+from microcosm.record.strands import Point, Strand, Strands, follow
 
 _GOES_ON, _ENDS = "R", "N"
 """What the names of lives begin with: of those that may be resumed, and of all others."""
@@ -112,6 +112,8 @@ class Recorder:
 
     def here(self) -> Point | None:
         """The last event of who calls, for `after`; None where there is none yet."""
+        if self._lines.process != os.getpid():
+            return None
         with self._lines.lock:
             strand = self._current()
             return strand.point() if strand is not None and strand.seq else None
@@ -267,12 +269,12 @@ class Recorder:
             else:
                 strand.learn(None)
 
-    def _chains(self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs) -> T | None:
+    def _chains(self, ask: Callable[..., Any], *of: Any) -> Any:
         """For `strands`: ask the chains of the threads and tasks; None where none has begun."""
-        if self._strands is None:
+        if self._strands is None or self._lines.process != os.getpid():
             return None
         with self._lines.lock:
-            return ask(self._strands, *of, **more)
+            return ask(self._strands, *of)
 
     def _after_fork_in_child(self) -> None:
         strand = self._current()

@@ -20,20 +20,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from microcosm.record.header import shown
 
 if TYPE_CHECKING:
     import asyncio
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 Clock = dict[str, int]
 
@@ -229,26 +225,20 @@ class Strands:
     def _name(self, owner: Any) -> str:
         if owner is threading.main_thread():
             return self._process
-        called = _name_of_task(owner) if _is_task(owner) else owner.name
+        called = str(owner.get_name()) if _is_task(owner) else owner.name
+        if _is_task(owner) and (called.startswith("Task-") or called == "None"):  # as 3.13.0 names them
+            called = getattr(owner.get_coro(), "__name__", None) or called
         name = f"{self._process}/{called}"
         self._called[name] = count = self._called.get(name, 0) + 1
         numbered = count > 1 or name.rpartition("#")[2].isdigit()  # as the second one of another name is
         return f"{name}#{count}" if numbered else name
 
 
-class Follower(Protocol):
-    """Who wants to know of starts and ends: a recorder, which has `Strands` once it has an event."""
-
-    def here(self) -> Point | None: ...
-    def _chains(
-        self, ask: Callable[Concatenate[Strands, P], T], *of: P.args, **more: P.kwargs
-    ) -> T | None: ...
+_followers: WeakSet[Any] = WeakSet()
+"""Who wants to know of starts and ends: recorders, which have `Strands` once they have an event."""
 
 
-_followers: WeakSet[Follower] = WeakSet()
-
-
-def follow(follower: Follower) -> None:
+def follow(follower: Any) -> None:
     """Tell a recorder from now on of the starts and ends of threads and tasks, and of results.
 
     That is of all pools, and in all event loops that are asyncio's own.
@@ -355,26 +345,19 @@ def _is_task(owner: Any) -> bool:
     return hasattr(owner, "get_coro")
 
 
-def _name_of_task(task: Any) -> str:
-    name = str(task.get_name())
-    work = getattr(task.get_coro(), "__name__", None)
-    unnamed = name.startswith("Task-") or name == "None"  # as 3.13.0 names them for a factory
-    return str(work) if work and unnamed else name
-
-
 _KEPT = "microcosm_points"
 """Under this name a future has the last event of each thread that would answer it; a group, of its tasks."""
 LATEST = 10_000
 """Of so many events of its tasks a group knows: those that ended last."""
 
 
-def _points() -> list[tuple[Follower, Point]]:
+def _points() -> list[tuple[Any, Point]]:
     """The last event of who calls."""
     found = ((each, each.here()) for each in [*_followers])
     return [(each, point) for each, point in found if point is not None]
 
 
-def _before_answer(future: Any) -> list[tuple[Follower, Point]]:
+def _before_answer(future: Any) -> list[tuple[Any, Point]]:
     """The last event of who answered a future; of two threads that do so at once either may have."""
     points = getattr(future, _KEPT, {})
     return next(iter(points.values())) if len(points) == 1 and not future.cancelled() else []

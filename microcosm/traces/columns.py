@@ -11,7 +11,6 @@ mind.
 from __future__ import annotations
 
 import json
-import os
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -22,17 +21,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
 from operator import eq, itemgetter, lt, methodcaller, ne
-from typing import Literal, Protocol, TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
-from microcosm.errors import TextError
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.event import in_trace, writable
 from microcosm.traces.report import OF_SEVERAL, Extraction, Report
-from microcosm.traces.text.lines import Lines, open_lines
-from microcosm.tuning import gc_paused
+from microcosm.traces.text.lines import Lines
 
 _INNER = r'[^"\\\x00-\x1f]++'
 _TEXT = rf'"({_INNER})"'
@@ -46,20 +43,16 @@ _ATTRIBUTES = rf'(?:, ?"attributes": ?(\{{(?:{_MEMBER}(?:, ?{_MEMBER})*+)?+\}}))
 _ORIGIN = rf'(?:, ?"origin": ?\[{_TEXT}, ?([1-9][0-9]{{0,17}})\])?'
 _LIFE = r'(?:, ?"life": ?"([A-Za-z0-9_-]{8})")?'
 """Of a process, where a recorder wrote the line."""
-_LABELLED, _ALL = _KIND + _CALLED + _ORIGIN, _KIND + _CALLED + _ATTRIBUTES + _ORIGIN
+_ALL = _LIFE + _KIND + _CALLED + _ATTRIBUTES + _ORIGIN
 _NAMED_FIRST = '{"trace":'
 _PROCESS = rf'"process": ?{_TEXT}'
 _BOTH = rf'"trace": ?"({_INNER}", ?"process": ?"{_INNER})"'
 """An execution and a process in one piece, which is taken apart once for all lines of a block that say it."""
 _FORMS = {
-    '{"process":': (
-        _PROCESS + _SEQ + _KIND,
-        rf'{_PROCESS}{_SEQ}{_LABELLED}(?:, ?"trace": ?{_TEXT})?',
-        rf'{_PROCESS}{_SEQ}{_LIFE}{_ALL}(?:, ?"trace": ?{_TEXT})?',
-    ),
-    _NAMED_FIRST: tuple(_BOTH + _SEQ + said for said in (_KIND, _LABELLED, _LIFE + _ALL)),
+    '{"process":': (_PROCESS + _SEQ + _KIND, rf'{_PROCESS}{_SEQ}{_ALL}(?:, ?"trace": ?{_TEXT})?'),
+    _NAMED_FIRST: (_BOTH + _SEQ + _KIND, _BOTH + _SEQ + _ALL),
 }
-"""How a log begins, and what its lines may say: each form more than the one before it, which takes less time.
+"""How a log begins, and what its lines may say: first the least, which takes less time, then all.
 Of which execution an event is stands last, or first as the own writer puts it. Where the first line says
 otherwise a log is not plain: no more of it is read."""
 
@@ -72,40 +65,6 @@ def _line_of(form: str) -> re.Pattern[str]:
 
 Opening: TypeAlias = Callable[[Report], AbstractContextManager[Lines]]
 """How the lines of a log are had; what is odd about them goes to the report."""
-
-
-class AnyColumns(Protocol):
-    """The columns of a plain log."""
-
-    def extraction(self, report: Report) -> Extraction:
-        """The microcosm, as `extract` makes it of the same events."""
-
-
-def plain_extraction(
-    paths: Sequence[str | os.PathLike[str]],
-    report: Report,
-    others: Callable[[Sequence[Opening], bool], AnyColumns | None] | None = None,
-    in_order: bool = False,
-) -> Extraction | None:
-    """What `extract` gives for the files of a log, or None where it is not plain; `report` is then untouched.
-
-    `others` reads files in another format: OTLP, if it is told that, or text. A log that must be `in_order`
-    is plain only where no reception stands before its sending. Raises `TraceError` where a strict `report`
-    does. Cost: linear.
-    """
-    if not all(map(os.path.isfile, paths)):  # what is no file can be read only once
-        return None
-    openings = [partial(open_lines, path) for path in paths]
-    with gc_paused():
-        try:
-            log: AnyColumns | None = read_columns(openings, in_order)
-            if log is None and others is not None and openings:
-                with openings[0](Report()) as stream:
-                    is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
-                log = others(openings, has_spans) if has_spans or not is_json else None
-        except TextError:
-            return None
-        return None if log is None else log.extraction(report)
 
 
 def read_columns(
@@ -139,12 +98,6 @@ def read_columns(
 
 Events: TypeAlias = "array[int]"
 _no_events = partial(array, "q")
-
-
-def _append_each(arrays: Mapping[str, Events], keys: Iterable[str], values: Iterable[int]) -> None:
-    """Append each value to the array of its key."""
-    deque(map(array.append, map(arrays.__getitem__, keys), values), maxlen=0)
-
 
 _SEND, _RECEIVE = map(len, ("send", "receive"))
 _WORDS: dict[int, Literal["send", "receive", ""]] = {0: "", _SEND: "send", _RECEIVE: "receive"}
@@ -373,15 +326,15 @@ class LogColumns:
         kinds = bytes(map(len, words))
         self._kind += kinds
         self._message += messages
-        _append_each(self._threads, processes, events)
+        deque(map(array.append, map(self._threads.__getitem__, processes), events), maxlen=0)
         longest = max(map(len, map(self._threads.__getitem__, {*processes})))
         self._numbers += map(str, range(len(self._numbers) + 1, longest + 1))
         are_sends, are_receipts = kinds.translate(_IS_SEND), kinds.translate(_IS_RECEIVE)
         self._sending.update(zip(compress(messages, are_sends), compress(events, are_sends), strict=True))
         receivers, receipts = [*compress(processes, are_receipts)], [*compress(events, are_receipts)]
         origins = [*map(self._sending.get, compress(messages, are_receipts), repeat(_UNREAD))]
-        _append_each(self._receipts, receivers, receipts)
-        _append_each(self._origins, receivers, origins)
+        deque(map(array.append, map(self._receipts.__getitem__, receivers), receipts), maxlen=0)
+        deque(map(array.append, map(self._origins.__getitem__, receivers), origins), maxlen=0)
         in_turn = all(map(eq, seqs, map(next, map(self._due.__getitem__, processes))))
         self.late |= _UNREAD in origins or not all(map(lt, origins, receipts))
         return in_turn

@@ -81,7 +81,15 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
     unticked: set[int] = set()
     previous: list[int] = []
     for process, unordered in processes.items():
-        kept = _once(sorted(unordered, key=lambda event: event.seq), several, ids, report)
+        kept: list[TraceEvent] = []
+        for event in sorted(unordered, key=lambda event: event.seq):
+            name = event.full_id if several else event.id
+            if name in ids or (kept and kept[-1].seq == event.seq):
+                message = f"there is an event {name} already"
+                report.add("duplicate-event", message, file=event.file, line=event.line, lost=1)
+            else:
+                ids.add(name)
+                kept.append(event)
         clocked = any(event.clock is not None for event in kept)
         ordered = _program_order(kept, report) if clocked else [kept]
         if len(ordered) > 1:
@@ -126,20 +134,6 @@ def _links(
             else:
                 foreign.append((index, name, link))
     return links, foreign, called
-
-
-def _once(events: list[TraceEvent], several: bool, ids: set[str], report: Report) -> list[TraceEvent]:
-    """The events of a process without those whose position or name is taken."""
-    kept: list[TraceEvent] = []
-    for event in events:
-        name = event.full_id if several else event.id
-        if name in ids or (kept and kept[-1].seq == event.seq):
-            message = f"there is an event {name} already"
-            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1)
-        else:
-            ids.add(name)
-            kept.append(event)
-    return kept
 
 
 def _program_order(events: list[TraceEvent], report: Report) -> list[list[TraceEvent]]:
@@ -221,7 +215,10 @@ def told_apart(
         lone = {id(run[0]) for run in runs if len(run) == 1}  # nobody knows of which execution these are
         taken = _positions(event for event in events if id(event) not in lone)
         runs = [run if len(run) == 1 else [*_skipping(run, taken)] for run in runs]
-    return named_apart(runs, names)
+    first, *others = runs
+    wanted = (f"{first[0].trace or 'execution'} ({number})" for number in count(2))
+    named = zip((name for name in wanted if name not in names), others, strict=False)
+    return [first, *([replace(event, trace=name) for event in run] for name, run in named)]
 
 
 def _skipping(run: list[TraceEvent], taken: dict[str, list[int]]) -> Iterator[TraceEvent]:
@@ -298,15 +295,6 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
             highest[event.process] = event.own
             last[event.process] = at
     return [*runs, events[start:]]
-
-
-def named_apart(runs: list[list[TraceEvent]], names: Container[str | None]) -> list[list[TraceEvent]]:
-    """The runs, the events of each but the first with a name of its own for their execution."""
-    first, *others = runs
-    wanted = (f"{first[0].trace or 'execution'} ({number})" for number in count(2))
-    own = (name for name in wanted if name not in names)
-    named = zip(own, others, strict=False)
-    return [first, *([replace(event, trace=name) for event in run] for name, run in named)]
 
 
 def _begins_again(events: Sequence[TraceEvent]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
@@ -23,14 +24,18 @@ from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
-from microcosm.traces.columns import AnyColumns, Opening, plain_extraction
+from microcosm.traces.columns import read_columns
 from microcosm.traces.event import NOTHING, SENDS, TraceEvent
 from microcosm.traces.reading import nearest, read
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
+from microcosm.traces.text.lines import open_lines
 from microcosm.tuning import gc_paused
 
 if TYPE_CHECKING:
+    from microcosm.traces.clocked_columns import ClockedLog
+    from microcosm.traces.columns import LogColumns
     from microcosm.traces.execution import Execution
+    from microcosm.traces.span_columns import SpanLog
 
 SPANS = frozenset(("parent", "span link"))
 """What the links of spans are called."""
@@ -70,7 +75,7 @@ def microcosm_of_logs(
         expect(Report, "report of a log", report)
     any_option = any(texts) or synchronous is not None
     if with_clocks and not any_option:
-        found = plain_extraction(paths, report, _in_columns)  # all that it reads is plain
+        found = plain_extraction(paths, report)  # all that it reads is plain
     if found is None:
         events = read(paths, format, pattern, report, trace, delimiter)
         found = extract(
@@ -84,14 +89,36 @@ def microcosm_of_logs(
     return found
 
 
-def _in_columns(openings: Sequence[Opening], has_spans: bool) -> AnyColumns | None:
-    if has_spans:  # most logs are in the own format
-        from microcosm.traces.span_columns import read_spans
+def plain_extraction(
+    paths: Sequence[str | os.PathLike[str]], report: Report, in_order: bool = False
+) -> Extraction | None:
+    """What `extract` gives for the files of a log, or None where it is not plain; `report` is then untouched.
 
-        return read_spans(openings)
-    from microcosm.traces.clocked_columns import read_clocked
+    Plain are own JSON lines, OTLP and texts with clocks, as far as columns tell all of them. A log that must
+    be `in_order` is plain only in own lines, where no reception stands before its sending. Raises
+    `TraceError` where a strict `report` does. Cost: linear.
+    """
+    if not all(map(os.path.isfile, paths)):  # what is no file can be read only once
+        return None
+    openings = [partial(open_lines, path) for path in paths]
+    log: LogColumns | SpanLog | ClockedLog | None
+    with gc_paused():
+        try:
+            log = read_columns(openings, in_order)
+            if log is None and openings and not in_order:  # most logs are in the own format
+                with openings[0](Report()) as stream:
+                    is_json, has_spans = stream.head.startswith("{"), '"resourceSpans"' in stream.head
+                if has_spans:
+                    from microcosm.traces.span_columns import read_spans
 
-    return read_clocked(openings)
+                    log = read_spans(openings)
+                elif not is_json:
+                    from microcosm.traces.clocked_columns import read_clocked
+
+                    log = read_clocked(openings)
+        except TextError:
+            return None
+        return None if log is None else log.extraction(report)
 
 
 @gc_paused()
@@ -144,7 +171,9 @@ def extract(
     if any(run.foreign for run in runs):
         _order_foreign(parts, givens, chosen is not None, report)
     if token is not None:
-        _check_attribute(parts, token)
+        known = {name for part in parts for event in part.kept for name in part.run.events[event].attributes}
+        if token not in known:
+            raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
         for part in parts:
             part.group_by(token, givens)
     givens.events = table = _table_of(parts, files)
@@ -205,12 +234,6 @@ def _chosen(runs: list[Execution], process: str, several: bool) -> tuple[Executi
         raise TextError(f"no process {process!r} in the trace", hint=hint)
     names = ", ".join(full for _, _, full in found[:5])
     raise TextError(f"{len(found)} executions have a process {process!r}", hint=f"Say which: {names}")
-
-
-def _check_attribute(parts: list[_Part], token: str) -> None:
-    known = {name for part in parts for event in part.kept for name in part.run.events[event].attributes}
-    if token not in known:
-        raise TextError(f"no event has an attribute {token!r}", hint=nearest(token, known, "Attributes"))
 
 
 def _order_foreign(parts: list[_Part], givens: Givens, view: bool, report: Report) -> None:

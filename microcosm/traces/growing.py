@@ -66,7 +66,8 @@ class GrowingLog:
         if not _goes_on(content):
             return None
         with gc_paused():
-            columns = read_columns([_opening(path, content)], in_order=True)
+            opening: Opening = lambda report: nullcontext(Lines(BytesIO(content), path, report))  # noqa: E731
+            columns = read_columns([opening], in_order=True)
             if columns is None or len(columns) != content.count(b"\n"):
                 return None
             log = cls(path, columns, inode, len(content), content)
@@ -122,7 +123,3 @@ def _whole_lines(file: BinaryIO) -> bytes:
 def _goes_on(content: bytes) -> bool:
     """Whether bytes may be own JSON lines as they stand: no other encoding, nothing packed."""
     return content.startswith(b'{"') and b"\0" not in content and b"\r" not in content
-
-
-def _opening(path: str, content: bytes) -> Opening:
-    return lambda report: nullcontext(Lines(BytesIO(content), path, report))

@@ -1,8 +1,8 @@
 """What a reader is given besides the text, and what the readers of one trace share.
 
 One `Options` goes through all files of a log. A format that must remember something from one file to the
-next asks it for an object by name (`shared`), which is made for the first file and found again for the
-others. If that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are
+next asks it for an object by name or class (`shared`), which is made for the first file and found again for
+the others. If that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are
 events, too. So spans wait, whose halves may stand in two files, and so do the lines of MPI ranks. What waits
 is put aside in a `microcosm.traces.spool.Spool`.
 
@@ -25,7 +25,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from microcosm.traces.event import SENDS, TraceEvent
@@ -118,7 +118,7 @@ class Options:
     positions: defaultdict[tuple[str | None, str], Positions] = field(
         default_factory=lambda: defaultdict(Positions)
     )
-    state: dict[str, object] = field(default_factory=dict)
+    state: dict[object, object] = field(default_factory=dict)
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
     """How often each name of an execution was given; also those that events state."""
@@ -126,22 +126,6 @@ class Options:
     """What executions are called from where on their processes began again, or another had their name."""
     made: set[str] = field(default_factory=set)
     """The names in `again`, which no event states."""
-
-    def restarts(self, trace: str | None, event: TraceEvent) -> bool:
-        """Whether a process stands at its first position again with another event: it runs once more.
-
-        To be asked of each event before its position is taken, and before it is told that it was sent.
-        """
-        taken = self.positions[trace, event.process]
-        first = taken.stands
-        if first is None or event.seq < taken.lowest:
-            taken.lowest, taken.stands = event.seq, event
-            if trace is not None:
-                self.names.setdefault(trace, 1)
-            return False
-        if event.seq != taken.lowest or taken.top == event.seq:
-            return False
-        return first != (event if event.kind else replace(event, kind=first.kind))
 
     def begin(self, name: str | None = None, *, behind: bool = False) -> str:
         """The name of the next execution: as the log has it, or its number; made unique.
@@ -158,23 +142,20 @@ class Options:
         self.names[unique] = 1
         return unique
 
-    def shared(self, name: str, begin: Callable[[], State]) -> State:
+    def shared(self, name: object, begin: Callable[[], State]) -> State:
         """What the readers of a format share over the files of one log; `begin` makes it for the first."""
         if name not in self.state:
             self.state[name] = begin()
         return cast(State, self.state[name])
 
-    def rest(self) -> Iterator[TraceEvent]:
-        """The events that had to wait until all files were read."""
-        for kept in self.state.values():
-            if isinstance(kept, Waiting):
-                yield from kept.rest()
+    def one(self, kind: Callable[[Report, Options], State], report: Report) -> State:
+        """The one object of a class that all files of a log share."""
+        if kind not in self.state:
+            self.state[kind] = kind(report, self)
+        return cast(State, self.state[kind])
 
 
 # -- what is left out ------------------------------------------------------------------------------------
-
-SHARED, LIVES = "left out", "lives"
-"""Under these names `Options.state` has what is known over the files of a log."""
 
 _REMEMBERED = 1_000
 """Of a log that says of so many sendings in a row what they are, and left nothing out, none is remembered."""
@@ -209,11 +190,6 @@ class LeftOut:
     _sent: dict[Place, tuple[str, str] | None] = field(default_factory=dict)
     """Who sent a message and how, by execution and message; None where it is not plain."""
     _stated: int = 0
-
-    @classmethod
-    def of(cls, options: Options, report: Report) -> LeftOut:
-        """That of a log: a message may be sent in one file and received in another."""
-        return options.shared(SHARED, lambda: cls(report, options))
 
     # -- positions -------------------------------------------------------------------------------------
 
@@ -304,15 +280,15 @@ class LeftOut:
                 elif not final:
                     return
                 else:
-                    self._not_plain(event)
+                    what = f"{event.process} does not say whether it sends or receives {event.message}"
+                    hint = (
+                        "where it sends, `to` would say so; where it receives, a sending by one other process"
+                    )
+                    detail = f"{what}: `kind` is missing ({hint})"
+                    self.report.add("bad-line", detail, file=event.file, line=event.line, lost=1, lines=1)
             self.waiting.popleft()
             if event.kind:
                 yield event
-
-    def _not_plain(self, event: TraceEvent) -> None:
-        what = f"{event.process} does not say whether it sends or receives {event.message}: `kind` is missing"
-        hint = "where it sends, `to` would say so; where it receives, a sending by one other process"
-        self.report.add("bad-line", f"{what} ({hint})", file=event.file, line=event.line, lost=1, lines=1)
 
 
 # -- lives -----------------------------------------------------------------------------------------------
@@ -328,16 +304,11 @@ class Lives:
     both, too.
     """
 
-    def __init__(self, report: Report, whole: bool = True) -> None:
+    def __init__(self, report: Report, options: Options) -> None:
         self.report = report
-        self._whole = whole
+        self._whole = options.whole
         self._first: dict[str, str] = {}
         self._reported: set[str] = set()
-
-    @classmethod
-    def of(cls, options: Options, report: Report) -> Lives:
-        """Those of all files of a log; of some files, each is called by both names."""
-        return options.shared(LIVES, lambda: cls(report, options.whole))
 
     def settle(self, record: dict[str, object], file: str, line: int) -> None:
         """Call the process of a line, and those that it names, by names that no other life has.

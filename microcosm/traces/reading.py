@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from microcosm.errors import TextError, TraceError
@@ -28,7 +29,7 @@ from microcosm.files import display_name, distinct
 from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
-from microcosm.traces.options import Options
+from microcosm.traces.options import Options, Waiting
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines, open_lines
 
@@ -216,7 +217,8 @@ def read(
                 yield event
             if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
                 empty[stream.file] = form.NAME
-    for event in options.rest():
+    waiting = (kept.rest() for kept in options.state.values() if isinstance(kept, Waiting))
+    for event in chain.from_iterable(waiting):
         empty.pop(event.file, None)
         yield event
     for file, name in empty.items():

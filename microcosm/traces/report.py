@@ -14,67 +14,13 @@ from typing import ClassVar
 from microcosm.errors import TraceError, printable
 from microcosm.givens.givens import Givens
 
-KINDS = {
-    "long-line": "a line is longer than a line may be, and is skipped",
-    "bad-line": "a line is not an event of the format",
-    "bad-encoding": "bytes of a line are no UTF-8; U+FFFD and their hexadecimal digits are put for them",
-    "bad-archive": "a packed file is damaged or cut off; what could be unpacked is read",
-    "other-encoding": "a file is UTF-16 or UTF-32 (counted by file); it is read as such",
-    "line-end": "lines end in a carriage return alone (counted by file); it is taken for a line end",
-    "bad-clock": "a record's vector time cannot be read; the record is left out",
-    "bad-host": "a record names no process; it is left out",
-    "unparsed-text": "lines of text belong to no record (counted by run of lines)",
-    "comment": "lines of text are comments (counted by run of lines)",
-    "no-text": "a record has no text; the event is kept",
-    "no-message": "an event sends or receives, but its message is not named",
-    "line-order": "the lines of a process are not in the order of its own clock component",
-    "duplicate-event": "an event appears twice; the first is kept",
-    "scattered-process": "a process without positions stands in several files; each part is by itself",
-    "another-life": "a process lived again, or twice at a time; each life is a process by itself",
-    "misnamed-field": "a field is not known, and like one that is (told once a name); it is an attribute",
-    "restart": "a process begins again: what follows is taken for another execution",
-    "seq-against-clock": "a process's positions contradict its clocks; the clocks are believed",
-    "equal-clock": "positions are not believed, and clocks do not tell which of two events was first",
-    "seq-gap": "positions of a process are missing: the log has a hole",
-    "log-hole": "something shows that lines are missing; nothing follows from counting (told once)",
-    "clock-gap": "own clock values of a process are missing: the log has a hole",
-    "own-missing": "a clock has no entry for its own process",
-    "clock-not-monotone": "a clock forgets what an earlier one of its process knew; it is not believed",
-    "clock-contradiction": "a clock has seen an event but not what that event had seen; it is not believed",
-    "unmatched-receive": "a message is received whose sending is not in the log",
-    "unreceived-send": "a message is sent whose reception is not in the log",
-    "duplicate-receive": "a process receives a message again; the first time counts",
-    "repeated-send": "a process sends a message again; the first time counts",
-    "wrong-receiver": "a message is received by a process that it was not sent to; they are not matched",
-    "ambiguous-message": "a received message was sent by several processes; they are not matched",
-    "message-against-clock": "clocks say that a message was not sent before its reception; they are believed",
-    "link-against-clock": "clocks say that an event did not come after another; they are believed",
-    "message-cycle": "a message is received before it is sent; process order is believed",
-    "self-send": "a process receives its own message; the reception is left out",
-    "line-before-cause": "a line stands before one that it depends on: the lines are no execution",
-    "stamp-inversion": "a stamp is no later than that of an earlier event; it is not believed",
-    "unknown-event": "an event comes after one that is not in the log; nothing follows from it",
-    "link-cycle": "events come after one another in a circle; these links are not believed",
-    "clock-inversion": "an event has an earlier time of day than one it comes after; times order nothing",
-    "partial-span": "a span is reported in parts; they are one span",
-    "missing-time": "a span does not say when it began or ended; it is kept",
-    "ambiguous-content": "messages of equal content, told apart by their order or not (counted by content)",
-    "collective-mismatch": "processes disagree on a collective operation; it orders nothing",
-    "token-concurrent": "two holders of a token are concurrent by their clocks; the token is left out",
-    "too-many-chosen": "more events are chosen than may be compared pair by pair; none is",
-    "wide-frontier": "a process knew of too many others for its frontier to be told",
-    "unused-clock": "a stream does not use recorded clocks; order follows from processes and messages",
-    "unused-link": "a stream does not use links to events; order follows from processes and messages",
-    "unreadable": "a file, or the rest of it, cannot be read",
-    "left-out": "a microcosm says what a log cannot (counted by file); a log made of it lacks that",
-    "isolated-event": "an event has no correspondence with any other",
-}
-"""The kinds of irregularity, and what each means and entails."""
-
 
 @dataclass(frozen=True, slots=True)
 class Irregularity:
-    """One thing that is odd: `lost` events went unread because of it, `lines` lines belong to no event."""
+    """One thing that is odd: `lost` events went unread because of it, `lines` lines belong to no event.
+
+    What each `kind` means stands in docs/reference/traces.md.
+    """
 
     kind: str
     message: str

@@ -14,14 +14,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from operator import eq, itemgetter, le
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from microcosm.givens.columns import OrderColumns
 from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
-from microcosm.traces.formats.spans.span import attributes_of, check_times, text_of, time_of
+from microcosm.traces.formats.spans.span import attributes_of, called, check_times, text_of, time_of
 from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_id, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
@@ -35,9 +35,6 @@ _PARENT, _LINK = -1, -2
 
 _TOGETHER = 100
 """So many spans, and the rest of a scope, are taken in together."""
-
-_DIGITS = 19
-"""A time of no more digits is a number of 64 bits."""
 
 
 def read_spans(openings: Iterable[Opening]) -> SpanLog | None:
@@ -64,30 +61,6 @@ def read_spans(openings: Iterable[Opening]) -> SpanLog | None:
     return log if log.settle() else None
 
 
-class _Call(NamedTuple):
-    """What a span is called by: its service and operation, and both in one."""
-
-    service: str
-    label: str
-    name: str
-
-
-class _Calls(dict[tuple[str, str], _Call]):
-    """What the spans of a service are called by, once each."""
-
-    def __missing__(self, called: tuple[str, str]) -> _Call:
-        call = self[called] = _Call(*called, ".".join(filter(None, called)) or "span")
-        return call
-
-
-class _Kinds(dict[object, str]):
-    """The kinds of spans, as they are written."""
-
-    def __missing__(self, value: object) -> str:
-        kind = self[value] = kind_of(value)
-        return kind
-
-
 class _Columns:
     """The columns of a log, an entry in each for a span."""
 
@@ -98,19 +71,14 @@ class _Columns:
         self.parent: list[str] = []
         """The id of its parent, or nothing."""
         self.links: list[tuple[Target, ...]] = []
-        self.call: list[_Call] = []
+        self.call: list[tuple[str, str]] = []
+        """Its service and operation."""
         self.kind: list[str] = []
         self.start, self.end = array("Q"), array("Q")
         """Times of day, 0 where there is none."""
         self.attributes: list[dict[str, object] | None] = []
         self.file, self.line = array("q"), array("q")
         """Where it was read: the number of the file, and the line."""
-
-    def arrange(self, order: Sequence[int]) -> None:
-        """Put the spans in another order."""
-        for name, column in vars(self).items():
-            entries = map(column.__getitem__, order)
-            setattr(self, name, array(column.typecode, entries) if type(column) is array else [*entries])
 
 
 class SpanLog:
@@ -125,7 +93,7 @@ class SpanLog:
         self._spans = _Columns()
         self._runs: dict[str, int] = defaultdict(count().__next__)
         """The number of each trace, in the order of appearance."""
-        self._calls, self._kinds = _Calls(), _Kinds()
+        self._calls: dict[tuple[str, str], tuple[str, str]] = {}
 
     def take(self, services: Iterable[str], records: Records, lines: Sequence[int]) -> bool:
         """Take in spans, each with its service and its line; whether each is one, with times that are numbers
@@ -140,14 +108,12 @@ class SpanLog:
         spans.parent += _ids(records, "parentSpanId")
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
-        names = _texts(records, "name")
-        spans.call += map(self._calls.__getitem__, zip(services, names, strict=True))
-        kinds = [record.get("kind") for record in records]
-        plain = {*map(type, kinds)} <= {int, str, type(None)}  # no two of which are equal
-        spans.kind += map(self._kinds.__getitem__ if plain else kind_of, kinds)
+        calls = [*zip(services, [text_of(record.get("name")) for record in records], strict=True)]
+        spans.call += map(self._calls.setdefault, calls, calls)
+        spans.kind += [kind_of(record.get("kind")) for record in records]
         try:
-            spans.start.extend(_times(records, "startTimeUnixNano"))
-            spans.end.extend(_times(records, "endTimeUnixNano"))
+            spans.start.extend(time_of(record.get("startTimeUnixNano")) or 0 for record in records)
+            spans.end.extend(time_of(record.get("endTimeUnixNano")) or 0 for record in records)
         except OverflowError:
             return False
         attributes = [record.get("attributes") for record in records]
@@ -164,7 +130,9 @@ class SpanLog:
         """When each span was read."""
         if not all(map(le, spans.run, islice(spans.run, 1, None))):
             self._read = sorted(self._read, key=spans.run.__getitem__)
-            spans.arrange(self._read)
+            for name, column in vars(spans).items():
+                entries = map(column.__getitem__, self._read)
+                setattr(spans, name, array(column.typecode, entries) if type(column) is array else [*entries])
         if not many or not self._relate():
             return False
         children = [*compress(count(), map((-1).__lt__, self._above))]
@@ -243,10 +211,11 @@ class SpanLog:
         if any(map(eq, times, islice(times, 1, None))):
             order.sort(key=lambda at: (start(at), traces[run(at)], spans.id[at]))
         order = [*order[times.count(0) :], *order[: times.count(0)]]  # what has no start comes last
+        names = {call: called(*call) for call in self._calls}
         numbered: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
         found = [""] * len(order)
         for at in order:
-            name = spans.call[at].name
+            name = names[spans.call[at]]
             found[at] = f"{name}#{next(numbered[name])}"
         return found
 
@@ -335,7 +304,7 @@ class SpanLog:
         return f"{self._traces[self._spans.run[event >> 1]]}/{name}" if self._several else name
 
     def _label(self, event: int) -> str:
-        label = self._spans.call[event >> 1].label
+        _, label = self._spans.call[event >> 1]
         return f"end of {label}" if event & 1 else label
 
     def _trace(self, event: int) -> str:
@@ -344,8 +313,8 @@ class SpanLog:
     def _attributes_of(self, event: int) -> Mapping[str, object]:
         spans, at = self._spans, event >> 1
         own = None if event & 1 else spans.attributes[at]
-        service, kind = spans.call[at].service, spans.kind[at]
-        return attributes_of(own or {}, service, kind, self._trace(event), spans.id[at], self._time(event))
+        known = spans.call[at][0], spans.kind[at], self._trace(event), spans.id[at], self._time(event)
+        return attributes_of(own or {}, *known)
 
     def _time(self, event: int) -> int | None:
         return (self._spans.end if event & 1 else self._spans.start)[event >> 1] or None
@@ -361,24 +330,8 @@ def _seq(event: int) -> int:
     return 1 + (event & 1)
 
 
-def _texts(records: Records, key: str) -> list[str]:
-    """What a field of each object says, where it is text."""
-    found: list[Any] = [record.get(key, "") for record in records]
-    return found if {*map(type, found)} == {str} else [*map(text_of, found)]
-
-
 def _ids(records: Records, key: str) -> list[str]:
     """The ids that a field of each object has."""
-    found = _texts(records, key)
+    found = [text_of(record.get(key)) for record in records]
     every = "".join(found)
-    return found if every == every.lower() else [*map(otlp_id, found)]
-
-
-def _times(records: Records, key: str) -> Iterator[int]:
-    """What a field of each object says as a time, 0 where it says none."""
-    found: list[Any] = [record.get(key) for record in records]
-    if {*map(type, found)} == {str} and all(found) and max(map(len, found)) <= _DIGITS:
-        digits = "".join(found)
-        if digits.isascii() and digits.isdigit():
-            return map(int, found)
-    return (time_of(value) or 0 for value in found)
+    return found if every == every.lower() and "=" not in every else [*map(otlp_id, found)]

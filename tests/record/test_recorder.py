@@ -73,6 +73,36 @@ def test_a_header_is_short_whoever_sends_it() -> None:
     assert there.foreign == 0
 
 
+FORKS = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+
+def hook():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+
+os.register_at_fork(after_in_child=hook)
+from microcosm.record import Recorder
+
+with Recorder("p", sys.argv[1], tasks=True) as recorder:
+    recorder.event("a")
+    child = os.fork()
+    if not child:
+        recorder.event("b")
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_child_goes_on_where_what_others_do_at_forks_comes_first(tmp_path: Path) -> None:
+    """As OpenTelemetry, which asks a pool of threads there what it is part of."""
+    log = tmp_path / "log.jsonl"
+    subprocess.run([sys.executable, "-c", FORKS, str(log)], timeout=60, check=True)
+    known = Microcosm.from_trace(log)
+    [a, b] = [f"{each['process']}:{each['seq']}" for each in lines(log)]
+    assert known.online(a, b) is Relation.BEFORE
+
+
 def test_a_child_of_a_fork_is_another_process_that_begins_after_it(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     with Recorder("alice", log, flush="exit") as alice:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.options import Options
+from microcosm.traces.options import Options, Waiting
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
 
@@ -24,7 +24,9 @@ def read_text(
     content = text.encode() if isinstance(text, str) else text
     stream, options = Lines(BytesIO(content), "<test>", report), Options(pattern)
     events = list(formats.format_of(format).read(stream, "<test>", report, options))
-    return [*events, *options.rest()], report
+    for kept in options.state.values():
+        events += kept.rest() if isinstance(kept, Waiting) else ()
+    return events, report
 
 
 def told(report: Report) -> list[tuple[str, int | None]]:

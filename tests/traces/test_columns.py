@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from microcosm.errors import TraceError
 from microcosm.record import Recorder
 from microcosm.traces import reading as formats
-from microcosm.traces.columns import LogColumns, plain_extraction
-from microcosm.traces.extract import extract, microcosm_of_logs
+from microcosm.traces.columns import LogColumns
+from microcosm.traces.extract import extract, microcosm_of_logs, plain_extraction
 from microcosm.traces.report import Extraction, Report
 
 Step = tuple[int, int]

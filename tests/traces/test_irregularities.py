@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from microcosm.errors import TraceError
 from microcosm.traces.extract import Extraction, extract
-from microcosm.traces.report import KINDS, Irregularity, Report
+from microcosm.traces.report import Irregularity, Report
 from tests.traces.logs import read_text, told
 
 
@@ -177,8 +179,10 @@ BESIDE = {"duplicate-event": ("isolated-event",)}
 """What else is odd about a log of a kind."""
 
 
-def test_every_kind_is_tried() -> None:
-    assert CASES.keys() | ELSEWHERE == KINDS.keys()
+def test_every_kind_is_tried_and_told_of() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "traces.md").read_text(encoding="utf-8")
+    table = page.partition("## What is reported")[2].partition("\n## ")[0]
+    assert CASES.keys() | ELSEWHERE == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
 
 
 @pytest.mark.parametrize("kind", sorted(CASES.keys() - {"isolated-event"}))

@@ -59,6 +59,8 @@ def test_no_format_is_taken_for_another(name: str) -> None:
         sample = SAMPLES[name](seed)
         text = "".join((sample.header, *sample.records, sample.footer))
         assert sample.format == formats.detect(text, "x.log").NAME
+        one = f"\n{sample.header}{sample.records[0]}".rstrip("\n")
+        assert sample.format == formats.detect(one, "x.log").NAME
 
 
 def test_what_is_in_no_format_says_what_to_do() -> None:

@@ -20,9 +20,9 @@ from microcosm.orderings.computation import Computation, NoComputation, build
 from microcosm.orderings.ordering import Ordering, Unfit, Watch
 from microcosm.traces.causality import Before, Exchange, exchange
 from microcosm.traces.clocks import Clocks
-from microcosm.traces.columns import plain_extraction
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import UNNAMED, Execution, executions, names_of
+from microcosm.traces.extract import plain_extraction
 from microcosm.traces.formats.jsonl import FIELDS, event_of
 from microcosm.traces.reading import nearest, parts_of_logs, picked
 from microcosm.traces.report import Irregularity, Report

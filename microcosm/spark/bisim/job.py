@@ -41,7 +41,6 @@ from microcosm.state.microcosm import Microcosm
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from microcosm.spark.io.staging import Output
 
 ENDINGS = (".mc", ".json", *input_files.LINES, input_files.PARQUET)
 
@@ -113,20 +112,18 @@ class _Job:
     def run(self, inputs: Inputs) -> Outcome:
         judged = self._judge(inputs)
         self._report_faults()
-        found = self._classes()
-        summary: dict[str, Any] = {
-            "microcosms": found.microcosms,
-            "classes": found.classes,
-            "inconsistent": found.inconsistent,
-        }
+        summary, repeated, some = classes(self._output, self._output.staged("judged") / "judged")
+        if repeated:
+            faults = [f"there are {times} microcosms {name}; the first counts" for name, times in some]
+            self._report("duplicate-id", repeated, faults)
         if self._pairs is not None:
-            self._output.stage("compared", lambda: self._differences(self._kept(judged["judged"], found)))
+            self._output.stage("compared", lambda: self._differences(self._kept(judged["judged"], repeated)))
             compared = self._output.read("compared")
             self._report_pairs(compared)
             unlike = compared.where("a is not null")
             summary["differences"] = staging.rows(self._output.stage("differences", lambda: unlike))
         if self._offline:
-            left = self._output.stage("offline", lambda: self._left(self._kept(judged["judged"], found)))
+            left = self._output.stage("offline", lambda: self._left(self._kept(judged["judged"], repeated)))
             summary["offline"] = staging.rows(left)
         summary["reported"] = dict(sorted(self.reported.items()))
         self._reported()
@@ -139,14 +136,12 @@ class _Job:
         _, paths = inputs.fetched(self._output)
         cuts = (input_files.cut(path, path.suffix in input_files.LINES) for path in paths)
         tasks = input_files.tasks(cuts)  # small pieces, so that one great microcosm holds up few others
-        documents, rules = self._documents(), self._rules
+        wanted = frozenset(chain.from_iterable(self._pairs or ()))
+        # The ids of the microcosms whose givens are needed later; None for all.
+        documents = None if self._offline or len(wanted) > _MOST_ASKED else wanted
+        rules = self._rules
         work = inputs.work(tasks, lambda piece: judgements(piece, documents, rules))
         return self._output.tables("judged", TABLES, *work)
-
-    def _documents(self) -> frozenset[str] | None:
-        """The ids of the microcosms whose givens are needed later; None for all."""
-        wanted = frozenset(chain.from_iterable(self._pairs or ()))
-        return None if self._offline or len(wanted) > _MOST_ASKED else wanted
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""
@@ -171,18 +166,11 @@ class _Job:
         others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
-    def _classes(self) -> Classes:
-        found = classes(self._output, self._output.staged("judged") / "judged")
-        if found.repeated:
-            faults = [f"there are {times} microcosms {name}; the first counts" for name, times in found.some]
-            self._report("duplicate-id", found.repeated, faults)
-        return found
-
-    def _kept(self, judged_rows: DataFrame, found: Classes) -> DataFrame:
+    def _kept(self, judged_rows: DataFrame, repeated: int) -> DataFrame:
         """The first row of each id."""
         from pyspark.sql import functions as F
 
-        if not found.repeated:
+        if not repeated:
             return judged_rows
         first = judged_rows.groupBy("id").agg(F.min("at").alias("at"))
         return judged_rows.join(first, ["id", "at"])
@@ -303,19 +291,11 @@ TOGETHER = 1 << 20
 """So many rows are gathered in one place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """How many microcosms and classes there are, how many are `inconsistent`, how many `repeated` an id;
-    and some of these: ids and how often they occur."""
-
-    microcosms: int
-    classes: int
-    inconsistent: int
-    repeated: int
-    some: list[tuple[str, int]]
+Counted = tuple[dict[str, Any], int, list[tuple[str, int]]]
+"""The `COUNTS`, how many microcosms repeat an id, and some of these: ids and how often they occur."""
 
 
-def classes(output: Output, digested: Path) -> Classes:
+def classes(output: Output, digested: Path) -> Counted:
     """Stage the table `classes` of rows in a folder, which have the columns of `DIGESTED` and maybe more."""
     rows = staging.rows(digested)
     names = arrow_names(DIGESTED)
@@ -395,13 +375,14 @@ def _of_all(
     return kernel
 
 
-def _counted(counts: Path, repeated: Path) -> Classes:
+def _counted(counts: Path, repeated: Path) -> Counted:
     """What is told in two folders, summed up."""
-    sums = [pc.sum(column).as_py() or 0 for column in _table(counts, arrow_names(COUNTS)).columns]
+    table = _table(counts, arrow_names(COUNTS))
+    sums = {name: pc.sum(table.column(name)).as_py() or 0 for name in table.column_names}
     again = _table(repeated, arrow_names(REPEATED)).sort_by("at")
     times = (pc.sum(again.column("times")).as_py() or 0) - again.num_rows
     some = [(row["id"], row["times"]) for row in again.slice(0, _TOLD).to_pylist()]
-    return Classes(sums[0], sums[1], sums[2], times, some)
+    return sums, times, some
 
 
 def _table(folder: Path, columns: list[str]) -> pa.Table:

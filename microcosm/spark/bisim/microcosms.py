@@ -16,7 +16,7 @@ from microcosm.compare.bisimilarity import bisimilar
 from microcosm.compare.digest import analogy_digest_of
 from microcosm.compare.verdict_rows import seeds_own
 from microcosm.errors import Contradiction, MicrocosmError, TextError
-from microcosm.files import decode
+from microcosm.files import decode, read_bytes
 from microcosm.givens.exact import json_text
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -72,7 +72,8 @@ def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digeste
         elif ending in LINES:
             yield from _lines(piece, wanted)
         else:
-            yield from _document(piece)
+            givens = read_givens(decode(read_bytes(piece.path), piece.path), piece.path)
+            yield Row(0, piece.path, Path(piece.path).stem, givens)
     except (MicrocosmError, OSError) as error:
         yield Row(getattr(error, "line", None) or 0, piece.path, fault=_error_text(error))
 
@@ -134,12 +135,6 @@ def offline(text: str, rules: str | None = None) -> Iterator[tuple[str, str, lis
 @cache
 def _rules(directory: str | None) -> RuleBook:
     return read_rules(directory)
-
-
-def _document(piece: Piece) -> Iterator[Row]:
-    name = Path(piece.path).stem
-    givens = read_givens(decode(piece.bytes(), piece.path), piece.path)
-    yield Row(0, piece.path, name, givens)
 
 
 def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +27,6 @@ from microcosm.givens.relation import Relation
 from microcosm.spark.io.inputs import json_rows
 from microcosm.text.json_form import SCHEMA
 from microcosm.text.statement import unfit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _TABLES = ("stamps", "clocks", "processes", "tokens")
 _EMPTY = ("refuted", "messages", "orderings", *_TABLES)

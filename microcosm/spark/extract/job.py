@@ -23,7 +23,7 @@ from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
 from microcosm.spark.extract.routes import Routes, by_trace, routed
 from microcosm.spark.giant.clocks import NotInSlices
-from microcosm.spark.giant.job import Found, Giant, InSlices
+from microcosm.spark.giant.job import Found, Giant
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
@@ -129,8 +129,8 @@ class _Job:
 
         def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
             options = self._options
-            how = InSlices(options.slices, chosen is not None, options.token, not missing, columns)
-            return Giant(output, marked, str(number), trace, several, routes.events[trace], how).find()
+            of_it = str(number), trace, several, routes.events[trace]
+            return Giant(output, marked, *of_it, options.slices, options.token, not missing, columns).find()
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
@@ -143,7 +143,8 @@ class _Job:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        found = {} if routes.all_sliced else self._find(marked, routes, several, not missing, taken)
+        all_sliced = 0 < routes.traces == len(sliced)
+        found = {} if all_sliced else self._find(marked, routes, several, not missing, taken)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
         if taken is not None:
             sources["reported"].append(self._stage("twice", output.read("taken"), rows.ODD))

@@ -258,11 +258,6 @@ class Routes:
         events = f"{self.events[trace]:,}"
         _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
 
-    @property
-    def all_sliced(self) -> bool:
-        """Whether there are traces, and no other than these."""
-        return 0 < self.traces == len(self.sliced)
-
 
 def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.

@@ -174,7 +174,8 @@ def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
     last = (events.first + events.size - 1)[chosen]
     base = chosen - events.place[chosen]
     # Processes of a trace stand in the order in which they were met: `knows` is sorted by name.
-    rank = _by_name(events)
+    rank = np.empty(len(events.process), dtype=np.int64)
+    rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
     line, place = np.nonzero(known[chosen])
     other = base[line] + place
     order = np.lexsort((rank[other], line))
@@ -185,13 +186,6 @@ def _frontiers(events: PlainEvents, known: Any, chosen: Any) -> pa.RecordBatch:
     chosen_ = pa.array(chosen)
     columns = [events.of.take(chosen_), events.process.take(chosen_), events.id.take(pa.array(last)), knows]
     return pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.FRONTIERS))
-
-
-def _by_name(events: PlainEvents) -> Any:
-    """The rank of each process by its name."""
-    rank = np.empty(len(events.process), dtype=np.int64)
-    rank[pc.sort_indices(events.process).to_numpy()] = np.arange(len(rank))
-    return rank
 
 
 def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
@@ -286,11 +280,6 @@ class PlainEvents:
         places = pc.fill_null(pc.index_in(words.dictionary, pa.array(MESSAGE_KINDS)), -1)
         return places.to_numpy()[words.indices.to_numpy()][self._at]
 
-    def named_messages(self) -> Any:
-        """Which events name a message."""
-        named = pc.is_valid(one_array(self._table.column("message")))
-        return named.to_numpy(zero_copy_only=False)[self._at]
-
     def has(self, name: str) -> bool:
         """Whether there is a column of this name."""
         return name in self._table.column_names
@@ -373,7 +362,8 @@ def messages(events: PlainEvents) -> Messages:
     Each is sent by one event and received by the processes that it was meant for, or not at all.
     Cost: some sorting of the ends of messages.
     """
-    kind, has = events.kinds(), events.named_messages()
+    kind = events.kinds()
+    has = events.column("message", slice(None)).is_valid().to_numpy(zero_copy_only=False)
     meets = (kind >= 0) & has
     events.refuse(np.flatnonzero((kind >= 0) & ~has))
     ends = np.flatnonzero(meets)

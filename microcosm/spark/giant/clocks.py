@@ -37,16 +37,6 @@ class NotInSlices(MicrocosmError):
     """What stands against doing a trace in slices, found when it was begun: it goes whole to a worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """What clocks have newly seen, the messages that they do not contradict, and those that they do."""
-
-    covers: DataFrame
-    pairs: DataFrame
-    against: DataFrame
-    marks: DataFrame
-
-
 def agreed(
     output: Output,
     name: str,
@@ -55,9 +45,10 @@ def agreed(
     numbers: Mapping[str, int],
     *,
     positions: bool = True,
-) -> Agreed:
+) -> tuple[DataFrame, DataFrame, DataFrame]:
     """What the clocks of events that are staged in order say. Raises `NotInSlices` where they do not agree.
 
+    That is what they have newly seen, the messages that they do not contradict, and those that they do.
     Without `positions` these are the reader's, and a value that is repeated may be a line that is.
     Cost: each clock goes to what it has newly seen, and back; sorting.
     """
@@ -94,7 +85,7 @@ def agreed(
     output.stage(f"against-{name}", lambda: against)
     against = output.read(f"against-{name}")
     believed = pairs.join(against, ["left", "right"], "left_anti")
-    return Agreed(covers.drop("refused"), believed, against, events)
+    return covers.drop("refused"), believed, against
 
 
 def _against(pairs: DataFrame, events: DataFrame) -> DataFrame:

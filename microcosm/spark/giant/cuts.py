@@ -54,10 +54,6 @@ class Pairs:
         return Pairs(*(np.ascontiguousarray(column) for column in columns))
 
 
-Cuts = "Numbers"
-"""`cuts[p, k]`: the first position of process p in slice k + 1 or later; it grows with k."""
-
-
 def slice_of(cuts: Numbers, process: Numbers, seq: Numbers) -> Numbers:
     """The slice of each event. Cost: linear in the events times the logarithm of the cuts.
 
@@ -196,7 +192,10 @@ class Cutting:
     _numbers: Mapping[str, int]
 
     def cuts(self, slices: int | None) -> Numbers:
-        """Consistent cuts into so many slices (None: by size); `cuts[p, k]` as of `Cuts`."""
+        """Consistent cuts into so many slices (None: by size).
+
+        `cuts[p, k]` is the first position of process p in slice k + 1 or later; it grows with k.
+        """
 
         def found() -> list[list[int]]:
             count = staging.rows(self._pairs)

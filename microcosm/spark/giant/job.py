@@ -64,24 +64,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class InSlices:
-    """How a giant trace is done: in how many `slices` (None: by size), whether `||` is to be told of `chosen`
-    events, and `<>` of the holders of a `token`; whether the log is `complete`, that is, nothing of it is
-    missing; and the `columns` that order beside processes and messages."""
-
-    slices: int | None
-    chosen: bool
-    token: str | None
-    complete: bool
-    columns: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Giant:
     """A trace of so many staged events; where `||` is asked for, `_marked` with those that are `chosen`.
 
     `_trace` is its name, which stands before the names of others where there are `_several` traces; `_name`
-    tells its stages from those of other traces.
+    tells its stages from those of other traces. It is done in so many `_slices` (None: by size); of the
+    holders of a `_token` `<>` is told. The log is `_complete` where nothing of it is missing; `_columns`
+    order beside processes and messages.
     """
 
     _output: Output
@@ -90,11 +79,14 @@ class Giant:
     _trace: str | None
     _several: bool
     _events: int
-    _options: InSlices
+    _slices: int | None
+    _token: str | None
+    _complete: bool
+    _columns: frozenset[str]
 
     @property
     def _clocks(self) -> bool:
-        return "clock" in self._options.columns
+        return "clock" in self._columns
 
     @property
     def _prefix(self) -> str:
@@ -102,14 +94,14 @@ class Giant:
 
     @property
     def _stamps(self) -> bool:
-        return "lamport" in self._options.columns
+        return "lamport" in self._columns
 
     def find(self) -> Found:
         """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
         from pyspark.sql import functions as F
 
         output, name = self._output, self._name
-        token = self._options.token
+        token = self._token
         places, chains, last = self._in_order()
         if any(row.again for row in last):
             raise NotInSlices("a process that may begin again")
@@ -119,10 +111,10 @@ class Giant:
         odd = [output.staged(f"pairs-{name}") / "odd"]
         seen = None
         if self._clocks:
-            recorded = "counted" not in self._options.columns
-            clocks = agreed(output, name, places, pairs, numbers, positions=recorded)
-            pairs, seen = clocks.pairs, clocks.covers.join(clocks.pairs, ["left", "right"], "left_anti")
-            odd.append(self._stage("contradicted", lambda: told_against(clocks.against, chains)))
+            recorded = "counted" not in self._columns
+            covers, pairs, against = agreed(output, name, places, pairs, numbers, positions=recorded)
+            seen = covers.join(pairs, ["left", "right"], "left_anti")
+            odd.append(self._stage("contradicted", lambda: told_against(against, chains)))
             ordered = pairs.select(*FOUR).unionByName(seen.select(*FOUR))
             folder = self._stage("ordered", lambda: ordered)
         if self._stamps:
@@ -130,7 +122,7 @@ class Giant:
         chosen, too_many = self._chosen(chains, numbers)
         holders = [] if token is None else holders_of(output, name, places, token, numbers)
         wanted = {(each.process, each.seq, each.id) for each in holders}.union(chosen)
-        cuts = Cutting(output, name, places, folder, numbers).cuts(self._options.slices)
+        cuts = Cutting(output, name, places, folder, numbers).cuts(self._slices)
         knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, sorted(wanted))
         believed = pairs.where("not near")
         if cyclic and seen is not None:
@@ -153,7 +145,7 @@ class Giant:
         alone = {row.process for row in last if row.events == 1 and row.id not in tied and not self._stamps}
         looked = self._looked_at("looked", alone, wide)
         concurrent: list[tuple[str, str, str, str]] = []
-        complete = self._options.complete and bool(chosen)
+        complete = self._complete and bool(chosen)
         if complete:
             kinds, _, lost = irregularity_counts([*odd, looked])
             complete = not lost and HOLES.isdisjoint(kinds)
@@ -170,7 +162,7 @@ class Giant:
         """The events in the order of their processes: where they are staged; and the ends of these."""
         output, stage = self._output, f"chains-{self._name}"
         columns = [CHAINS, *([CLOCKS] if self._clocks else ()), *(["lamport long"] if self._stamps else ())]
-        columns += ["attributes string"] if self._options.token is not None else ()
+        columns += ["attributes string"] if self._token is not None else ()
         made = put_in_order(
             output, stage, self._marked, (self._trace, self._events), self._several, ", ".join(columns)
         )
@@ -210,14 +202,15 @@ class Giant:
         def source(what: str, name: str) -> Column:
             return F.concat(F.lit(f"{what} {self._prefix}"), name).alias("source")
 
+        before = F.lit("<").alias("relation")
         follows = chains.where("prior is not null and not twice")
         edges = follows.select(
-            F.col("prior").alias("left"), _is("<"), F.col("id").alias("right"), source("process", "process")
+            F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
         )
-        edges = edges.unionByName(pairs.select("left", _is("<"), "right", source("message", "message")))
+        edges = edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
         if seen is not None:
             by_clock = F.concat(F.lit("vector time of "), "right").alias("source")
-            edges = edges.unionByName(seen.select("left", _is("<"), "right", by_clock))
+            edges = edges.unionByName(seen.select("left", before, "right", by_clock))
         if concurrent:
             frame = self._output.spark.createDataFrame(
                 concurrent, "left string, relation string, right string, source string"
@@ -234,7 +227,7 @@ class Giant:
         """The events to be told `||` of, by number of process; or that they are too many."""
         from pyspark.sql import functions as F
 
-        if not self._options.chosen:
+        if self._marked is None:
             return [], None
         chosen = chains.where("chosen and not twice")
         rows = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
@@ -254,12 +247,6 @@ class Giant:
             found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
         table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
         return table, {row["last"] for row in found if row["knows"] is None}
-
-
-def _is(relation: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(relation).alias("relation")
 
 
 def _apart(

@@ -338,8 +338,8 @@ def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
 def by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     """The events, by process and position, that are in each slice."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
-    process, seq = np.array(events, dtype=np.int64).reshape(-1, 2).T
-    for event, at in zip(events, slice_of(cuts, process, seq).tolist(), strict=True):
+    places = slice_of(cuts, *np.array(events, dtype=np.int64).reshape(-1, 2).T)
+    for event, at in zip(events, places.tolist(), strict=True):
         found[at].append(event)
     return found
 
@@ -436,11 +436,11 @@ def scanned_slice(
 
 def bases_of(folder: str, slice_: int) -> list[Base]:
     """The bases of a slice that are staged in `folder`; none where it has none."""
-    found = []
     try:
         table = pq.read_table(f"{folder}/{slice_}", columns=arrow_names(_BASES), partitioning=None)
     except FileNotFoundError:
         return []
-    for process, seq, others, seqs in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.append(Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True))))
-    return found
+    return [
+        Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True)))
+        for process, seq, others, seqs in zip(*(each.to_pylist() for each in table.columns), strict=True)
+    ]

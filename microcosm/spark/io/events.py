@@ -206,16 +206,8 @@ def once_each(
     """
     options = Options(names=dict.fromkeys(names, 1))
     for event in events:
-        taken = options.positions[event.trace, event.process]
-        found = event
-        if options.again or event.seq <= taken.lowest or not taken.lowest:
-            found = in_execution(event, options, report)
-            taken = options.positions[found.trace, found.process]
-        if taken.add(found.seq):
+        if (found := in_execution(event, options, report)) is not None:
             yield found, found.trace != event.trace
-        else:
-            message = f"{found.process} has an event {found.seq} already"
-            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
 
 
 NAMED = EVENT.replace("name string, ", "id string, ")
@@ -267,11 +259,10 @@ MANY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class MaxBad:
-    """How many lines or rows may be bad, `share` being a part of all; read from a text by `max_bad`."""
+    """How many lines or rows may be bad: a number, or a part of all; read from a text by `max_bad`."""
 
     text: str
-    count: int | None
-    share: Fraction | None
+    most: int | Fraction
 
     def refuse(self, reported: Mapping[str, int], events: int, first: str) -> None:
         """Raise `TextError` where more is bad than may be, given what was read and the `first` fault.
@@ -282,12 +273,9 @@ class MaxBad:
         >>> max_bad("10%").refuse({"bad-line": 1, "seq-gap": 5}, 9, "a.jsonl:3: not JSON")
         """
         bad = bad_of(reported)
-        if self.share is None:
-            beyond = self.count is not None and bad > self.count
-        else:
-            unknown = bool(reported.get("unreadable")) and self.share < 1
-            beyond = unknown or bad > self.share * (events + bad)
-        if beyond:
+        most = self.most if isinstance(self.most, int) else self.most * (events + bad)
+        unknown = bool(reported.get("unreadable")) and isinstance(self.most, Fraction) and self.most < 1
+        if unknown or bad > most:
             hint = "Nothing was committed. Mend the input, or let --max-bad be more."
             message = f"{bad:,} of {events + bad:,} lines or rows are bad, and --max-bad is {self.text}"
             raise TextError(f"{message}; first {first}", hint=hint)
@@ -296,7 +284,7 @@ class MaxBad:
 def max_bad(text: str) -> MaxBad:
     """A number of lines or rows, `N`, or a part of all, `P%`. Raises `TextError`.
 
-    >>> max_bad("5").count, max_bad("0.5%").share
+    >>> max_bad("5").most, max_bad("0.5%").most
     (5, Fraction(1, 200))
     """
     number = text.strip().removesuffix("%")
@@ -304,14 +292,14 @@ def max_bad(text: str) -> MaxBad:
         if not number.isascii() or set(number) - set("0123456789."):
             raise ValueError
         if number == text.strip():
-            return MaxBad(text, int(number), None)
+            return MaxBad(text, int(number))
         share = Fraction(number) / 100
         if share > 1:
             raise ValueError
     except ValueError:
         message = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
         raise TextError(message, file="--max-bad") from None
-    return MaxBad(text, None, share)
+    return MaxBad(text, share)
 
 
 def bad_of(reported: Mapping[str, int]) -> int:

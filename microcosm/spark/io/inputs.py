@@ -199,10 +199,6 @@ class Piece:
         """A file that is read at once."""
         return cls(str(path), size=path.stat().st_size)
 
-    def bytes(self) -> bytes:
-        """The content of a whole file. Raises `TextError`."""
-        return files.read_bytes(self.path)
-
     @contextmanager
     def stream(self) -> Iterator[BufferedReader]:
         """The content to be read on and on, whatever its size. Raises `TextError`."""
@@ -386,7 +382,8 @@ def work(
 
     paths = {piece.path for task in tasks for piece in task} if len(tasks) == 1 else ()
     here = bool(paths) and sum(Path(path).stat().st_size for path in paths) <= HERE
-    return None if here else partitions(spark, len(tasks)), kernel
+    each = max(1, len(tasks))  # in a partition of its own
+    return None if here else spark.range(0, len(tasks), 1, each), kernel
 
 
 def json_rows(block: bytes, count: int, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -436,13 +433,8 @@ def row_groups(folder: Path) -> list[list[Piece]]:
     return tasks((by_row_groups(path, STAGED) for path in paths), STAGED)
 
 
-def partitions(spark: SparkSession, count: int) -> DataFrame:
-    """The numbers below `count`, each in a partition of its own."""
-    return spark.range(0, count, 1, max(1, count))
-
-
 def first() -> Iterator[pa.RecordBatch]:
-    """What a task finds in the first of `partitions`."""
+    """What the first of the tasks of `work` is given."""
     yield pa.RecordBatch.from_pydict({"id": [0]})
 
 

@@ -44,7 +44,7 @@ from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
 from microcosm.traces.formats.parquet import copy_in, expect_once, record_of, records
-from microcosm.traces.options import LIVES, SHARED, LeftOut, Lives, Options, Positions
+from microcosm.traces.options import LeftOut, Options, Positions
 from microcosm.traces.report import Irregularity, Report
 from microcosm.traces.text.lines import BadLine, Lines, json_object, open_lines
 
@@ -102,7 +102,7 @@ def planned(
     own: set[Path] = set()
     first = None
     for path in paths:
-        if (head := _own_head(path, reading)) is not None:
+        if (head := own_head(path, reading)) is not None:
             own.add(path)
             if first is None and path.suffix == PARQUET:
                 first = _copy_in(path)
@@ -115,13 +115,8 @@ def planned(
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
 
-def is_own(path: Path, reading: Reading) -> bool:
-    """Whether a file is in an own format, whose lines or rows stand for themselves, by its head."""
-    return _own_head(path, reading) is not None
-
-
-def _own_head(path: Path, reading: Reading) -> str | None:
-    """How a file begins that is in an own format; None for another."""
+def own_head(path: Path, reading: Reading) -> str | None:
+    """How a file begins that is in an own format, whose lines or rows stand for themselves; else None."""
     if path.suffix == PARQUET:
         return ""
     if reading.pattern is not None or reading.format not in (None, OWN):
@@ -373,10 +368,6 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
 class _Free(Positions):
     """Positions of which none is ever taken."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lowest = -1
-
     def add(self, position: int) -> bool:
         return True
 
@@ -398,10 +389,9 @@ class _EachAlone(Options):
     """What lines say that stand for themselves: `once_each` tells which of a trace repeat others."""
 
     def __init__(self, first: str | None) -> None:
-        super().__init__(positions=defaultdict(_Free))
+        super().__init__(whole=False, positions=defaultdict(_Free))
         self.state[COPIES] = [] if first is None else [first]
-        self.state[SHARED] = _Stated(self)
-        self.state[LIVES] = Lives(Report(), whole=False)
+        self.state[LeftOut] = _Stated(self)
 
 
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:

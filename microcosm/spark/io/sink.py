@@ -65,8 +65,8 @@ _WRITTEN = "table string, file string, rows long, filled string"
 def write(table: DataFrame | None, kernel: Kernel, tables: Mapping[str, pa.Schema], folder: Path) -> None:
     """Write the `tables` that a kernel makes of a DataFrame, each into a folder of its name in `folder`.
 
-    The kernel is called once for each partition; without a DataFrame in this process, as for the first of
-    `inputs.partitions`. Beside the tables stands what `filled` reads.
+    The kernel is called once for each partition; without a DataFrame in this process, as the first task of
+    `inputs.work` is. Beside the tables stands what `filled` reads.
     """
     schemas = {name: schema.with_metadata({"schema": SCHEMA}) for name, schema in tables.items()}
     here = table is None

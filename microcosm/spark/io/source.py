@@ -111,7 +111,7 @@ class SourceOptions:
         """Whether the file is in the own format, whose lines stand for themselves."""
         return (
             path.suffix != input_files.PARQUET
-            and reading.is_own(path, self.how)
+            and reading.own_head(path, self.how) is not None
             and input_files.has_cuts(path)
         )
 

@@ -227,7 +227,7 @@ def stage(name: str, folder: Path, every: float = EVERY, long: float = LONG) -> 
     def tell() -> None:
         while not ended.wait(every):
             seconds = time.monotonic() - begin
-            _log.info("%s: %.0f s, %s written", name, seconds, _size(written(folder)))
+            _log.info("%s: %.0f s, %.1f MB written", name, seconds, written(folder) / 1e6)
 
     teller = Thread(target=tell, daemon=True)
     teller.start()
@@ -263,17 +263,3 @@ def rows(folder: Path) -> int:
         with suppress(OSError, pa.ArrowException):
             found += pq.read_metadata(path).num_rows
     return found
-
-
-def _size(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> _size(900), _size(2_500_000)
-    ('900 B', '2.5 MB')
-    """
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -38,7 +38,7 @@ from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
 from microcosm.spark.session import NoSpark, interrupts, require_streams
 from microcosm.spark.stream.kernel import ARRIVED, StreamKernel
-from microcosm.spark.stream.state import MessageState, ProcessState, message_state_from, process_state_from
+from microcosm.spark.stream.state import TraceState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,7 +155,7 @@ def _run(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, opti
     with interrupts() as interrupted:
         query = _start(spark, rows, out, checkpoint, options)
         try:
-            _write_owner(out, query.id)
+            files.write_text(out / MANIFEST, json.dumps({"schema": SCHEMA, "query": str(query.id)}) + "\n")
             _wait(query, out, interrupted)
         finally:
             unsaid = logging.getLogger("py4j")  # tells of a batch that is not written to its end
@@ -252,10 +252,6 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
         )
 
 
-def _write_owner(out: Path, query: str) -> None:
-    files.write_text(out / MANIFEST, json.dumps({"schema": SCHEMA, "query": str(query)}) + "\n")
-
-
 def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
     """What the tables have, and the irregularities."""
     tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
@@ -340,60 +336,19 @@ class Processor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is open."""
 
-    def _kernel(self, trace: str | None) -> tuple[StreamKernel, _KeptState]:
-        store = _KeptState(self._processes, self._messages)
+    def _kernel(self, trace: str | None) -> tuple[StreamKernel, TraceState]:
+        store = TraceState(self._processes, self._messages)
         kernel = StreamKernel(trace, store, self._keep)
         if self._waiting.exists():
             kernel.stopped, kernel.doubtful, kernel.ended = json.loads(self._waiting.get()[0])
         return kernel, store
 
-    def _keep_state(self, kernel: StreamKernel, store: _KeptState, latest: int = 0) -> None:
+    def _keep_state(self, kernel: StreamKernel, store: TraceState, latest: int = 0) -> None:
         store.write()
         self._waiting.update((json.dumps([kernel.stopped, kernel.doubtful, kernel.ended]),))
         if since := [*kernel.stopped.values(), *kernel.doubtful.values()]:
             end = (latest if self._once else min(since)) + self._wait - 1
             self._handle.registerTimer(end - _BACK * 1000)
-
-
-class _KeptState:
-    """States that are read when they are asked for, and written together."""
-
-    def __init__(self, processes: Any, messages: Any) -> None:
-        self._kept = (processes, messages)
-        self._processes: dict[str, ProcessState] = {}
-        self._messages: dict[str, MessageState | None] = {}
-
-    def process(self, process: str) -> ProcessState:
-        own = self._processes.get(process)
-        if own is None:
-            kept = self._kept[0]
-            known = kept.containsKey((process,))
-            own = self._processes[process] = (
-                process_state_from(kept.getValue((process,))[0]) if known else ProcessState()
-            )
-        return own
-
-    def message(self, message: str) -> MessageState:
-        ends = self._messages.get(message)
-        if ends is None:
-            kept = self._kept[1]
-            known = message not in self._messages and kept.containsKey((message,))
-            ends = message_state_from(kept.getValue((message,))[0]) if known else MessageState()
-            self._messages[message] = ends
-        return ends
-
-    def drop(self, message: str) -> None:
-        self._messages[message] = None
-
-    def write(self) -> None:
-        processes, messages = self._kept
-        for process, own in self._processes.items():
-            processes.updateValue((process,), (own.pack(),))
-        for message, ends in self._messages.items():
-            if ends is not None:
-                messages.updateValue((message,), (ends.pack(),))
-            elif messages.containsKey((message,)):
-                messages.removeKey((message,))
 
 
 def _row(row: Row) -> Any:

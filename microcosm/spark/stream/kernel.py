@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from math import inf
+from operator import itemgetter
 
 from microcosm.spark.io.events import Row
 from microcosm.spark.stream.state import MessageState, ProcessState, Sent, TraceState
@@ -67,7 +68,7 @@ class StreamKernel:
     def take(self, rows: Iterable[Row]) -> None:
         """Take rows in any order."""
         fresh: dict[str, None] = {}
-        for row in sorted(self._of_one_run(rows), key=_place):
+        for row in sorted(self._of_one_run(rows), key=itemgetter("process", "seq")):
             if self._enters(row):
                 fresh.setdefault(row["process"])
         self._run(fresh)
@@ -327,16 +328,13 @@ class StreamKernel:
         edge = {"left": left, "relation": "<", "right": right, "source": source}
         self.emitted.append({"trace": self._trace, **edge})
 
-    def _tell_unused(self) -> None:
-        """Say of how many events something is not used: once in a batch, for all may have it."""
+    def _tell_frontiers(self) -> None:
+        """Say what each process knows; and once in a batch of how many events something is not used."""
         for kind, (row, count) in self._unused.items():
             what = "clock" if kind == "unused-clock" else "link"
             fault = f"{row['process']}:{row['seq']}: its {what} is not used, for this is a stream"
             self._odd(kind, row, fault, count=count)
         self._unused.clear()
-
-    def _tell_frontiers(self) -> None:
-        self._tell_unused()
         for process in self._grown:
             own = self._store.process(process)
             if own.name is not None:
@@ -353,7 +351,3 @@ class StreamKernel:
         place = {"file": row["file"], "line": row["line"]}
         irregular = {"reported": kind, "fault": fault, "count": count, "lost": lost}
         self.emitted.append({"trace": self._trace, **place, **irregular})
-
-
-def _place(row: Row) -> tuple[str, int]:
-    return row["process"], row["seq"]

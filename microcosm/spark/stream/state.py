@@ -6,7 +6,7 @@ import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from microcosm.spark.io.events import Row
 from microcosm.traces.event import SENDS
@@ -178,17 +178,48 @@ class MessageState:
         return _packed([self.sent, self.waits, sorted(self.met)])
 
 
-class TraceState(Protocol):
-    """Where the state of one trace is kept."""
+class TraceState:
+    """The states of one trace, which Spark keeps: read when they are asked for, and written together."""
+
+    def __init__(self, processes: Any, messages: Any) -> None:
+        self._kept = (processes, messages)
+        self._processes: dict[str, ProcessState] = {}
+        self._messages: dict[str, MessageState | None] = {}
 
     def process(self, process: str) -> ProcessState:
         """The state of a process, to be changed; an empty one at first."""
+        own = self._processes.get(process)
+        if own is None:
+            kept = self._kept[0]
+            known = kept.containsKey((process,))
+            own = process_state_from(kept.getValue((process,))[0]) if known else ProcessState()
+            self._processes[process] = own
+        return own
 
     def message(self, message: str) -> MessageState:
         """The state of a message, to be changed; an empty one at first."""
+        ends = self._messages.get(message)
+        if ends is None:
+            kept = self._kept[1]
+            known = message not in self._messages and kept.containsKey((message,))
+            ends = message_state_from(kept.getValue((message,))[0]) if known else MessageState()
+            self._messages[message] = ends
+        return ends
 
     def drop(self, message: str) -> None:
         """Forget a message."""
+        self._messages[message] = None
+
+    def write(self) -> None:
+        """Let Spark keep what has changed."""
+        processes, messages = self._kept
+        for process, own in self._processes.items():
+            processes.updateValue((process,), (own.pack(),))
+        for message, ends in self._messages.items():
+            if ends is not None:
+                messages.updateValue((message,), (ends.pack(),))
+            elif messages.containsKey((message,)):
+                messages.removeKey((message,))
 
 
 def process_state_from(packed: bytes) -> ProcessState:

@@ -29,7 +29,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from microcosm.traces.event import LARGEST, Counted, TraceEvent
 from microcosm.traces.options import Options
@@ -37,8 +37,6 @@ from microcosm.traces.report import Report
 from microcosm.traces.spool import Contents
 from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 from microcosm.traces.text.records import between_executions
-
-NAME = "csight"
 
 _EVENT = re.compile(r"\s*(\d+)\s+(\d+(?:,\d+)*)\s+(\S.*?)\s*")
 _BARE = re.compile(r"\s*(\d+(?:,\d+)+)\s+(\S.*?)\s*")
@@ -49,16 +47,17 @@ def detects(head: str, path: str) -> int:
     """2 where one of the first lines has a process, a clock of several entries and a text; 1 without
     process.
     """
-    lines = head.split("\n")[:LOOKED_AT]
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     if any(one is not None and "," in one[2] for one in map(_EVENT.fullmatch, lines)):
         return 2
-    return int(all(map(_BARE.fullmatch, filter(str.strip, lines[:-1] or lines))))
+    return int(all(map(_BARE.fullmatch, lines[:-1] or lines)))
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file; lines that are none are reported as `bad-line`. Memory: what has been seen."""
-    run = options.shared(NAME, lambda: LineRun(options, report))
+    run = options.one(LineRun, report)
     known: dict[str, int] = {}
+    event = partial(TraceEvent, file=file, numbered=True)
     for number, text in stream.filled():
         boundary = between_executions(number, text)
         if boundary is not None:
@@ -80,18 +79,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             known = {**clock}
         seq = options.positions[run.trace, process].append()
         message = rest[-1] if kind != "internal" and rest else None
-        yield TraceEvent(
-            process,
-            seq,
-            kind,
-            message,
-            clock=clock,
-            label=label,
-            trace=run.trace,
-            file=file,
-            line=number,
-            numbered=True,
-        )
+        yield event(process, seq, kind, message, clock=clock, label=label, trace=run.trace, line=number)
 
 
 @dataclass(slots=True)
@@ -102,8 +90,8 @@ class LineRun:
     there again, or another execution has begun. `seen` has the lines, by process.
     """
 
-    options: Options
     report: Report
+    options: Options
     trace: str | None = None
     highest: dict[str, int] = field(default_factory=dict)
     seen: dict[str, set[int]] = field(default_factory=dict)
@@ -239,10 +227,11 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
     """
     names: dict[str, str] = options.shared(f"{_CHANNELS} names", dict)
     ends: dict[str, tuple[str, str]] = options.shared(f"{_CHANNELS} ends", dict)
-    run = options.shared(_CHANNELS, lambda: LineRun(options, report))
+    run = options.one(LineRun, report)
     of_runs: defaultdict[str | None, Contents[tuple[str, str]]]
     of_runs = options.shared(f"{_CHANNELS} contents", lambda: defaultdict(Contents))
     last: dict[str, int] = {}
+    event = partial(TraceEvent, file=file)
     for number, text in stream:
         if text.startswith("#"):
             if index := _INDEX.match(text):
@@ -265,7 +254,15 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
         if boundary is not None or not text.strip():
             continue
         try:
-            clock, channel_name, sends, content, note = _on_channel(text)
+            found = _ON_CHANNEL.fullmatch(text)
+            if found is None:
+                raise BadLine("not an event: `1,0 channel!message` or `1,0 channel?message` is expected")
+            clock, channel_name, sends, content = (
+                numbered_clock(found[1]),
+                found[2],
+                found[3] == "!",
+                found[4],
+            )
             named = {names.get(entry, entry): value for entry, value in clock.items()} if names else clock
             process = _acting(ends.get(channel_name), sends, names, clock, named, last)
         except BadLine as fault:
@@ -281,28 +278,12 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
         if contents.ambiguous(key):
             detail = f"{content} is sent more than once on {channel_name}, and received"
             report.add("ambiguous-content", detail, file=file, line=number)
-        seq = options.positions[run.trace, process].append()
-        yield TraceEvent(
-            process,
-            seq,
-            "send" if sends else "receive",
-            message,
-            ends[channel_name][1:] if sends and channel_name in ends else (),
-            named,
-            label=label,
-            attributes={"channel": channel_name, **({"note": note} if note else {})},
-            trace=run.trace,
-            file=file,
-            line=number,
+        seq, kind = options.positions[run.trace, process].append(), "send" if sends else "receive"
+        to = ends[channel_name][1:] if sends and channel_name in ends else ()
+        more = {"channel": channel_name, **({"note": found[5]} if found[5] else {})}
+        yield event(
+            process, seq, kind, message, to, named, label=label, trace=run.trace, line=number, attributes=more
         )
-
-
-def _on_channel(text: str) -> tuple[dict[str, int], str, bool, str, str]:
-    """The clock, the channel, whether it sends, the content, and a comment. Raises `BadLine`."""
-    found = _ON_CHANNEL.fullmatch(text)
-    if found is None:
-        raise BadLine("not an event: `1,0 channel!message` or `1,0 channel?message` is expected")
-    return numbered_clock(found[1]), found[2], found[3] == "!", found[4], found[5] or ""
 
 
 def _acting(

@@ -36,8 +36,6 @@ from microcosm.traces.report import Report
 from microcosm.traces.spool import Contents, Spool
 from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, json_text, why_bad
 
-NAME = "etcd"
-
 
 def detects(head: str, path: str) -> int:
     """2 where one of the first lines is an event."""
@@ -49,7 +47,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
 
     Memory: two counts for each content of a message; the events themselves wait on disk.
     """
-    log = options.shared(NAME, lambda: _Log(report, options))
+    log = options.one(_Log, report)
     parts = log.begin(file)
     lost = report.lost
     for number, text in stream.filled():

@@ -97,7 +97,7 @@ class _Reader:
         self._file = file
         self._report = report
         self._options = options
-        self._left_out = LeftOut.of(options, report)
+        self._left_out = options.one(LeftOut, report)
         self._seen: set[int] = options.shared(f"{JEPSEN} lines", set)
         files: list[str] = options.shared(f"{JEPSEN} files", list)
         files.append(file)
@@ -389,7 +389,7 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
     """
     files: list[str] = options.shared("porcupine files", list)
     files.append(file)
-    left_out = LeftOut.of(options, report)
+    left_out = options.one(LeftOut, report)
     clients: dict[str, dict[str, tuple[int, int, dict[str, object], int]]] = {}
     for unit in units(stream, frozenset(), file, report):
         call, back = unit.value.get("Call"), unit.value.get("Return")

@@ -26,7 +26,7 @@ from microcosm.errors import TextError
 from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
-from microcosm.traces.options import SHARED, LeftOut, Lives, Options
+from microcosm.traces.options import LeftOut, Lives, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines, json_object, why_bad
 
@@ -114,8 +114,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     """
     if options.pattern is not None:
         raise TextError("a pattern is of no use for a trace in JSON lines", file=file)
-    left_out = options.state.setdefault(SHARED, LeftOut(report, options))
-    assert isinstance(left_out, LeftOut)
+    left_out = options.one(LeftOut, report)
     known = left_out.fields
     counts, waiting = left_out.counts, left_out.waiting  # mostly empty, which costs nothing then
     known.update(FIELDS, ("links", "counted", "origin", "life"))
@@ -125,7 +124,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         try:
             record = json_object(text, FIELDS)
             if "life" in record:
-                Lives.of(options, report).settle(record, file, number)
+                options.one(Lives, report).settle(record, file, number)
             if "stamp" in record:
                 _make_exact(record, text)
             if "seq" in record and "kind" in record:
@@ -143,18 +142,9 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             check_names(record, known, report, file, number)
         if type(event.name) is Counted:
             event = of_copy(event, stream.file, options)
-        taken = options.positions[event.trace, event.process]
-        if options.again or event.seq <= taken.lowest:
-            event = in_execution(event, options, report)
-            taken = options.positions[event.trace, event.process]
-        elif not taken.lowest:
-            taken.lowest, taken.stands = event.seq, event
-            if event.trace is not None:
-                options.names.setdefault(event.trace, 1)
-        if not taken.add(event.seq):
-            message = f"{event.process} has an event {event.seq} already"
-            report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
+        if (placed := in_execution(event, options, report)) is None:
             continue
+        event = placed
         if event.message is not None and left_out.remembers:
             left_out.remember(event)
         if waiting or not event.kind:
@@ -210,24 +200,40 @@ def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
     return replace(event, process=process, name=name, after=tuple(f"{one}{where}" for one in event.after))
 
 
-def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent:
+def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent | None:
     """The event, in an execution of its own from where on a process of its execution begins again.
 
     So it is where a log of several runs does not name them. An execution that has the name which was made for
-    another gets one of its own. To be asked before positions are taken.
+    another gets one of its own. None where the position is taken there, which is reported.
     """
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
     named_so = trace == event.trace and trace in options.made
-    if named_so or options.restarts(trace, event):
+    taken = options.positions[trace, event.process]
+    first = taken.stands
+    if named_so or (
+        first is not None
+        and taken.top > event.seq == taken.lowest
+        and first != (event if event.kind else replace(event, kind=first.kind))
+    ):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
         if named_so:
             message = f"{trace} is what an execution is called that began again: another one begins"
         report.add("restart", message, file=event.file, line=event.line)
         again[event.trace] = trace = options.begin(event.trace, behind=True)
         options.made.add(trace)
-        options.restarts(trace, event)
-    return event if trace == event.trace else replace(event, trace=trace)
+        taken = options.positions[trace, event.process]
+    if taken.stands is None or event.seq < taken.lowest:
+        taken.lowest, taken.stands = event.seq, event
+        if trace is not None:
+            options.names.setdefault(trace, 1)
+    if trace != event.trace:
+        event = replace(event, trace=trace)
+    if taken.add(event.seq):
+        return event
+    message = f"{event.process} has an event {event.seq} already"
+    report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)
+    return None
 
 
 def event_stated(record: dict[str, object], file: str, line: int) -> TraceEvent:

@@ -4,8 +4,9 @@
     1 irecv 0 0 1e6         from rank 0, tag 0
     1 wait 0 1 0            for what rank 0 sends to rank 1 with tag 0
 
-Messages of a (source, destination, tag) are received in the order in which they are sent. An `irecv`
-only asks: it is the `wait` for it that receives. The k-th collective operation of each rank is the
+Messages of a (source, destination, tag) are received in the order in which they are sent; which one meets a
+reception from any source, or of any tag, is not told. An `irecv` only asks: it is the `wait` for it that
+receives. The k-th collective operation of each rank is the
 same one: what follows it at a rank comes after it at all others (at the root, or the root's, for
 operations that have one). Both are counted, and a line that is missing shifts all behind it: where
 anything in the log shows that one is, only ranks are ordered. The ranks may have a file each, or share
@@ -26,8 +27,6 @@ from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.spool import Spool
 from microcosm.traces.text.lines import BadLine, Lines
-
-NAME = "mpi"
 
 SENDING = ("send", "isend")
 ASKING = ("recv", "irecv")
@@ -61,7 +60,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; lines that are none are reported as `bad-line`."""
-    program = options.shared(NAME, lambda: _Program(report, options))
+    program = options.one(_Program, report)
     program.begin(file)
     lost = report.lost
     for number, text in stream:
@@ -108,6 +107,11 @@ class Channel(NamedTuple):
     source: str
     destination: str
     tag: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a reception takes what comes, of any source or tag (which a negative number stands for)."""
+        return "-" in (self.source[:1], self.tag[:1])
 
 
 class Message(NamedTuple):
@@ -232,11 +236,14 @@ class Ranks:
                 self.disagreed = detail, rank.first
         if self.disagreed is not None:
             yield self.disagreed
+        taking = {(channel.run, channel.destination) for channel in self.requested if channel.is_open}
         for channel in self.sent | self.requested:
             sent, wanted = self.sent[channel], self.requested[channel]
             source = self._ranks.get((channel.run, channel.source))
             destination = self._ranks.get((channel.run, channel.destination))
             what = f"{channel.source} sends {sent} messages to {channel.destination}, which receives {wanted}"
+            if channel.is_open or (sent > wanted and (channel.run, channel.destination) in taking):
+                continue
             if wanted > sent and source is not None:  # else its file is not there
                 yield what, source.first
             elif sent > wanted and destination is not None and destination.last == "finalize":

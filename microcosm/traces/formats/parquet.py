@@ -5,8 +5,8 @@ clock stamp label attributes id after links counted origin origin_line`; the las
 line of another log an event was read. `clock` is a map from processes to 64-bit counts; `stamp` has
 `lamport`, or `earliest` and `latest`, which are doubles: an interval with more digits is widened to the next
 ones, so that nothing follows from it that did not, and `written` has both ends as they are. The values of
-`attributes` are JSON. Names are encoded by dictionaries. The metadata has the version of this schema under
-`microcosm.schema`.
+`attributes` are JSON. In place of maps there may be lists of their entries, structs of two. Names are encoded
+by dictionaries. The metadata has the version of this schema under `microcosm.schema`.
 """
 
 from __future__ import annotations
@@ -114,13 +114,8 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     continue
                 if type(event.name) is Counted:
                     event = of_copy(event, copy, options)
-                event = in_execution(event, options, report)
-                if options.positions[event.trace, event.process].add(event.seq):
-                    yield event
-                else:
-                    message = f"{event.process} has an event {event.seq} already"
-                    file_, line = event.file, event.line
-                    report.add("duplicate-event", message, file=file_, line=line, lost=1, lines=1)
+                if (placed := in_execution(event, options, report)) is not None:
+                    yield placed
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TextError(f"is damaged or no Parquet: {str(error).splitlines()[0]}", file=file) from None
 
@@ -249,8 +244,10 @@ def _as_json(column: str, value: object) -> object:
             if column == "clock" and len(entries) < len(value):
                 raise ValueError("`clock` has a process twice")
             return entries
-        case [] if column in ("clock", "attributes"):
-            return {}
+        case list() if column in ("clock", "attributes") and all(
+            type(e) is dict and len(e) == 2 for e in value
+        ):
+            return _as_json(column, [(*entry.values(),) for entry in value]) if value else {}
         case list():
             return [_as_json(within, each) for each in value]
         case bytes():

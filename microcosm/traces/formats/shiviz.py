@@ -59,6 +59,7 @@ _CLOCK = re.compile(r'\{\s*\\*"[^"]*"\s*:\s*-?\d')
 _decode_at = json.JSONDecoder().raw_decode
 
 Shape = Callable[[Iterator[tuple[int, str]], Delimiter], Iterator[Item]]
+"""How lines become records: a layout, or a pattern."""
 
 
 def clock_line(text: str) -> tuple[str, dict[str, int]] | None:
@@ -216,10 +217,6 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
     return _Log(file, report, options).events(_items(iter(stream), file, options.pattern))
 
 
-Reading = Callable[[Iterator[tuple[int, str]], Delimiter], Iterator[Item]]
-"""How lines become records: a layout, or a pattern."""
-
-
 def _items(lines: Iterator[tuple[int, str]], file: str, pattern: str | None) -> Iterator[Item]:
     delimiter = USUAL
     first = next(lines, None)
@@ -252,12 +249,12 @@ def known(pattern: str) -> Shape | None:
     return _KNOWN.get(pattern.replace("(?P<", "(?<"))
 
 
-def _reading(pattern: str, file: str = "--pattern", line: int | None = None) -> Reading:
+def _reading(pattern: str, file: str = "--pattern", line: int | None = None) -> Shape:
     return known(pattern) or partial(matched, record_pattern(pattern, file, line))
 
 
 def _second_line(
-    lines: Iterator[tuple[int, str]], reading: Reading, usual: Delimiter, file: str
+    lines: Iterator[tuple[int, str]], reading: Shape, usual: Delimiter, file: str
 ) -> tuple[Delimiter, Iterator[tuple[int, str]]]:
     """What delimits executions by the second line of a file with a header, and the lines after it.
 

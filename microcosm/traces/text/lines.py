@@ -39,7 +39,6 @@ LOOKED_AT = 20
 """Lines at the beginning of a file that may tell its format: the first ones may be damaged."""
 
 _BLOCK = 256 << 10
-_LINE_END = re.compile(rb"\r\n?|\n")
 _MARK = "\ufeff"
 
 
@@ -67,8 +66,6 @@ class Lines:
         self._report = report
         self._limit = limit
         self._number = before
-        self._returns = False
-        """Whether it was reported that lines end in a carriage return."""
         first, blocks = _looked_at(self._raw())
         self._is_packed = first.startswith(PACKED)
         if self._is_packed:
@@ -106,44 +103,30 @@ class Lines:
     def pieces(self) -> Iterator[str]:
         """The stream in pieces of any length, their lines ending in `\\n`: for what is not made of lines."""
         begun = b""
-        for block in self._blocks:
+        for block in self._line_ends():
             pending = begun + block
-            end = len(pending) - (_unfinished(pending) or pending.endswith(b"\r"))
+            end = len(pending) - _unfinished(pending)
             begun = pending[end:]
             text = self._decoded(pending[:end])
             self._number += text.count("\n")
             yield text
-        if begun == b"\r":
-            yield "\n"
 
     def texts(self) -> Iterator[str]:
         """The stream in pieces of whole lines, the end of the last one of each dropped."""
         begun: list[bytes] = []
         size = 0
         skipping = False
-        kept = b""  # a carriage return, of which the other half may be in the next block
-        for block in self._blocks:
-            if kept:
-                block = kept + block  # noqa: PLW2901 (the two belong together)
-            kept = block[-1:] if block.endswith(b"\r") else b""
-            if kept:
-                block = block[:-1]  # noqa: PLW2901 (until the next one is there)
+        for found in self._line_ends():
+            block = found
             if skipping:
-                found = _LINE_END.search(block)
-                if found is None:
+                _, ended, block = block.partition(b"\n")
+                if not ended:
                     continue
-                block = block[found.end() :]  # noqa: PLW2901 (the rest of the block)
                 self._number += 1
                 skipping = False
-            stop = end = block.rfind(b"\n")
-            if end < 0:
-                stop = end = block.rfind(b"\r")
-                if end >= 0:
-                    self._ends_in_return(self._number + 1)
-            elif block[end - 1 : end] == b"\r":
-                stop -= 1
+            end = block.rfind(b"\n")
             if end >= 0:
-                yield self._decoded(b"".join((*begun, block[:stop])))
+                yield self._decoded(b"".join((*begun, block[:end])))
                 begun, size = [], 0
             rest = block[end + 1 :]
             if rest:
@@ -153,9 +136,28 @@ class Lines:
                 message = f"longer than {self._limit:,} bytes; skipped"
                 self._report.add("long-line", message, file=self.file, line=self._number + 1, lost=1, lines=1)
                 begun, size, skipping = [], 0, True
-        if begun or (kept and not skipping):
-            self.cut_off = not kept
+        if begun:
+            self.cut_off = True
             yield self._decoded(b"".join(begun))
+
+    def _line_ends(self) -> Iterator[bytes]:
+        """The blocks, each line ending in `\\n`; the first that ends in a carriage return alone is told."""
+        kept, line, told = b"", self._number + 1, False
+        for found in chain(self._blocks, (b"",)):
+            block = kept + found
+            kept = (
+                b"\r" if found and block.endswith(b"\r") else b""
+            )  # its other half may be in the next block
+            if b"\r" in block:
+                block = block[: len(block) - len(kept)].replace(b"\r\n", b"\n")
+                if (at := block.find(b"\r")) >= 0 and found and not told:
+                    told = True
+                    detail = "a line ends in a carriage return alone; each is taken for a line end"
+                    place = line + block.count(b"\n", 0, at)
+                    self._report.add("line-end", detail, file=self.file, line=place)
+                block = block.replace(b"\r", b"\n")
+            line += block.count(b"\n")
+            yield block
 
     def _decoded(self, block: bytes) -> str:
         """The text of some lines, which all end in `\\n` then."""
@@ -167,17 +169,11 @@ class Lines:
             text = self._replaced(block)
         if _MARK in text:
             text = re.sub(f"^{_MARK}", "", text, flags=re.MULTILINE)  # files with marks may be joined
-        if "\r" in text:
-            text = text.replace("\r\n", "\n")
-            if "\r" in text:
-                self._ends_in_return(self._number + text.count("\n", 0, text.index("\r")) + 1)
-                text = text.replace("\r", "\n")
         return text
 
     def _replaced(self, block: bytes) -> str:
         """Lines of which some are no UTF-8; each of these is reported."""
-        lines = _LINE_END.split(block)
-        for at, line in enumerate(lines, self._number + 1):
+        for at, line in enumerate(block.split(b"\n"), self._number + 1):
             try:
                 line.decode()
             except UnicodeDecodeError as error:
@@ -185,13 +181,6 @@ class Lines:
                 detail = f"byte 0x{line[error.start]:02x} is no UTF-8 and is replaced (column {column})"
                 self._report.add("bad-encoding", detail, file=self.file, line=at)
         return lenient(block)
-
-    def _ends_in_return(self, line: int) -> None:
-        """Report the first line that ends in a carriage return alone."""
-        if not self._returns:
-            self._returns = True
-            detail = "a line ends in a carriage return alone; each is taken for a line end"
-            self._report.add("line-end", detail, file=self.file, line=line)
 
     def _raw(self) -> Iterator[bytes]:
         while True:

@@ -11,7 +11,7 @@ import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any
 
 from microcosm.errors import TextError, installing
 from microcosm.traces.report import Report
@@ -22,27 +22,9 @@ BLOCK = 256 << 10
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 
 
-class _Unpacking(Protocol):
-    """One packed piece on its way, as `bz2` and `lzma` have it."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the piece has ended."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """What stands after the piece."""
-
-    @property
-    def needs_input(self) -> bool:
-        """Whether nothing is left to be unpacked of what was given."""
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Take `data` and give at most `max_length` bytes."""
-
-
 class _Gzip:
-    """A piece packed by gzip. What stands before a fault within a block is kept, too."""
+    """A piece packed by gzip, as `bz2` and `lzma` have theirs. What stands before a fault within a block is
+    kept, too."""
 
     def __init__(self) -> None:
         self._unzip = zlib.decompressobj(_GZIP_ONLY)
@@ -83,7 +65,7 @@ def _until_fault(unzip: zlib._Decompress, data: bytes) -> Iterator[bytes]:
         return
 
 
-def _zstd() -> _Unpacking:
+def _zstd() -> Any:
     """A piece packed by zstd."""
     if sys.version_info >= (3, 14):
         from compression.zstd import ZstdDecompressor
@@ -93,7 +75,7 @@ def _zstd() -> _Unpacking:
     return ZstdDecompressor()
 
 
-_PACKED: dict[bytes, tuple[str, Callable[[], _Unpacking]]] = {
+_PACKED: dict[bytes, tuple[str, Callable[[], Any]]] = {
     b"\x1f\x8b": ("gzip", _Gzip),
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
     b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
@@ -125,7 +107,7 @@ def unpacked(head: bytes, packed: Iterator[bytes], file: str, report: Report) ->
 
 
 def _unpack(
-    new: Callable[[], _Unpacking], name: str, packed: Iterator[bytes], file: str, report: Report
+    new: Callable[[], Any], name: str, packed: Iterator[bytes], file: str, report: Report
 ) -> Iterator[bytes]:
     def damaged(why: str) -> None:
         detail = f"packed by {name}, {why}; what could be unpacked is read"

@@ -66,7 +66,7 @@ class Boundary:
 Item = Record | BadRecord | Left | Boundary
 
 
-_BETWEEN = re.compile(r"\s*(?:={2,}\s*(?P<trace>[^=\s](?:.*[^=\s])?)?\s*={2,}|-{2,}|={3,})\s*")
+_BETWEEN = re.compile(r"\s*(?:={2,}+\s*+(?P<trace>[^=\s](?:.*[^=\s])?)?\s*={2,}|-{2,}|={3,})\s*")
 
 
 def between_executions(line: int, text: str) -> Boundary | None:

@@ -17,7 +17,7 @@ from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import jsonl
 from microcosm.traces.formats.jsonl import FIELDS
-from microcosm.traces.options import Lives
+from microcosm.traces.options import Lives, Options
 from microcosm.traces.reading import read
 from microcosm.traces.report import Report
 from tests.traces.formats.test_jsonl import EVENTS, FAULTS, GOOD, LINES, NOT_PLAIN
@@ -123,4 +123,4 @@ def test_files_may_be_read_apart_where_each_life_shows_its_name(tmp_path: Path) 
             e.id for each in order for e in read([tmp_path / each], "jsonl", report=Report(), whole=False)
         ]
         assert set(apart) == {f"p~{life}:{at}" for life in (A, B) for at in (1, 2)}
-    assert Lives(Report(), whole=False).named("p", A) == f"p~{A}"
+    assert Lives(Report(), Options(whole=False)).named("p", A) == f"p~{A}"

@@ -109,6 +109,15 @@ def test_a_sending_that_is_missing_moves_no_message() -> None:
     assert told(read_text(holed, "mpi")[1]) == [("log-hole", 1)]
 
 
+@pytest.mark.parametrize("taken", ["recv -1 0 9", "recv 0 -1 9", "irecv -555 0 9"])
+def test_what_takes_any_message_shows_no_hole(taken: str) -> None:
+    """It may receive what comes; the k-th reception that names its source still comes after k sendings."""
+    text = f"0 init\n0 send 1 0 9\n0 send 1 0 9\n0 finalize\n1 init\n1 {taken}\n1 recv 0 0 9\n1 finalize\n"
+    _, report = read_text(text, "mpi")
+    assert not report.counts
+    assert orders(text) == {("0:2", "1:3")}
+
+
 def test_a_wait_for_fewer_than_all_does_not_say_for_which() -> None:
     text = "1 irecv 0 1 9\n1 irecv 2 1 9\n1 waitall 1\n1 waitall 1\n0 send 1 1 9\n2 send 1 1 9\n"
     assert orders(text) == {("0:1", "1:4"), ("2:1", "1:4")}

@@ -56,6 +56,21 @@ def test_what_is_written_is_read(events: list[TraceEvent]) -> None:
     assert found == events
     assert not report.counts
     assert read_text("".join(map(jsonl.line_of, events)))[0] == events
+    from pyarrow.parquet import read_table
+
+    listed = read_table(BytesIO(written(events)))
+    for name in ("clock", "attributes"):  # as who has no maps writes them
+        maps = listed.column(name).to_pylist()
+        entries = [each and [{"key": key, "value": value} for key, value in each] for each in maps]
+        kind = pyarrow.struct(
+            [("key", pyarrow.string()), ("value", listed.schema.field(name).type.item_type)]
+        )
+        listed = listed.set_column(
+            listed.column_names.index(name), name, [pyarrow.array(entries, pyarrow.list_(kind))]
+        )
+    stream = BytesIO()
+    pyarrow.parquet.write_table(listed, stream)
+    assert read_text(stream.getvalue(), "parquet")[0] == events
 
 
 def test_the_schema_says_its_version_and_encodes_names() -> None:

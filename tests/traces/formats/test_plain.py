@@ -219,6 +219,7 @@ def test_what_is_no_log_is_not_taken_for_one(text: str) -> None:
 NAMING = [
     *("hostname", "host", "host.name", "host.hostname", "node", "service", "service.name", "app"),
     *("process", "container_id", "container.id", "kubernetes.pod_name", "kubernetes.pod.name"),
+    *("container_name", "container.name"),
     *("kubernetes.namespace_name", "kubernetes.container_name", "MachineName", "Properties.Application"),
 ]
 LINES = {

@@ -287,15 +287,18 @@ def test_a_key_that_stands_there_twice_loses_no_span(key: str, indent: int | Non
 
 
 def test_the_case_of_the_digits_of_ids_is_of_no_consequence(tmp_path: Path) -> None:
-    """In OTLP they are hexadecimal in either case; what is no such, as Base64, is another id."""
+    """In OTLP they are hexadecimal in either case, or base64; what is neither is another id."""
     spans = [
         {"traceId": "AB", "spanId": "c1"},
         {"traceId": "ab", "spanId": "d1", "parentSpanId": "C1"},
         {"traceId": "aB", "spanId": "E1", "links": [{"spanId": "D1"}, {"traceId": "Ab", "spanId": "C1"}]},
         {"traceId": "ab", "spanId": "W47=", "parentSpanId": "w47="},
+        {"traceId": "ab", "spanId": "W47/95gDgQM=", "parentSpanId": "C1"},
+        {"traceId": "ab", "spanId": "f1", "parentSpanId": "5B8EFFF798038103"},
     ]
     text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
     wanted = {("c1:1", "d1:1"), ("d1:1", "e1:2"), ("c1:1", "e1:2")}
+    wanted |= {("c1:1", "5b8efff798038103:1"), ("5b8efff798038103:1", "f1:1")}
     careful = extract(read_text(text, "otlp")[0])
     (tmp_path / "log.json").write_text(text, "utf-8")
     for found in (careful, microcosm_of_logs([tmp_path / "log.json"])):

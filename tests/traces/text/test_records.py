@@ -29,6 +29,16 @@ def items(pattern: str, text: str) -> list[Item]:
     return list(matched(record_pattern(pattern, "--pattern"), enumerate(text.split("\n"), 1), NEVER))
 
 
+@pytest.mark.parametrize("format", ["csight", "csight_channels", "syslog"])
+@pytest.mark.parametrize(
+    "line", ["=" * 100_000 + "x", "==" + " " * 100_000 + "x", f"<1>1 t h a - - [{'a' * 100_000}]"]
+)
+def test_a_long_line_takes_no_longer_than_as_many_short_ones(format: str, line: str) -> None:
+    """Where each of its signs was tried with each other one, such a line took minutes."""
+    events, report = read_text(f"{line}\n", format)
+    assert len(events) + report.lost + report.counts["unparsed-text"] == 1
+
+
 @pytest.mark.parametrize(
     ("javascript", "python"),
     [

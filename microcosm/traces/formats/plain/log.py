@@ -74,7 +74,10 @@ NAMING = (
     ("node",),
     ("kubernetes.namespace_name", "kubernetes.namespace"),
     ("kubernetes.pod_name", "kubernetes.pod.name"),
-    ("kubernetes.container_name", "kubernetes.container.name", "container_id", "container.id"),
+    (
+        *("kubernetes.container_name", "kubernetes.container.name"),
+        *("container_id", "container.id", "container_name", "container.name"),
+    ),
     ("service", "service.name", "app", "application", "Application", "Properties.Application"),
     ("process",),
 )
@@ -125,7 +128,7 @@ class PlainLog:
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
         self._options = options
-        self._left_out = LeftOut.of(options, report)
+        self._left_out = options.one(LeftOut, report)
         self._trace: str | None = None
         self._any = False
         self._latest: dict[tuple[str, str], tuple[str, float]] = {}
@@ -135,11 +138,6 @@ class PlainLog:
         self._again = False
         """Whether the line before was one told again."""
         self._stems: dict[str, str] = {}
-
-    @classmethod
-    def of(cls, options: Options, report: Report) -> PlainLog:
-        """That of a log, whose files may be of several plain formats."""
-        return options.shared("plain", lambda: cls(report, options))
 
     def begin(self, boundary: Boundary) -> None:
         """What follows is another execution. Before the first event that is said of a name only."""
@@ -182,14 +180,14 @@ class PlainLog:
             line=line,
             numbered=plain.seq is None,
         )
-        if not event.numbered:
-            event = in_execution(event, self._options, self._report)
-        if self._options.positions[event.trace, process].add(seq):
-            self._left_out.remember(event)
-            yield from self._left_out.settled(event)
+        if event.numbered:
+            self._options.positions[event.trace, process].add(seq)
+        elif (placed := in_execution(event, self._options, self._report)) is None:
+            return
         else:
-            message = f"{process} has an event {seq} already"
-            self._report.add("duplicate-event", message, file=file, line=line, lost=1, lines=1)
+            event = placed
+        self._left_out.remember(event)
+        yield from self._left_out.settled(event)
 
     def named_by(self, file: str) -> str:
         """The process that a file stands for: its name without ending, and its folder where that is needed.
@@ -299,7 +297,7 @@ def read_lines(
     It is given a line, and how to call the process that the file stands for. What it refuses (`BadLine`) is
     reported as `bad-line`.
     """
-    log, delimiter, unread = PlainLog.of(options, report), delimiter_of(options), Unread(file, report)
+    log, delimiter, unread = options.one(PlainLog, report), delimiter_of(options), Unread(file, report)
     named = partial(log.named_by, file)
     for number, text in stream:
         if not text or text.isspace():
@@ -338,7 +336,7 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         hint = "It is read by --pattern '(?<time>\\S+) (?<host>\\S+) (?<event>.*)', as its lines may be."
         raise TraceError("a plain log needs a pattern", file=file, hint=hint)
     expression = plain_pattern(options.pattern)
-    log, unread, any_record = PlainLog.of(options, report), Unread(file, report), False
+    log, unread, any_record = options.one(PlainLog, report), Unread(file, report), False
     for item in matched(expression, iter(stream), delimiter_of(options), plain_record):
         if isinstance(item, Left):
             if item.text and not item.text.isspace():

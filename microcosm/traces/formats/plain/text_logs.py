@@ -110,7 +110,7 @@ _OLD = re.compile(
 )
 _STRUCTURED = r'(-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)'
 _NEW = re.compile(r"<(\d{1,3})>[1-9]\d{0,2} (\S+) (\S+) (\S+) (\S+) (\S+) " + _STRUCTURED + r"(?: (.*))?")
-_DATA = re.compile(r'(\S+)="((?:[^"\\]|\\.)*)"')
+_DATA = re.compile(r'(?<=\s)([^\s=]++)="((?:[^"\\]|\\.)*)"')
 _LEVELS = re.compile(r"trace|debug|info|notice|warn(ing)?|err(or)?|crit(ical)?|fatal|severe", re.IGNORECASE)
 
 

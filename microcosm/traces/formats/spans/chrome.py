@@ -70,7 +70,7 @@ def detects(head: str, path: str) -> int:
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """No event before the last file is read; what is none is reported as `bad-line`. Memory: the events."""
-    tracks: Tracks = options.shared("chrome", lambda: Tracks(report, options))
+    tracks = options.one(Tracks, report)
     for unit in units(stream, _KEYS, file, report, mark="tid", each=1, ends=False):
         if unit.value and ("ph" in unit.value or "tid" in unit.value or unit.place >= 0):
             fault = tracks.add(unit.value, file, unit.line)
@@ -93,7 +93,7 @@ class Tracks:
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
-        self._left_out = LeftOut.of(options, report)
+        self._left_out = options.one(LeftOut, report)
         self._tracks: dict[Track, tuple[list[_Mark], list[_Mark]]] = {}
         """What each thread did, and the ends among it that stand there already."""
         self._copied: defaultdict[Track, Counter[int]] = defaultdict(Counter)

@@ -101,11 +101,6 @@ class Spans:
         self._spool = Spool()
         self._halves: dict[tuple[str, str], list[_Half]] = {}
 
-    @classmethod
-    def of(cls, options: Options, report: Report) -> Spans:
-        """Those of a log: a trace may be spread over its files, and over formats."""
-        return options.shared("spans", lambda: cls(report, options))
-
     def add(self, span: Span, file: str) -> None:
         """Take in a span of a file."""
         span.file = file
@@ -175,9 +170,9 @@ class Spans:
         counts: dict[str, int] = {}
         for _, _, trace, identity, *_, at in sorted(halves):
             half = self._halves[trace, identity][at]
-            called = ".".join(filter(None, (half.service, half.label))) or "span"
-            counts[called] = counts.get(called, 0) + 1
-            half.name = f"{called}#{counts[called]}{copied}"
+            name = called(half.service, half.label)
+            counts[name] = counts.get(name, 0) + 1
+            half.name = f"{name}#{counts[name]}{copied}"
 
     def _report_part(self, span: Span) -> None:
         message = f"the span {span.id} is reported in parts"
@@ -327,6 +322,11 @@ def check_times(
         if time is not None and start is not None and time > start:
             message = f"the span {identity} starts before {name}, which began it"
             report.add("clock-inversion", message, file=file, line=line)
+
+
+def called(service: str, label: str) -> str:
+    """What a span is called by its service and operation, but for its number."""
+    return ".".join(filter(None, (service, label))) or "span"
 
 
 def text_of(value: object) -> str:

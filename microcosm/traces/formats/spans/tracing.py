@@ -3,7 +3,8 @@
 `otlp`: documents `{"resourceSpans": […]}`, one or many. Kinds are numbers or names, 64-bit numbers may be
 text, and the hexadecimal digits of ids in either case. Older documents have `instrumentationLibrarySpans`
 where newer ones have `scopeSpans`. Tempo answers with `{"batches": […]}` or
-`{"trace": {"resourceSpans": […]}}`, and ids in base64; Jaeger with `{"result": {"resourceSpans": […]}}`.
+`{"trace": {"resourceSpans": […]}}`, and ids in base64, which are in hexadecimal digits elsewhere; Jaeger with
+`{"result": {"resourceSpans": […]}}`.
 
 Lines of the Collector that hold log records or metrics are told of and left out.
 
@@ -27,9 +28,12 @@ What spans prove stands in `microcosm.traces.formats.spans.span`.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from string import hexdigits
+from sys import intern
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
@@ -55,33 +59,45 @@ def detects_otlp(head: str, path: str) -> int:
     return max(of_json(mark)(head, path) for mark in ("resourceSpans", *SCOPES))
 
 
-def read_otlp(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each span; what is none is reported as `bad-line`. Memory: the largest resource."""
-    spans = (
-        (_otlp_span(record, service), line)
-        for service, records in otlp_spans(stream, file, report)
-        for record, line in zip(records, records.lines, strict=True)
-    )
-    return _taken(spans, "`traceId` and `spanId` are expected", file, report, options)
+Found = Iterable[tuple[Span | None, int]]
+"""Spans, each with its line; None for what is no span."""
 
 
-def _taken(
-    spans: Iterable[tuple[Span | None, int]],
-    wanted: str,
-    file: str,
-    report: Report,
-    options: Options,
-    lines: int = 0,
-) -> Iterator[TraceEvent]:
-    """Take in spans, each with its line: their events come after the last file. None: it is no span."""
-    known = Spans.of(options, report)
-    for span, line in spans:
-        if span is None:
-            report.add("bad-line", f"not a span: {wanted}", file=file, line=line, lost=2, lines=lines)
-        else:
-            span.line = line
-            known.add(span, file)
-    yield from ()
+def _reader(
+    spans_of: Callable[[Lines, str, Report], Found], wanted: str, lines: int = 0
+) -> Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]:
+    """What reads a file: two events for each span, which come after the last file."""
+
+    def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+        known = options.one(Spans, report)
+        for span, line in spans_of(stream, file, report):
+            if span is None:
+                message = f"not a span: {wanted} expected"
+                report.add("bad-line", message, file=file, line=line, lost=2, lines=lines)
+            else:
+                span.line = line
+                known.add(span, file)
+        yield from ()
+
+    return read
+
+
+def _alone(
+    span_of: Callable[[dict[str, object]], Span | None], mark: str, around: frozenset[str] | None = None
+) -> Callable[[Lines, str, Report], Found]:
+    """The spans of a format that has each in an object of its own, with such a `mark`."""
+
+    def spans_of(stream: Lines, file: str, report: Report) -> Found:
+        found = units(stream, frozenset(), file, report, mark=mark, around=around)
+        return ((span_of(unit.value), unit.line) for unit in found)
+
+    return spans_of
+
+
+def _of_scopes(stream: Lines, file: str, report: Report) -> Found:
+    for service, records in otlp_spans(stream, file, report):
+        for record, line in zip(records, records.lines, strict=True):
+            yield _otlp_span(record, service), line
 
 
 def otlp_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[str, Elements]]:
@@ -133,12 +149,17 @@ def _otlp_span(record: dict[str, object], service: str) -> Span | None:
 
 
 def otlp_id(value: object) -> str:
-    """The id of a trace or a span, whose hexadecimal digits mean the same in either case.
+    """The id of a trace or a span, in small hexadecimal digits where it is in others or in base64.
 
-    >>> otlp_id("5B8EFFF798038103"), otlp_id("W47/95gDgQM=")
-    ('5b8efff798038103', 'W47/95gDgQM=')
+    >>> otlp_id("5B8EFFF798038103"), otlp_id("W47/95gDgQM="), otlp_id("Any other =")
+    ('5b8efff798038103', '5b8efff798038103', 'Any other =')
     """
     text = text_of(value)
+    if text.endswith("=") and len(text) in (12, 24):
+        with suppress(ValueError):
+            found = b64decode(text, validate=True)
+            if len(found) in (8, 16) and b64encode(found).decode() == text:
+                return found.hex()
     return text if text.islower() or set(text) - _HEXADECIMAL else text.lower()
 
 
@@ -160,7 +181,7 @@ def kind_of(value: object) -> str:
     if type(value) is int:
         return _KINDS[value] if 0 <= value < len(_KINDS) else ""
     kind = text_of(value).removeprefix("SPAN_KIND_").lower()
-    return kind if kind in _KINDS else ""
+    return intern(kind) if kind in _KINDS else ""
 
 
 def otlp_attributes(value: object) -> dict[str, object]:
@@ -171,13 +192,6 @@ def otlp_attributes(value: object) -> dict[str, object]:
         if type(key) is str and type(wrapped) is dict and wrapped:
             found[key] = next(iter(wrapped.values()))
     return found
-
-
-def read_console(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    found = units(stream, frozenset(), file, report, mark="span_id")
-    spans = ((_console_span(unit.value), unit.line) for unit in found)
-    return _taken(spans, "a `context` with `trace_id` and `span_id` is expected", file, report, options)
 
 
 def _console_span(record: dict[str, object]) -> Span | None:
@@ -236,13 +250,7 @@ def detects_jaeger(head: str, path: str) -> int:
     return max(of_json("traceID", "spanID", "spans")(head, path), alone(head, path))
 
 
-def read_jaeger(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each span; what is no trace or no span is reported as `bad-line`."""
-    spans = _jaeger_spans(stream, file, report)
-    return _taken(spans, "`traceID` and `spanID` are expected", file, report, options)
-
-
-def _jaeger_spans(stream: Lines, file: str, report: Report) -> Iterator[tuple[Span | None, int]]:
+def _jaeger_spans(stream: Lines, file: str, report: Report) -> Found:
     for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID", around=_HITS):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         alone = unit.value.get("_source", unit.value)  # as Elasticsearch keeps a span
@@ -287,13 +295,6 @@ def _jaeger_span(record: dict[str, object], trace: object, processes: dict[str, 
         links=tuple(links),
         attributes=tags,
     )
-
-
-def read_zipkin(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each span; objects that are no spans are reported as `bad-line`."""
-    found = units(stream, frozenset(), file, report, mark="traceId", around=frozenset())
-    spans = ((_zipkin_span(unit.value), unit.line) for unit in found)
-    return _taken(spans, "`traceId` and `id` are expected", file, report, options)
 
 
 _CORE = {"cs": "client", "cr": "client", "sr": "server", "ss": "server"}
@@ -347,13 +348,7 @@ def detects_nezha(head: str, path: str) -> int:
     return 2 * head.lstrip().startswith(",".join(_COLUMNS[:3]))
 
 
-def read_nezha(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-    """Two events for each line; lines that are no spans are reported as `bad-line`."""
-    wanted = "`TraceID` and `SpanID` are expected, and a field for each column"
-    return _taken(_nezha_spans(stream, file), wanted, file, report, options, lines=1)
-
-
-def _nezha_spans(stream: Lines, file: str) -> Iterator[tuple[Span | None, int]]:
+def _nezha_spans(stream: Lines, file: str, report: Report) -> Found:
     columns: list[int] = []
     header: list[str] = []
     for number, text in stream.filled():
@@ -378,3 +373,10 @@ def _fields(text: str) -> list[str]:
         return next(csv.reader((text,)))
     except csv.Error:
         return []
+
+
+read_otlp = _reader(_of_scopes, "`traceId` and `spanId` are")
+read_console = _reader(_alone(_console_span, "span_id"), "a `context` with `trace_id` and `span_id` is")
+read_jaeger = _reader(_jaeger_spans, "`traceID` and `spanID` are")
+read_zipkin = _reader(_alone(_zipkin_span, "traceId", frozenset()), "`traceId` and `id` are")
+read_nezha = _reader(_nezha_spans, "`TraceID` and `SpanID`, and a field for each column, are", lines=1)
