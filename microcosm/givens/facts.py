@@ -297,12 +297,8 @@ def senders(messages: Iterable[Message]) -> Callable[[Message], list[Message]]:
     for one in messages:
         if one.kind == "send":
             sent.setdefault(one.message, []).append((one, frozenset(one.receivers)))
-
-    def answered(received: Message) -> list[Message]:
-        sendings = sent.get(received.message, ())
-        return [one for one, receivers in sendings if not receivers or received.process in receivers]
-
-    return answered
+    of = sent.get
+    return lambda got: [one for one, to in of(got.message, ()) if not to or got.process in to]
 
 
 def ports(givens: Givens, events: Set[str]) -> tuple[set[str], set[str]]:

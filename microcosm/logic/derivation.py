@@ -23,7 +23,8 @@ from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import read_relation, shown
 from microcosm.logic.printer import PLAIN, Look
 from microcosm.logic.rule import ABSENT, ASSUME, Judgement
-from microcosm.text.names import quote, readable
+from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 
 
 def read_judgement(spelling: Judgement | str) -> Judgement:

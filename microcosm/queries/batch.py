@@ -25,7 +25,8 @@ from microcosm.givens.spelling import expect_text, pair_of, read_relation
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
-from microcosm.text.names import quote, readable
+from microcosm.text.names import quote
+from microcosm.text.quoted import readable
 
 if TYPE_CHECKING:
     import pandas

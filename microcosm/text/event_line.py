@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.text import statement as st
-from microcosm.text.names import KEYWORDS, all_quoted, quote
+from microcosm.text.names import KEYWORDS, quote
+from microcosm.text.quoted import all_quoted
 
 FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
 _WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")
@@ -97,7 +98,7 @@ def lines_of_events(
     `written` are the names of all events, where they have been looked at already.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
-    >>> from microcosm.text.names import Quoted
+    >>> from microcosm.text.quoted import Quoted
     >>> table = EventTableBuilder()
     >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
     >>> [*lines_of_events(table.table(), Quoted(), 100)]

@@ -13,7 +13,8 @@ from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.text.event_line import lines_of_events
-from microcosm.text.names import Quoted, all_quoted, as_they_are, quote, string
+from microcosm.text.names import quote, string
+from microcosm.text.quoted import Quoted, all_quoted, as_they_are
 from microcosm.text.statement import is_default, might_be_place
 
 _ROWS = 2048
