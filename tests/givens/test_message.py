@@ -16,7 +16,7 @@ from microcosm.engine.ground import Processes, Universe
 from microcosm.givens import columns
 from microcosm.givens.columns import Message, MessageBuilder, MessageColumns, OrderBuilder
 from microcosm.givens.givens import Givens
-from microcosm.traces.columns import plain_extraction
+from microcosm.traces.extract import plain_extraction
 from microcosm.traces.report import Report
 
 Row = tuple[Literal["send", "receive", ""], str, str, str]
