@@ -95,7 +95,9 @@ class Core:
     @property
     def stream(self) -> Stream:
         """The name and the incarnation, which its dots bear."""
-        return (self.identity.name, self.identity.incarnation)
+        identity = self._state.identity
+        assert identity is not None
+        return (identity.name, identity.incarnation)
 
     @property
     def ledger(self) -> Ledger:

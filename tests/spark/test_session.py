@@ -187,7 +187,7 @@ def test_how_far_a_job_is_stands_on_standard_error_unless_that_is_to_be_quiet(
     from microcosm.cli.commands import spark as commands
     from microcosm.spark.io.staging import LOGGER
 
-    monkeypatch.setattr(output, "_quiet", quiet)
+    monkeypatch.setitem(output.wanted, "quiet", quiet)
     with commands._progress():
         logging.getLogger(LOGGER).info("read: 2 rows, 1.5 s")
     assert bool(capsys.readouterr().err) is not quiet
