@@ -101,8 +101,9 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
     News are ordered by what they decide, then by name; conflicts by name. Told all of its news, each would
     know whatever the other does, but for what they conflict about. A conflict is of one pair: where the two
     contradict each other over several only, the last of the news is refused (`Microcosm.merge` tells).
-    Cost: that of `analogous`; for each link of the news as many row operations as there are events before
-    it; for each conflict a step.
+    Cost: a row of each relation for each event that may know something else; for each link of the news as
+    many row operations as there are events before it, or after it if these are fewer; for each conflict a
+    step.
 
     >>> phone = Microcosm.parse("a < b < c < d")
     >>> laptop = Microcosm.parse("a < b \\n c < d \\n d || e")
@@ -122,7 +123,7 @@ def difference(one: Microcosm, other: Microcosm) -> Comparison:
         events = [*range(len(names))]
     more, conflicts = _judge(left, right, events)
     ends = None if apart is None or conflicts else {*chain.from_iterable(apart)}
-    if ends is not None:  # what is told of others follows from what is told of these
+    if ends is not None:  # a link that no other implies is given, so only these can have news
         events = [k for k in events if left.names[k] in ends]
     news = (
         sorted(_news(left, right, events, seeds, not conflicts), key=_importance),
@@ -138,7 +139,7 @@ def diff(one: Microcosm | AnyPath, other: Microcosm | AnyPath) -> Comparison:
 
 
 def _of_table(table: VerdictRows) -> Verdicts:
-    """`||` and `<>` say the same of a pair in either direction, also where the rules judge one way only."""
+    """The verdicts of a table, `||` and `<>` in either direction, also where the rules judge but one."""
     past, concurrent, related = (table.rows[relation] for relation in KNOWN)
     future = transposed(past, len(past))
     ordered = list(map(or_, past, future))

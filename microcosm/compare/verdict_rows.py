@@ -12,8 +12,10 @@ other, in M (Un-3) or not (Un-4). `tests/compare/test_analogy.py` tries it.
 Two microcosms are *analogous* whose verdicts are the same on every pair (Definition 5.1). They stay so,
 whatever both are told (Theorem 5.10): analogy decides whether two replicas can ever deduce differently.
 
-Under these rules the rows can also be had straight from the givens (`known_rows`): for many small microcosms
-building an engine costs more than everything that is asked of it.
+Under these rules the rows can also be had straight from the givens: for many small microcosms all at once
+(`known_rows`), where building an engine costs more than everything that is asked of it; of large ones row by
+row (`given_verdicts`), so that two of them are compared without a table of all pairs. Measured, for 50 events
+and 73 facts: 74 µs all at once, 145 row by row.
 """
 
 from __future__ import annotations
@@ -257,9 +259,10 @@ def _orders(size: int, edges: list[tuple[int, int]]) -> tuple[list[int], list[in
 def analogous(one: Microcosm, other: Microcosm) -> bool:
     """Whether every ordered pair of events of either has the same online verdict in both.
 
-    `?` and silence count as verdicts. Cost: linear where they are, under the shipped rules, and both have the
-    same clocks and tokens. Else a row of each relation an event and some n² / 64 word operations; under other
-    rules also the saturation of both tables, and a question for each event that the other does not name.
+    `?` and silence count as verdicts. Cost under the shipped rules: linear where they are and both have the
+    same clocks and tokens; else also a row of each relation for each event up to the first by name that
+    differs. Under other rules the saturation of both tables, some n² / 64 word operations, and a question for
+    each event that the other does not name.
 
     >>> analogous(Microcosm.parse("a < c < b"), Microcosm.parse("c < b \\n a < b \\n a < c"))
     True
@@ -379,7 +382,7 @@ def given_verdicts(givens: Givens, universe: Universe) -> Verdicts:
 def compared(
     one: Microcosm, other: Microcosm, apart: set[tuple[str, str]] | None
 ) -> tuple[Verdicts, Verdicts, list[int]]:
-    """What two know under the shipped rules, numbered alike, and of which events that may not be the same.
+    """What two know under the shipped rules, numbered alike, and the events of which that may differ.
 
     The events are in the order of their names; `apart` is what `given_apart` finds. A pair that only one of
     two with equal clocks orders is ordered by way of a link that the other has not. Cost: linear.
