@@ -123,6 +123,7 @@ def builtin() -> dict[str, Format]:
         _Format("klog", *text_logs.klog),
         _Format("syslog", *text_logs.syslog),
         _Format("logfmt", *text_logs.logfmt),
+        _Format("dated", text_logs.detects_dated, text_logs.read_dated),
         _Format("csv", text_logs.detects_csv, text_logs.read_csv),
         _Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
     )

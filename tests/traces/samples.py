@@ -656,6 +656,13 @@ def klog(seed: int, size: int = 60) -> Sample:
     return _lines("klog", seed, size, 3, record)
 
 
+def dated(seed: int, size: int = 60) -> Sample:
+    def record(at: int, who: int) -> str:
+        return f"2024-05-01 {_clock(at)[:8]} [worker-{who + 1}] INFO app.Main - step {seed}.{at}"
+
+    return _lines("dated", seed, size, 3, record)
+
+
 def syslog(seed: int, size: int = 60) -> Sample:
     def record(at: int, who: int) -> str:
         return f"May  1 {_clock(at)[:8]} web app[{who + 1}]: step {seed}.{at}"
@@ -790,6 +797,7 @@ SAMPLES: dict[str, Callable[..., Sample]] = {
     "csight_2pc": csight_2pc,
     "csight_channels": csight_channels,
     "dag": dag,
+    "dated": dated,
     "docker": docker,
     "etcd": etcd,
     "jaeger": jaeger,

@@ -30,8 +30,8 @@ from tests.traces.logs import REAL
 from tests.traces.samples import SAMPLES, Sample
 
 PLAIN = {
-    "columns", "cri", "docker", "journald", "klog", "logfmt", "logging", "loguru", "plain", "structlog",
-    "syslog", "syslog_new",
+    "columns", "cri", "dated", "docker", "journald", "klog", "logfmt", "logging", "loguru", "plain",
+    "structlog", "syslog", "syslog_new",
 }  # fmt: skip
 """Plain logs: nothing but the order of lines, and times that order nothing."""
 

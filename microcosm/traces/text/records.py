@@ -391,6 +391,8 @@ _BRACKETS = {"[": "]", "(": ")", "<": ">"}
 def guessed(head: str) -> str:
     r"""A pattern that reads the first line that is not blank: its time, level and process, and the rest.
 
+    The first word of the rest is taken for the process where lines begin with few such words.
+
     >>> guessed("12:00:01 alice: got the lease\n"), guessed("alice got the lease\n"), guessed("\n")
     ('(?<time>\\S+) (?<host>[^:\\s]+): (?<event>.*)', '(?<host>\\S+) (?<event>.*)', '(?<event>.*)')
     """
@@ -411,7 +413,10 @@ def guessed(head: str) -> str:
         else:
             break
     if "host" not in known and re.match(r"[A-Za-z][\w.@/#-]*\s+\S", rest):
-        found += [r"(?<host>\S+)", " " if re.match(r"\S+ \S", rest) else r"\s+"]
+        begun = compiled("".join(("^", indent, *found, r"(?<host>\S+)")), "")
+        firsts = [line["host"] for line in begun.finditer(head)]
+        if 2 * len({*firsts}) <= len(firsts) + 1:
+            found += [r"(?<host>\S+)", " " if re.match(r"\S+ \S", rest) else r"\s+"]
     return "".join((indent, *found, "(?<event>.*)"))
 
 

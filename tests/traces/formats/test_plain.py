@@ -6,10 +6,14 @@ import csv
 import io
 import json
 import time
+from itertools import combinations
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm.errors import TextError, TraceError
 from microcosm.traces import reading as formats
@@ -71,6 +75,11 @@ time=2024-05-01T12:00:00Z level=info msg="starting \\"up\\"" host=a
 time=2024-05-01T12:00:01Z level=info msg=sends host=a message=m1 to=b,c
 time=2024-05-01T12:00:02Z level=info msg=got host=b kind=recv message=m1
 """,
+    "dated": """\
+2024-05-01 12:00:00,250 [main] INFO  app.Main - started
+INFO  [main] 2024-05-01 12:00:01,250 Main.java:12 - 3 files
+[2024-05-01 12:00:02,250] WARN 5 files are missing (app.Main)
+""",
     "csv": """\
 Time,Process,Label,Kind,Message,Lock
 1,alice,"write, x",send,m1,l
@@ -120,6 +129,11 @@ SAID: dict[str, list[tuple[str, str, str | None, object]]] = {
         ("a:2", "sends", "m1", "2024-05-01T12:00:01Z"),
         ("b:1", "got", "m1", "2024-05-01T12:00:02Z"),
     ],
+    "dated": [
+        ("log[main]:1", "app.Main - started", None, "2024-05-01 12:00:00,250"),
+        ("log[main]:2", "Main.java:12 - 3 files", None, "2024-05-01 12:00:01,250"),
+        ("log:1", "5 files are missing (app.Main)", None, "2024-05-01 12:00:02,250"),
+    ],
     "csv": [("alice:1", "write, x", "m1", "1"), ("bob:1", "got", "m1", "2")],
 }
 
@@ -151,6 +165,7 @@ ATTRIBUTES = {
     "klog": {"level": "info", "source": "leader.go:92"},
     "syslog of 5424": {"level": "notice", "facility": 20, "msgid": "ID47", "iut": "3", "s": 'A"b]c'},
     "logfmt": {"level": "info"},
+    "dated": {"level": "info"},
     "csv": {"Lock": "l"},
 }
 
@@ -203,7 +218,8 @@ OTHERS = [
     "alice < bob\n",
     'internal "a" < b\n# time, label\n',
     "a, b, c, d\n1, 2, 3, 4\n",
-    "2024-05-01T12:00:00Z INFO main: started\n",
+    "2024-05-01T12:00:00Z main.go:12: started\n",
+    '2024-05-01T12:00:00Z INFO a {"a": "b"}\nmain.go: started\nexit\n',
     "x=1 y=2\n",
     '{"a": 1}\n',
     '{"schema": "microcosm/1", "external": [["a", "<", "b"]]}\n',
@@ -214,6 +230,87 @@ OTHERS = [
 def test_what_is_no_log_is_not_taken_for_one(text: str) -> None:
     with pytest.raises(TraceError, match="is in no trace format"):
         formats.detect(text, "x.log")
+
+
+DATED = {
+    "2015-10-18 18:01:47,978 INFO [IPC 1] org.apache.X: Created": ("x[IPC 1]", "org.apache.X: Created"),
+    "15/10/18 18:01:47 INFO spark.SecurityManager: Changing": ("x", "spark.SecurityManager: Changing"),
+    "081109 203615 148 INFO dfs.DataNode: PacketResponder 1": ("x[148]", "dfs.DataNode: PacketResponder 1"),
+    "2015-07-29 17:41:44,747 - INFO  [Peer[myid=1]/0:0:2181:Fast@774] - Notified": (
+        "x[Peer[myid=1]/0:0:2181]",
+        "Notified",
+    ),
+    "2024-05-01T12:00:00.1+01:00  INFO 12 --- [ main] c.App   : Up": ("x[12]", "[ main] c.App   : Up"),
+    "01-May-2024 12:00:00.123 SEVERE [main] a.b Server": ("x[main]", "a.b Server"),
+    "2024-05-01 12:00:00.123 UTC [12] LOG:  ready": ("x[12]", "ready"),
+    "2024-05-01 12:00:00.123 CEST [12] ERROR:  deadlock": ("x[12]", "deadlock"),
+    "2024-05-01T12:00:00.123456Z 8 [Note] bye": ("x[8]", "bye"),
+    "[Sun Dec 04 04:47:44 2005] [core:error] [pid 12:tid 4] bad": ("x[pid 12:tid 4]", "bad"),
+    "[1] 2024/05/01 12:00:00.123 [INF] Starting": ("x[1]", "Starting"),
+    "[12:00:00 INF] Hello": ("x", "Hello"),
+    "12:00:00.123 [info] Sent 200": ("x", "Sent 200"),
+    "2024-05-01T12:00:00Z\tINFO\tmain.go:1\thello": ("x", "main.go:1\thello"),
+    "2024-05-01 12:00:00,123 - app.mod - INFO - hello": ("x[app.mod]", "hello"),
+    "2024-05-01 12:00:00,123 root WARNING hello": ("x[root]", "hello"),
+    "web_1  | 2024-05-01 12:00:00 INFO hi": ("x[web_1]", "hi"),
+    "[pod/web-1/c] 2024-05-01 12:00:00 INFO hi": ("x[pod/web-1/c]", "hi"),
+    "node-1: 2024-05-01 12:00:00 INFO 3 peers": ("x[node-1]", "3 peers"),
+    "2024-05-01 12:00:00 INFO n1: elected": ("x[n1]", "elected"),
+    "2024-05-01 12:00:00 INFO node.Peer: elected": ("x", "node.Peer: elected"),
+    "2024-05-01 12:00:00 INFO": ("x", ""),
+}
+
+
+@pytest.mark.parametrize("line", DATED)
+def test_a_time_and_a_level_begin_the_lines_of_loggers(line: str, tmp_path: Path) -> None:
+    assert formats.detect(line + "\n", "x.log").NAME == "dated"
+    (event,), _ = read(tmp_path, line + "\n")
+    assert (event.process, event.label) == DATED[line]
+    assert str(event.attributes["time"]) in line
+
+
+OWNERS = [
+    "{time} [{who}] {level} {text}",
+    "{time} {level} [{who}] {text}",
+    "{time} {level} {who}: {text}",
+    "{time} - {who} - {level} - {text}",
+    "{time} {who} {level} {text}",
+    "[{who}] {time} {level} {text}",
+    "{who} {time} {level} {text}",
+    "{who} | {time} {level} {text}",
+    "{level} [{who}] {time} {text}",
+]
+
+
+@pytest.mark.parametrize("form", OWNERS)
+@given(
+    whose=st.lists(st.sampled_from(["n1", "n2", "web-1", "db.prod"]), min_size=2, max_size=12),
+    texts=st.lists(
+        st.sampled_from(["got it", "vote: yes", "INFO", "[x] y", "12 left", "- 2024"]),
+        min_size=12,
+        max_size=12,
+    ),
+)
+def test_what_a_logger_may_call_a_host_orders_no_lines_of_others(
+    form: str, whose: list[str], texts: list[str]
+) -> None:
+    lines = [
+        form.format(time=f"2024-05-01 12:00:{at:02}", who=who, level="INFO", text=texts[at])
+        for at, who in enumerate(whose)
+    ]
+    with TemporaryDirectory() as folder:
+        events, report = read(Path(folder), "".join(f"{line}\n" for line in lines))
+    assert not report.counts
+    assert [event.line for event in events] == [*range(1, len(lines) + 1)]
+    processes = [event.process for event in events]
+    for (one, who), (other, whom) in combinations(zip(processes, whose, strict=True), 2):
+        assert who == whom or one != other
+
+
+def test_few_names_in_texts_are_no_names_of_whose_they_are(tmp_path: Path) -> None:
+    text = "".join(f"2024-05-01 12:00:0{at} INFO {what}\n" for at, what in enumerate(["up", "cfg: a", "on"]))
+    events, _ = read(tmp_path, text)
+    assert [event.id for event in events] == ["x:1", "x:2", "x:3"]
 
 
 NAMING = [
@@ -463,8 +560,8 @@ def test_a_line_that_is_none_is_told(tmp_path: Path) -> None:
 
 GUESSES = [
     (
-        "2024-05-01 12:00:01,250 INFO [store] wrote x",
-        r"(?<time>\S+ \S+) (?<level>\w+) \[(?<host>[^\]]+)\] (?<event>.*)",
+        "2024-05-01 12:00:01,250 (main) [store] wrote x",
+        r"(?<time>\S+ \S+) \((?<thread>[^\)]+)\) \[(?<host>[^\]]+)\] (?<event>.*)",
     ),
     ("[12:00:01] alice | hello", r"\[(?<time>[^\]]+)\] (?<host>\S+) (?<event>.*)"),
     ("1714564800.25 bob> hi", r"(?<time>\S+) (?<host>[^>\s]+)> (?<event>.*)"),

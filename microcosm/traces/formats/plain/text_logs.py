@@ -1,4 +1,4 @@
-r"""Plain logs in text, a line an event, that are told by their beginnings: containers, syslog, logfmt,
+r"""Plain logs in text, a line an event, that are told by their beginnings: containers, syslog, loggers,
 columns.
 
     2024-05-01T12:00:00.669794202Z stdout F started           `cri`: a container of Kubernetes
@@ -6,6 +6,8 @@ columns.
     <34>May  1 12:00:00 web su[12]: failed                    `syslog`: RFC 3164, with or without <34>
     <165>1 2024-05-01T12:00:00Z web app 12 ID47 - started     `syslog`: RFC 5424
     time=2024-05-01T12:00:00Z level=info msg="started"        `logfmt`
+    2024-05-01 12:00:00,123 [main] INFO app.Main - started    `dated`: a time and a level, as most loggers
+                                                              of text write them
     time,process,label                                        `csv`: columns, named in the first line, with
                                                               commas, semicolons or tabs between them
 
@@ -72,7 +74,7 @@ def _by_line(
 
 _ISO = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"
 _CRI = re.compile(_ISO + r" (stdout|stderr) ([FP])(?: (.*))?")
-_KLOG = re.compile(r"([IWEF])(\d{4} \d\d:\d\d:\d\d\.\d{6})\s+(\d+) ([^\s:\]]+:\d+)\] ?(.*)")
+_KLOG = re.compile(r"([IWEF])((?:\d\d)?\d{4} \d\d:\d\d:\d\d\.\d{6})\s+(\d+) ([^\s:\]]+:\d+)\]? ?(.*)")
 _SEVERITIES = {"I": "info", "W": "warning", "E": "error", "F": "fatal"}
 
 
@@ -151,6 +153,79 @@ def _of_host(host: str, app: str, pid: str, label: str, time: str, more: dict[st
 
 
 syslog = _by_line(_is_syslog, _syslog)
+
+# -- a time and a level --------------------------------------------------------------------------------------
+
+_DAY = r"\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d{1,2}[-/\ ][A-Z][a-z]{2}[-/\ ]\d{4}"
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_ZONE = r"\ ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w)|\ [A-Z]{3,4}(?=\ \[\d)"
+_LEVEL = (
+    "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|ALERT|EMERG|FATAL|SEVERE|CONFIG|FINE(?:R|ST)?"
+    "|TRC|DBG|INF|WRN|FTL|LOG|DETAIL|HINT|STATEMENT|NOTE|SYSTEM|PANIC"
+)
+_TIME = rf"""\[?(?P<time>(?:(?:{_DAY})[T\ ])?{_CLOCK}(?:{_ZONE})?|\d{{6}}\ \d{{6}}
+        |[A-Z][a-z]{{2}}\ [A-Z][a-z]{{2}}\ +\d\d?\ {_CLOCK}\ \d{{4}})\]?"""
+_PIECE = re.compile(
+    rf"""\s*+(?:
+    {_TIME} |\[(?:\w+:)?(?P<word>(?i:{_LEVEL}))\s*\]:? |(?P<level>{_LEVEL})[\]:]?
+    |\[\s*(?P<owner>[^\[\]]{{1,80}}(?:\[[^\[\]]*\][^\[\]]*)?)\] |(?P<pid>\d+)\ --- |(?P<number>\d+)
+    |(?P<name>[A-Za-z][\w.$/:-]*)(?=\s+[-|]?\s*(?:{_LEVEL}|{_TIME.replace("?P<time>", "?:")})(?:\s|$)) |[-|]
+    )(?=\s|$)""",
+    re.VERBOSE,
+)
+"""What may stand before the text of a line: a time, a level, whose it is, and dashes between these."""
+_SAYS = {"word": "level", "pid": "owner", "number": "owner", "name": "owner"}
+_CALLER = re.compile(r":[\w$.]+@-?\d+$")
+_NAMED = re.compile(r"((?:[\w-]+\.)*[a-z_][\w-]*): ")
+"""A name that may be a host's; that of a Java class is a logger's."""
+
+
+def _dated(text: str, process: str) -> PlainLine | None:
+    """A line with a time and a level before its text, in either order; `process` stands for its file."""
+    found: dict[str, str] = {}
+    at = 0
+    while (piece := _PIECE.match(text, at)) is not None:
+        name = piece.lastgroup
+        if name is not None:
+            kind = _SAYS.get(name, name)
+            if kind in found or (name == "number" and "level" in found):
+                break
+            found[kind] = piece[name]
+        at = piece.end()
+    if "time" not in found or "level" not in found:
+        return None
+    owner = _CALLER.sub("", found.get("owner", "").strip(" :"))
+    called = f"{process}[{owner}]" if owner else process
+    return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower()})
+
+
+def detects_dated(head: str, path: str) -> int:
+    """1 where lines have a time and a level before their text; a format with a mark of its own is surer."""
+    return int(_all_of(head, lambda line: _dated(line, "")))
+
+
+def read_dated(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
+    """The events of a file whose lines begin with a time and a level.
+
+    What stands in brackets, as a number or a name beside these, may be a thread, a logger, a process or a
+    host: nothing says which, so that the lines of each are a chain of their own. So are those that begin
+    their text with one name, where most at the beginning of the file have such a name.
+    """
+    begun = [line for text in stream.head.split("\n")[:LOOKED_AT] if (line := _dated(text, ""))]
+    named_in_text = 2 * sum(
+        not line.process and _NAMED.match(line.label) is not None for line in begun
+    ) > len(begun)
+
+    def line_of(text: str, named: Named) -> PlainLine | None:
+        line = _dated(text, process := named())
+        if line is None or not named_in_text or line.process != process:
+            return line
+        if (name := _NAMED.match(line.label)) is not None:
+            line.process, line.label = f"{process}[{name[1]}]", line.label[name.end() :]
+        return line
+
+    return read_lines(stream, file, report, options, line_of)
+
 
 # -- logfmt --------------------------------------------------------------------------------------------------
 
