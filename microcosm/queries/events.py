@@ -7,8 +7,9 @@ by name alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Protocol
 
 from microcosm import tuning
@@ -84,35 +85,43 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
 
     Raises `NotOneEvent` for what is no regular expression. Cost: linear in the events.
     """
+    return rows_of(known, found_by(pattern))
+
+
+def found_by(pattern: str) -> Callable[[EventRow], bool]:
+    """Whether a regular expression is found in the words of an event, in its name, or in both together.
+
+    Raises `NotOneEvent` for what is no regular expression.
+    """
     from microcosm.text.regex import read_regex
 
     try:
         search = read_regex(pattern).search
     except ValueError as error:
         raise NotOneEvent(f"cannot look for /{pattern}/: {error}") from None
-    return [row for row in rows_of(known) if any(map(search, _texts(row)))]
+
+    def found(row: EventRow) -> bool:
+        texts = (row.label, row.name, f"{row.name} {row.label}") if row.label else (row.name,)
+        return any(map(search, texts))
+
+    return found
 
 
-def _texts(row: EventRow) -> tuple[str, ...]:
-    """What a regular expression is looked for in: the words of an event, its name, both together."""
-    return (row.label, row.name, f"{row.name} {row.label}") if row.label else (row.name,)
+def rows_of(known: Named, keep: Callable[[EventRow], object] = bool) -> list[EventRow]:
+    """What is known of every event that is to be kept, in natural order of their names.
 
-
-def rows_of(known: Named) -> Iterator[EventRow]:
-    """What is known of every event, in natural order of their names; of a file without a table, its messages.
-
-    Cost: n log n.
+    Of a file without a table that is what its messages say. Cost: linear, and that of sorting what is kept.
     """
     table = known.givens.events
-    rows = {} if table is None else {row.name: row for row in table}
+    rows = [*filter(keep, table or ())]
     kinds = {one.event: one for one in known.givens.messages} if table is None else {}
-    for name in sorted({*rows, *known.events}, key=natural):
-        if name in rows:
-            yield rows[name]
-        elif message := kinds.get(name):
-            yield EventRow(name, message.process, 0, message.kind, message.message)
-        else:
-            yield EventRow(name)
+    for name in {*known.events}.difference(() if table is None else table.names):
+        row = EventRow(name)
+        if message := kinds.get(name):
+            row = EventRow(name, message.process, 0, message.kind, message.message)
+        if keep(row):
+            rows.append(row)
+    return sorted(rows, key=lambda row: natural(row.name))
 
 
 def having(rows: Iterable[EventRow], wanted: Mapping[str, str]) -> Iterator[EventRow]:
@@ -120,9 +129,12 @@ def having(rows: Iterable[EventRow], wanted: Mapping[str, str]) -> Iterator[Even
 
     Cost: linear in the rows and what is wanted of them.
     """
-    for row in rows:
-        if all(as_text(member(row, name)) == value for name, value in wanted.items()):
-            yield row
+    return filter(partial(has, wanted.items()), rows)
+
+
+def has(wanted: Iterable[tuple[str, str]], row: EventRow) -> bool:
+    """Whether each field of a row, or attribute by its dotted name, is as wanted. Cost: linear in these."""
+    return all(as_text(member(row, name)) == value for name, value in wanted)
 
 
 def member(row: EventRow, name: str) -> object:

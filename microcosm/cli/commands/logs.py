@@ -130,13 +130,12 @@ def events(
       microcosm events photo-album.jsonl --grep upload
       microcosm events photo-album.jsonl process=phone kind=send --json
     """
-    from microcosm.queries.events import having, matching, rows_of
+    from microcosm.queries.events import found_by, has, rows_of
 
     files, wanted = _parted(arguments)
     known = reading.load(files, strict=strict)
-    found = [*rows_of(known)] if grep is None else matching(grep, known)
-    for name, value in wanted:
-        found = [*having(found, {name: value})]
+    sought = bool if grep is None else found_by(grep)
+    found = rows_of(known, lambda row: has(wanted, row) and sought(row))
     if not found and wanted:
         _refuse_unknown(known, wanted)
     if output.for_machines():
@@ -177,7 +176,7 @@ def _parted(arguments: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 def _refuse_unknown(known: Microcosm, wanted: Iterable[tuple[str, str]]) -> None:
     from microcosm.queries.events import member, rows_of
 
-    rows = [*rows_of(known)]
+    rows = rows_of(known)
     there = {*EventRow._fields, *chain.from_iterable(row.attributes for row in rows)} - {"attributes"}
     for name, _ in wanted:
         if name not in there and not any(member(row, name) is not None for row in rows):

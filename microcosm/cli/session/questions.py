@@ -18,7 +18,7 @@ from microcosm.errors import TextError
 from microcosm.files import natural
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
-from microcosm.queries.events import having, matching, rows_of
+from microcosm.queries.events import found_by, has, rows_of
 from microcosm.text.mc_writer import iter_mc
 from microcosm.text.names import quote
 from microcosm.worlds.propagation import MEMBERS
@@ -196,20 +196,20 @@ def events(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.commands.logs import fields, lines
 
     known, words = session.known, sentence.of("EVENT")
-    rows = list(rows_of(known))
-    for part in words:
-        one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
-        found = {row.name for row in matching(part.text[1:-1] if one else escape(part.text), known)}
-        rows = [row for row in rows if row.name in found]
-    wanted = [part.text.split("=", 1) for part in sentence.of("FIELD")]
-    for name, value in wanted:
-        rows = [*having(rows, {name: value})]
+    wanted = [part.text.partition("=")[::2] for part in sentence.of("FIELD")]
+    sought = [found_by(_expression(part)) for part in words]
+    rows = rows_of(known, lambda row: has(wanted, row) and all(found(row) for found in sought))
     if known.givens.events is None and not words and not wanted:
         return _listed(known, (row.name for row in rows), "in all")
     shown = [*lines(rows), output.counted(len(rows), "event")]
     return Answer(
         shown, lambda: {"events": [row.name for row in rows], "rows": [fields(row) for row in rows]}
     )
+
+
+def _expression(part: SentencePart) -> str:
+    one = len(part.text) > 2 and part.text[0] == part.text[-1] == "/" and not part.quoted
+    return part.text[1:-1] if one else escape(part.text)
 
 
 def givens(session: Session, sentence: Sentence) -> Answer:
