@@ -264,7 +264,7 @@ logfmt = _by_line(_is_logfmt, _logfmt)
 # -- columns -------------------------------------------------------------------------------------------------
 
 _PROCESSES = {*chain.from_iterable(NAMING)}
-_LABELS = ("label", "event", "msg", "text", "description", "message")
+_LABELS = ("label", "event", "msg", "text", "content", "description", "message")
 _COLUMN_TIMES = (*_TIMES, "@timestamp", "datetime", "date")
 _COLUMNS = {*_PROCESSES, *_LABELS, *_COLUMN_TIMES, "kind", "to", "seq", "pid", "level"}
 _NAME = re.compile(r"[A-Za-z_@][\w .@/()-]*")
