@@ -188,7 +188,7 @@ def _dated(text: str, process: str) -> PlainLine | None:
         name = piece.lastgroup
         if name is not None:
             kind = _SAYS.get(name, name)
-            if kind in found or (name == "number" and "level" in found):
+            if kind in found or (name in ("number", "name") and found.keys() >= {"time", "level"}):
                 break
             found[kind] = piece[name]
         at = piece.end()
