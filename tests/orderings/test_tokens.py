@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.tokens import TokenNetwork
+from tests.orderings.tokens import TokenNetwork
 from microcosm.orderings.verdicts import classify
 from tests.orderings import oracle
 from tests.orderings.oracle import Chains
