@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A name, files (of `microcosm/protocol`, or models beside the tests), what to replace by what there, and the
-    tests that notice.
+    """A name, files (of `microcosm/protocol`, or models beside the tests), what to replace by what there, and
+    the tests that notice.
 
     Each replacement is for the one of the files that has that text.
     """
