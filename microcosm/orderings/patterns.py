@@ -1,7 +1,7 @@
 """Patterns that no execution of an ordering has: crowns, causal knots, and ladders.
 
 A pattern is a tuple of messages. The searches find the smallest one through each message that they are
-given to begin with; each result can be checked by itself (`is_crown`, `is_knot`).
+given to begin with.
 """
 
 from __future__ import annotations
@@ -14,36 +14,6 @@ MessageTuple = tuple[int, ...]
 
 PatternSearch = Callable[[Computation, int, int | None], tuple[MessageTuple | None, int]]
 """The smallest pattern through a message, of fewer than so many messages; and the steps it took."""
-
-
-def is_crown(computation: Computation, messages: MessageTuple) -> bool:
-    """Definition 12 with n ≥ 2: each message is sent causally before the next one is received.
-
-    Cost: linear in the computation, for each message.
-    """
-    futures = [computation.future(computation.send[m]) for m in messages]
-    after = (*messages[1:], *messages[:1])
-    return len(set(messages)) == len(messages) >= 2 and all(
-        not future.isdisjoint(computation.receptions[m]) for future, m in zip(futures, after, strict=True)
-    )
-
-
-def is_knot(computation: Computation, messages: MessageTuple) -> bool:
-    """Definition 14: sends are ordered within each couple, receptions from one couple to the next.
-
-    The messages of a couple may be the same where a message has several receivers. Cost: linear in the
-    computation, for each couple.
-    """
-    if not messages or len(messages) % 2:
-        return False
-    for at in range(0, len(messages), 2):
-        first, second, third = messages[at], messages[at + 1], messages[(at + 2) % len(messages)]
-        if first != second and computation.send[second] not in computation.future(computation.send[first]):
-            return False
-        reached = set(computation.receptions[third])
-        if all(computation.future(r).isdisjoint(reached) for r in computation.receptions[second]):
-            return False
-    return True
 
 
 def smallest(
