@@ -166,7 +166,7 @@ def test_classes_are_the_same_where_rows_are_too_many_for_one_place(
     one = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "one"), asked)
     monkeypatch.setattr(job, "TOGETHER", 10)
     several = job.bisim(spark, str(tmp_path / "table.jsonl"), str(tmp_path / "several"), asked)
-    assert several.stages.keys() - one.stages.keys() == {"first", "classed", "classes"}
+    assert several.stages.keys() - one.stages.keys() == {"first", "classes"}
     assert (several.summary, several.faults) == (one.summary, one.faults)
     assert one.summary["reported"]["duplicate-id"] == 4
     assert one.faults[0].startswith(f"there are 3 microcosms {records[5]['id']};")
