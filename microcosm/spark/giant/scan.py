@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from microcosm.spark.giant.cuts import Numbers
     from microcosm.spark.io.staging import Output
-
-DENSE = 128
-"""Up to so many processes vectors are lists, above dictionaries."""
 
 Vector = dict[int, int]
 """By number of process the highest position in the past."""
@@ -96,7 +93,7 @@ class _Slice:
                 for name, begin, end in zip(names, firsts, [*firsts[1:], count], strict=True)
             }
         self._needs = self._before(pairs.sender, pairs.sent)
-        self._kept: dict[int, Any] = {}
+        self._kept: dict[int, Vector | None] = {}
         self._wanted: set[int] = set()
 
     def _before(self, process: Numbers, seq: Numbers) -> Numbers:
@@ -120,7 +117,7 @@ class _Slice:
         pairs = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         self._wanted = set(self._before(pairs[:, 0], pairs[:, 1]).tolist()) - {-1}
         self._wanted.update(end - 1 for _, end in self._bounds.values())
-        merged, nothing = _merging(len(self._begins))
+        nothing: Vector | None = {}
         needs = self._needs.tolist()
         uses = np.bincount(self._needs[self._needs >= 0], minlength=len(needs)).tolist()
         for reception in self._wanted:
@@ -138,12 +135,12 @@ class _Slice:
             while at < end:
                 needed = needs[at]
                 if needed < 0:
-                    known = merged(known, nothing, senders[at], sent[at])
+                    known = _merged(known, nothing, senders[at], sent[at])
                 else:
                     if not done[needed]:
                         blocked.setdefault(needed, []).append(process)
                         break
-                    known = merged(known, kept[needed], senders[at], sent[at])
+                    known = _merged(known, kept[needed], senders[at], sent[at])
                     uses[needed] -= 1
                     if not uses[needed]:
                         del kept[needed]
@@ -159,56 +156,24 @@ class _Slice:
     def bases(self) -> list[Base]:
         """The bases that were asked for, the last ones of all processes among them."""
         receivers, received = self.pairs.receiver, self.pairs.received
-        return [
-            Base(int(receivers[at]), int(received[at]), _sparse(self._kept[at]))
-            for at in sorted(self._wanted)
-        ]
+        return [Base(int(receivers[at]), int(received[at]), self._kept[at]) for at in sorted(self._wanted)]
 
 
-def _merging(processes: int) -> tuple[Callable[[Any, Any, int, int], Any], Any]:
-    """How vectors of so many processes are merged, with a position of one process; the empty vector."""
-    if processes <= DENSE:
-        nothing = [0] * processes
-
-        def dense(first: list[int], second: list[int], process: int, seq: int) -> list[int]:
-            if second is nothing:  # noqa: SIM108
-                found = first[:]
-            else:
-                found = [a if a > b else b for a, b in zip(first, second)]  # noqa: B905 (of one length)
-            if seq > found[process]:  # noqa: PLR1730 (`max` takes longer)
-                found[process] = seq
-            return found
-
-        return dense, nothing
-
-    def sparse(first: Vector | None, second: Vector | None, process: int, seq: int) -> Vector | None:
-        if first is None or second is None:
-            return None
-        found = dict(first)
-        for name, position in second.items():
-            if position > found.get(name, 0):
-                found[name] = position
-        if seq > found.get(process, 0):
-            found[process] = seq
-        return found if len(found) <= WIDEST else None
-
-    return sparse, {}
-
-
-def _sparse(vector: list[int] | Vector | None) -> Vector | None:
-    if isinstance(vector, list):
-        return {process: seq for process, seq in enumerate(vector) if seq}
-    return vector
+def _merged(first: Vector | None, second: Vector | None, process: int, seq: int) -> Vector | None:
+    """What two vectors know together, and a position of a process; None where that is of too many."""
+    if first is None or second is None:
+        return None
+    found = dict(first)
+    for name, position in second.items():
+        if position > found.get(name, 0):
+            found[name] = position
+    if seq > found.get(process, 0):
+        found[process] = seq
+    return found if len(found) <= WIDEST else None
 
 
 def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
-    """The pairs on cycles, by the same code that looks for them in a trace that is read at once.
-
-    Where an event has more than one source, as with clocks, all pairs that were left: they are on cycles or
-    behind them, and whoever asks gives up.
-    """
-    if len({(int(pairs.receiver[at]), int(pairs.received[at])) for at in left}) < len(left):
-        return list(left)
+    """The pairs on cycles, by the same code that looks for them in a trace that is read at once."""
     events: dict[tuple[int, int], TraceEvent] = {}
     number: dict[tuple[int, int], int] = {}
     for at in left:
@@ -356,19 +321,18 @@ def begins_of(cuts: Numbers, slice_: int) -> Numbers:
 _SLICED = f"slice long, {NUMBERS}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
-Positions = Sequence[tuple[int, int, str]]
-"""Events that are asked about: number of process, position, name."""
 
 
 def scanned_by_tasks(
-    output: Output, name: str, folder: Path, cuts: Numbers, asked: Positions
+    output: Output, name: str, folder: Path, cuts: Numbers, events: Sequence[tuple[int, int]]
 ) -> tuple[Knowledge, list[tuple[int, int]]]:
     """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
+
+    `events` are asked about, by number of process and position.
 
     Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
     """
     slices = cuts.shape[1] + 1
-    events = [(process, seq) for process, seq, _ in asked]
     wanted = by_slice(cuts, events)
 
     def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
