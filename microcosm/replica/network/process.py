@@ -310,8 +310,8 @@ class Process:
 
     def memory_of(self, number: int, incarnation: int) -> LastKnown:
         """What is remembered of an incarnation of a member, to be told to it. Cost: the send buffer."""
-        member, machine = self.membership.members[number], self.machine
-        if member.remembered != incarnation:
+        member, machine = self.membership.members.get(number), self.machine
+        if member is None or member.remembered != incarnation:
             return NOTHING_KNOWN
         return LastKnown(member.boot, member.life, machine.delivered_of(number), machine.acked_by(number))
 

@@ -103,7 +103,8 @@ def test_an_old_incarnation(three: Pair) -> None:
     assert three.refuses("b", packet) == reasons.UNKNOWN_SENDER
     three.ends["b"].add_member("a", ("a", 1), three.now)
     assert three.refuses("b", packet) == reasons.NO_SESSION
-    assert three.refuses("b", greeting) == reasons.OLD_INCARNATION
+    assert three.refuses("b", greeting, answers=2) == reasons.OLD_INCARNATION  # it is told of the fence
+    assert three.refuses("b", greeting) == reasons.OLD_INCARNATION  # not twice in a tick
     three.goes_on("c", "b")
 
 
@@ -136,6 +137,28 @@ def test_who_is_evicted_is_told_once_that_is_durable(three: Pair) -> None:
         three.into("a", packet)
     assert three.ends["a"].durable.process.evicted
     assert (three.out("a"), three.ends["a"].next_time()) == ([], NEVER)
+    three.goes_on("b", "c")
+
+
+@pytest.mark.parametrize("restarted", ["", "a", "b", "ab"])
+def test_who_was_away_when_it_was_evicted_is_told_when_it_greets(three: Pair, restarted: str) -> None:
+    """It heard nothing of it, and took those who went on without it for silent."""
+    three.ends["b"].evict("a", three.now)
+    three.out("b")  # what tells it is lost, and what comes of it
+    for name in restarted:
+        three.ends[name] = three.open(name, 1)
+    three.now += 10
+    for peer in three.ends["a"]._peers.values():  # as it does where nobody answers
+        peer.greet_at = three.now
+    for _ in range(3):
+        for name in "ab":
+            for to, packet in three.out(name):
+                if {to, name} == {*"ab"} or (name == "b" and not to):
+                    three.into("ab"[name == "a"], packet)
+        three.now += 1
+    assert three.ends["a"].durable.process.evicted
+    assert not three.ends["b"].durable.process.evicted
+    assert three.ends["b"].durable.process.membership.fences.keys() == {Fence("a", 1)}
     three.goes_on("b", "c")
 
 
