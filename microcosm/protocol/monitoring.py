@@ -51,6 +51,8 @@ class Monitored(Receiving[Vectored]):
         vectors = packet.vectors
         if [*map(len, vectors)] != [self.size] * len(self.monitors) or not self._among(packet.to):
             return UNSOUND
+        if any(said[self.me] > own[self.me] for said, own in zip(vectors, self._past, strict=True)):
+            return UNSOUND  # this process has not sent so much
         if self.me not in self.monitors:
             self._accept(sender, packet)
             return None
