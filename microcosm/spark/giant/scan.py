@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -49,31 +49,22 @@ class Base:
     knows: Vector | None
 
 
-@dataclass(slots=True)
-class Scanned:
-    """A slice: its bases, and the numbers of the pairs that contradict the order of processes."""
+def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> tuple[list[Base], list[int]]:
+    """One slice: its bases, and the numbers of the pairs that contradict the order of processes.
 
-    bases: list[Base] = field(default_factory=list)
-    cyclic: list[int] = field(default_factory=list)
-
-
-def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> Scanned:
-    """One slice: `pairs` with a reception in it, the positions at which it begins, events asked about.
-
-    An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
+    `pairs` have a reception in it, which `begins` at positions. An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
     all processes. Cost: linear in the pairs times the processes, plus sorting. Memory: the pairs, and a
     vector for each reception that another still needs.
     """
     order = np.lexsort((pairs.received, pairs.receiver))
-    found = Scanned()
+    cyclic: list[int] = []
     while True:
         part = _Slice(pairs[order], begins)
         left = part.run(wanted)
         if not left:
-            found.bases = part.bases()
-            return found
+            return part.bases(), cyclic
         gone = _cyclic(part.pairs, left)
-        found.cyclic += order[gone].tolist()
+        cyclic += order[gone].tolist()
         order = np.delete(order, gone)
 
 
@@ -381,7 +372,7 @@ def scanned_slice(
     leaving = every[~inside]
     pairs = every[inside]
     needed_pairs = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
-    found = scanned(pairs, begins, needed_pairs)
+    bases, cyclic = scanned(pairs, begins, needed_pairs)
     rows = (
         {
             "process": base.process,
@@ -389,12 +380,12 @@ def scanned_slice(
             "others": None if base.knows is None else list(base.knows),
             "seqs": None if base.knows is None else list(base.knows.values()),
         }
-        for base in found.bases
+        for base in bases
     )
     for batch in batches_of(rows, _BASES):
         yield f"bases/{slice_}", batch
-    if found.cyclic:
-        columns = (pa.array(column[found.cyclic]) for column in (pairs.receiver, pairs.received))
+    if cyclic:
+        columns = (pa.array(column[cyclic]) for column in (pairs.receiver, pairs.received))
         yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
 
 
