@@ -52,9 +52,9 @@ class Base:
 def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> tuple[list[Base], list[int]]:
     """One slice: its bases, and the numbers of the pairs that contradict the order of processes.
 
-    `pairs` have a reception in it, which `begins` at positions. An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
-    all processes. Cost: linear in the pairs times the processes, plus sorting. Memory: the pairs, and a
-    vector for each reception that another still needs.
+    `pairs` have a reception in it; it `begins` at positions. An event is `wanted` by process and position;
+    the base up to it is told, and so are the last ones of all processes. Cost: linear in the pairs times the
+    processes, plus sorting. Memory: the pairs, and a vector for each reception that another still needs.
     """
     order = np.lexsort((pairs.received, pairs.receiver))
     cyclic: list[int] = []
