@@ -206,6 +206,17 @@ def test_a_delivery_waits_for_its_own_kind_of_sending_until_nothing_more_is_expe
     assert list(streamed([relayed, [first]])[0]) == [("p:1", "<", "r:1", "message m")]
 
 
+def test_sendings_of_which_none_can_be_taken_are_said() -> None:
+    events = [TraceEvent(process, 1, "causal_send", "m") for process in "pq"]
+    events.append(TraceEvent("r", 1, "receive", "m"))
+    report = Report()
+    assert not covering(events, report).edges
+    assert report.counts["ambiguous-message"] == 1
+    for batches in ([events], [[event] for event in events], [[event] for event in events[::-1]]):
+        edges, _, odd, _ = streamed(batches)
+        assert (dict(edges), dict(odd)) == ({}, {"ambiguous-message": 1})
+
+
 @given(st.permutations(range(5)), st.booleans(), st.integers(0, 4), st.booleans())
 def test_the_right_sending_is_told_though_another_was_taken_for_it(
     order: list[int], relayed: bool, late: int, packed: bool

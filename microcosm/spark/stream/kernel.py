@@ -122,6 +122,8 @@ class StreamKernel:
                     [sent] = senders.values()
                     ends.taken[entry] = sent
                     self._message(sent, process, seq, name, message)
+                elif senders:
+                    self._say_ambiguous({"file": None, "line": None}, message, (kind, process), senders)
         self._tell_frontiers()
 
     def _enters(self, row: Row) -> bool:
