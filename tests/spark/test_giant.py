@@ -176,6 +176,6 @@ def test_what_cannot_be_done_in_slices_is_said(
         held = job.extract(spark, [str(log)], str(tmp_path / "held"), ExtractOptions(slices=2, token="k"))
     assert sorted(found.summary["whole"]) == sorted(held.summary["whole"]) == sorted(refused)
     for reason, events in refused.items():
-        said = f"trace {reason}: {len(events)} events go whole to one worker, which needs some 0.0 GB"
+        said = f"trace {reason}: {len(events)} events go whole to one worker, which needs some 1 MB"
         with_token = "token" if "names" in reason else f"{reason}, token"
         assert {f"{said}, because of: {why}" for why in (reason, with_token)} <= {*caplog.messages}

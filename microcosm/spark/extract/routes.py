@@ -247,8 +247,9 @@ class Routes:
         events = self.sliced.pop(trace)
         self.whole = sorted([*self.whole, trace or ""])
         named = "the trace" if trace is None else f"trace {trace}"
-        needed = f"{events:,} events go whole to one worker, which needs some {events * CAREFUL / 1e9:.1f} GB"
-        _log.info("%s: %s, because of: %s", named, needed, ", ".join(reasons))
+        needed = f"which needs some {-(-events * CAREFUL // 1_000_000):,} MB"
+        why = f"{events:,} events go whole to one worker, {needed}, because of: {', '.join(reasons)}"
+        _log.info("%s: %s", named, why)
 
 
 def routed(read: Staged, folder: Path, slices: int | None, room: int, token: str | None) -> Routes:
