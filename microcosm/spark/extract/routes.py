@@ -28,7 +28,6 @@ from microcosm.spark.io.packets import (
     joined,
     packed,
     spread,
-    stable_order,
     together,
     unpacked,
 )
@@ -210,7 +209,7 @@ def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if (np.diff(at) < 0).any():
         yield table.take(pa.array(np.lexsort((at, code))))
     else:
-        yield table.take(pa.array(stable_order(code))) if scattered else table
+        yield table.take(pa.array(np.argsort(code, kind="stable"))) if scattered else table
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:
