@@ -313,7 +313,8 @@ def classes(output: Output, digested: Path) -> Counted:
         first = F.min_by(F.struct("digest", "consistent"), "at").alias("first")
         of_each = every.agg(first, F.min("at").alias("at"), F.count("*").alias("times"))
         output.stage("first", lambda: of_each.select("id", "first.*", "at", "times"))
-        least = F.min("id").over(Window.partitionBy(F.coalesce("digest", "id")))  # by bytes, as everywhere
+        without = F.when(F.col("digest").isNull(), F.col("id"))
+        least = F.min("id").over(Window.partitionBy("digest", without))  # by bytes, as everywhere
         of_class = F.when(F.col("digest").isNotNull(), least).alias("class")
         output.stage("classes", lambda: output.read("first").select("id", "digest", of_class, "consistent"))
         sums = ("count(*)", "count_if(id = class)", "count_if(not consistent)")
