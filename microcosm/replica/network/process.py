@@ -108,15 +108,6 @@ class Membership:
         confirmed = self.members[number].confirmed
         return [fence for fence in self.fences if fence not in confirmed]
 
-    def _check(self) -> None:
-        assert {m.number: m.name for m in self.members.values()} == {
-            m.number: n for n, m in self.named.items()
-        }
-        assert all(number < self.next for number in self.members)
-        for member in self.members.values():
-            assert member.confirmed <= self.fences.keys()
-            assert member.incarnation is None or Fence(member.name, member.incarnation) not in self.fences
-
 
 ME = 0
 """The number by which a process knows itself."""
@@ -424,11 +415,6 @@ class Process:
         process.lives = {boot: Life(*life) for boot, *life in lives}
         process.machine = HybridDurable.restored(ME, machine, process.membership)
         return process
-
-    def _check(self) -> None:
-        self.membership._check()
-        self.machine._check()
-        assert self._unfinished == {sender: _cost(begun) for sender, begun in self._parts.items()}
 
 
 def _cost(begun: Iterable[bytes]) -> int:

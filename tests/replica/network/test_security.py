@@ -21,6 +21,7 @@ from microcosm.replica.network.peer import NEVER
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Fence, Process
 from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.network.pair import OTHER, SECRET, Pair
 
 
@@ -223,14 +224,14 @@ def test_a_message_without_end_of_a_member(three: Pair, size: int) -> None:
     assert 20_000 < kept < 20_000 + 300 + 2 * PART_COST
     assert end.status(three.now)["drops"][reasons.TOO_LARGE] == 1998 - received > 1000
     again = Process.restored(end.durable.process.state())
-    again._check()
+    check(again)
     assert again.unfinished(member) == kept
     three.goes_on("c", "b")
     last = end.durable.process.machine._delivered[member] + 1
     end.durable.receive(member, HybridMessage(last, last - 1, False, LAST + bytes(6) + b"at last"))
     assert three.letters["b"][-1].payload.endswith(b"at last")
     assert end.durable.process.unfinished(member) == 0
-    end.durable.process._check()
+    check(end.durable.process)
 
 
 @given(st.binary(max_size=1300))
@@ -267,7 +268,7 @@ def test_any_numbers_of_a_member(
         assert any(not 0 <= number < 2**63 for number in (*acks, *permits))
     assert b._read(peer, content, pair.now) in (None, reasons.MALFORMED)
     b.flush(pair.now, 0.0)
-    b.durable.process._check()
+    check(b.durable.process)
     assert a.durable.process.boot == 1
 
 
