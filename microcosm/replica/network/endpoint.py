@@ -11,7 +11,8 @@ What the host owes an endpoint:
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
 Answers go to the configured address of the member, and to where its newest genuine packet of this session
 came from, if that is elsewhere: it may have moved, or something between the two may carry packets one way
-only. Where there is no session yet a greeting is answered at both, too.
+only. Where there is no session yet a greeting is answered at both, too. One that was evicted and greets all
+the same is told of its fence where it greets from.
 """
 
 from __future__ import annotations
